@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Sourced by vm: boots guests and follows what happens in them.
+
+# What the kernel says when something is wrong.
+SPLATS='BUG:|WARNING:|KASAN|UBSAN|INFO: task .* blocked|INFO: rcu.* stall|rcu_.*detected stall'
+SPLATS+='|possible (recursive|circular)|inconsistent lock state|suspicious RCU usage|bad unlock balance'
+SPLATS+='|sleeping function|scheduling while atomic|refcount_t:|ref_tracker|ODEBUG|kmemleak: [0-9]+ new'
+SPLATS+='|unregister_netdevice: waiting|Oops|Kernel panic|general protection|soft lockup|lockup detected'
+SPLATS+='|kernel BUG|Unable to handle kernel|held lock|percpu ref .* <= 0|list_(add|del) corruption'
+
+# job KERNEL: a new directory that tells a guest what to do.
+job() {
+	local k=$1
+
+	mkdir -p "$SRC/build/log"
+	JOB=$(mktemp -d "$SRC/build/log/job.XXXXXX")
+	: >"$JOB/tests"
+	setenv SRC "$SRC"
+	setenv CACHE "$CACHE"
+	setenv KERNEL "$k"
+	setenv BUILD "$SRC/build/$k"
+	setenv LOAD "${KUNIT:+$LOAD}"
+	[ -z "$KUNIT" ] && setenv LOAD "$LOAD"
+	setenv PATH "$SRC/build/$k:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	case $k in
+	uml*)
+		setenv TTY tty0
+		setenv SHARE hostfs
+		;;
+	*)
+		setenv TTY ttyS1
+		setenv SHARE 9p
+		setenv MODULES "$CACHE/kernels/$k/lib/modules"
+		;;
+	esac
+}
+
+setenv() { printf 'export %s=%q\n' "$1" "$2" >>"$JOB/env"; }
+addtest() { echo "$1 $2 $3" >>"$JOB/tests"; }
+
+# boot KERNEL [SECONDS]: runs the guest of $JOB; its terminal is stdin and
+# stdout, the kernel's log goes to $JOB/console.
+boot() {
+	local k=$CACHE/kernels/$1 limit=(exec timeout -s KILL "$2") in=null
+
+	[ -n "$INTERACTIVE" ] && in=fd:0 limit=()
+	# The per-processor caches of SLUB keep stale pointers to objects in use,
+	# which hides leaks from kmemleak; a debugged slab has no such caches.
+	[ "$1" = uml-debug ] && APPEND="slab_debug=Z $APPEND"
+	ulimit -c 0
+	case $1 in
+	uml*)
+		"${limit[@]}" "$k/linux" mem="$MEM" ncpus="$SMP" seccomp=on rootfstype=hostfs rootflags=/ ro \
+			init="$HARNESS/guest" ESPJOB="$JOB" con=null con0=$in,fd:1 con1=null,fd:2 console=tty1 \
+			loglevel=7 panic=-1 $APPEND 2>"$JOB/console"
+		;;
+	*) boot_qemu "$1" ;;
+	esac
+}
+
+# run_guest KERNEL FUNCTION: boots $JOB and calls the function for each line of
+# a test's output.  At the end of each, and when the guest dies in the midst,
+# test_end NAME STATUS is called if that is defined; STATUS is the last test's
+# status, SPLAT its first line of complaint and $JOB/splat the log.
+run_guest() {
+	local line seconds=60 name= taint=0 old=0 n
+
+	# shellcheck disable=SC2034
+	while read -r name n line; do
+		seconds=$((seconds + n + 15))
+	done <"$JOB/tests"
+	: >"$JOB/console"
+	STATUS= SPLAT= name=
+	exec 4< <(boot "$1" $seconds </dev/null 2>&1)
+	GUEST=$!
+	while IFS= read -r line <&4 || [ -n "$line" ]; do
+		line=${line%$'\r'}
+		case $line in
+		*'@@esp '*)
+			[ -n "${line%%@@esp *}" ] && $2 "${line%%@@esp *}"
+			line=${line#*@@esp }
+			case $line in
+			'begin '*) name=${line#begin } ;;
+			'end '*)
+				read -r _ name n taint <<<"$line"
+				[ "$name" = unload ] && [ "$n" = 0 ] && [ -n "$STATUS" ] && n=$STATUS
+				STATUS=$n
+				splat "$name"
+				[ $((taint & ~old & 640)) != 0 ] && [ -z "$SPLAT" ] && SPLAT="tainted: $taint"
+				old=$taint
+				test_end "$name" "$STATUS"
+				name=
+				;;
+			'fatal '*) $2 "vm: ${line#fatal }" ;;
+			esac
+			;;
+		*) $2 "$line" ;;
+		esac
+	done
+	exec 4<&-
+	cp "$JOB/console" "$SRC/build/log/console-$1"
+	if [ -n "$name" ]; then
+		# It died or was killed.
+		splat "$name"
+		[ -n "$SPLAT" ] || { SPLAT="the guest stopped or was killed"; tail -30 "$JOB/console" >"$JOB/splat"; }
+		STATUS=255
+		test_end "$name" 255
+	elif [ -z "$STATUS" ]; then
+		SPLAT="the guest did not start"
+		tail -50 "$JOB/console" >"$JOB/splat"
+		STATUS=255
+	fi
+}
+
+# splat NAME: looks through the log of this test.
+splat() {
+	local i
+
+	# The log may arrive a little later than the terminal's output.
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		grep -qF "esp: @@ end $1" "$JOB/console" && break
+		kill -0 "$GUEST" 2>/dev/null || break
+		sleep 0.1
+	done
+	awk -v name="$1" 'index($0, "esp: @@ begin " name) { on = 1; next } index($0, "esp: @@ end " name) { on = 0 } on' \
+		"$JOB/console" >"$JOB/log"
+	i=$(grep -aEm1 "$SPLATS" "$JOB/log")
+	[ -n "$i" ] && [ -z "$SPLAT" ] && { SPLAT=$i; cp "$JOB/log" "$JOB/splat"; }
+}
+
+test_end() { :; }
+show_line() { printf '%s\n' "$1"; }
+# The guest is led by timeout, in a process group of its own.
+kill_guests() { [ -n "$GUEST" ] && kill -KILL -- "-$GUEST" 2>/dev/null; }
