@@ -90,15 +90,16 @@ unpack() {
 
 # unpack_closure DIR PACKAGE...: the same with all that they depend on.
 unpack_closure() {
-	local dir=$1 a
+	local dir=$1 a p
 	shift
 
 	mkdir -p "$dir"
 	a=$(printf '%s\n' "${APT[@]}" | sed -n 's/^Dir::Cache::archives=//p')
 	say "downloading $* and what they depend on"
 	apt-get "${APT[@]}" -y -d install "$@" >&2 || die "cannot download $*"
-	for p in "$a"/*.deb; do
-		dpkg -x "$p" "$dir" || die "cannot unpack $p"
+	# base-files first: it has the links from /bin, /lib to /usr.
+	for p in "$a"/base-files_*.deb "$a"/*.deb; do
+		[ ! -e "$p" ] || dpkg -x "$p" "$dir" || die "cannot unpack $p"
 	done
 	rm "$a"/*.deb
 }
@@ -155,4 +156,111 @@ fetch_uml() {
 		wait $! || { tail -20 "$k/make.log" >&2; die "the build of $1 failed"; }
 		echo "$stamp" >"$k/.stamp"
 	) || exit
+}
+
+# QEMU 10 with all its libraries, run by its own loader so that it does not
+# depend on what the machine has.
+fetch_qemu() {
+	local q=$CACHE/qemu
+
+	QEMU=("$q/lib64/ld-linux-x86-64.so.2" --library-path "$q/usr/lib/x86_64-linux-gnu:$q/lib/x86_64-linux-gnu"
+		"$q/usr/bin/qemu-system-x86_64" -L "$q/usr/share/qemu" -L "$q/usr/share/seabios")
+	[ -e "$q/.stamp" ] && return
+	(
+		lock qemu
+		[ -e "$q/.stamp" ] && exit
+		apt_set backports bookworm bookworm-backports
+		APT+=(-t bookworm-backports)
+		rm -rf "$q.new"
+		unpack_closure "$q.new" qemu-system-x86
+		echo 10 >"$q.new/.stamp"
+		rm -rf "$q" && mv "$q.new" "$q"
+	) || exit
+}
+
+# fetch_stock 6.1|6.12|7: a kernel of Debian's with its modules and headers, and
+# an initramfs that mounts the host's root over 9p.
+fetch_stock() {
+	local k=$CACHE/kernels/$1 new=$CACHE/kernels/$1.new v n m
+
+	[ -e "$k/.stamp" ] && return
+	fetch_source
+	(
+		lock "$1"
+		[ -e "$k/.stamp" ] && exit
+		need busybox-static cpio kmod binutils zstd xz-utils pahole
+		case $1 in
+		6.1) apt_set 6.1 bookworm bookworm-security ;;
+		6.12) apt_set 6.12 bookworm-backports ;;
+		7) newest_7 ;;
+		esac
+		rm -rf "$new" && mkdir -p "$new/root"
+		v=$(deps_of linux-image-amd64 '^linux-image-[0-9]') && v=${v#linux-image-}
+		[ -n "$v" ] || die "no linux-image for $1"
+		# shellcheck disable=SC2046
+		unpack "$new/image" "linux-image-$v" $(deps_of "linux-image-$v" '^linux-(binary|modules)-[0-9]')
+		if [ "$1" = 7 ]; then
+			# Its build tools want a newer C library: a small root of their own.
+			unpack_closure "$new/root" base-files linux-headers-"$v" binutils make dash bash coreutils sed grep \
+				mawk findutils diffutils perl-base kmod
+			ln -sf mawk "$new/root/usr/bin/awk"
+			ln -sf dash "$new/root/usr/bin/sh"
+			mkdir -p "$new/root"/{proc,dev,tmp,src}
+		else
+			# shellcheck disable=SC2046
+			unpack "$new/root" "linux-headers-$v" $(deps_of "linux-headers-$v" '^linux-(headers|kbuild)-')
+			grep -rlI --include=Makefile --include=.kernelvariables /usr/src "$new/root/usr/src/linux-headers-$v" |
+				xargs sed -i "s|/usr/src/|$k/root/usr/src/|"
+		fi
+		say "preparing Linux $v"
+		"$SOURCE/scripts/extract-vmlinux" "$(find "$new/image" -name 'vmlinuz*')" >"$new/vmlinux" || exit
+		[ -d "$new/image/lib" ] || ln -s usr/lib "$new/image/lib"
+		mkdir -p "$new/lib" && mv "$new/image/lib/modules" "$new/lib/" || exit
+		depmod -b "$new" "$v" 2>/dev/null
+		# The initramfs: busybox, the modules for 9p over virtio, one script.
+		mkdir -p "$new/initramfs"/{bin,root,dev,m}
+		cp /bin/busybox "$new/initramfs/bin/"
+		n=10
+		for m in virtio_pci 9pnet_virtio 9p; do
+			# What is not there is built in.
+			modprobe -q -d "$new" -S "$v" --show-depends "$m"
+		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r m; do
+			n=$((n + 1))
+			case $m in
+			*.xz) xz -dc "$m" ;;
+			*.zst) zstd -qdc "$m" ;;
+			*) cat "$m" ;;
+			esac >"$new/initramfs/m/$n.ko"
+		done
+		cat >"$new/initramfs/init" <<-'END'
+			#!/bin/busybox sh
+			for m in /m/*.ko; do /bin/busybox insmod $m; done
+			/bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=512000,cache=loose root /root
+			/bin/busybox mount -t devtmpfs dev /root/dev
+			exec /bin/busybox switch_root /root "$ESPINIT"
+		END
+		chmod +x "$new/initramfs/init"
+		(cd "$new/initramfs" && find . | cpio -o -H newc --quiet) >"$new/initramfs.cpio" || exit
+		rm -rf "$new/image" "$new/initramfs"
+		echo "$v" >"$new/release"
+		echo "$v" >"$new/.stamp"
+		rm -rf "$k" && mv "$new" "$k"
+		mkdir -p /lib/modules
+	) || exit
+}
+
+# Selects the suite with the newest 7.x.
+newest_7() {
+	local s sid bpo
+
+	apt_set sid sid
+	sid=$(apt-cache "${APT[@]}" show linux-image-amd64 | sed -n 's/^Version: //p' | head -1)
+	apt_set 7bpo trixie-backports
+	bpo=$(apt-cache "${APT[@]}" show linux-image-amd64 | sed -n 's/^Version: //p' | head -1)
+	if dpkg --compare-versions "$bpo" gt "$sid"; then
+		apt_set 7 trixie trixie-backports
+		APT+=(-t trixie-backports)
+	else
+		apt_set sid sid
+	fi
 }

@@ -32,6 +32,7 @@ job() {
 		setenv TTY ttyS1
 		setenv SHARE 9p
 		setenv MODULES "$CACHE/kernels/$k/lib/modules"
+		setenv STOCK "veth bridge 8021q dummy sch_netem sch_tbf"
 		;;
 	esac
 }
@@ -133,3 +134,21 @@ test_end() { :; }
 show_line() { printf '%s\n' "$1"; }
 # The guest is led by timeout, in a process group of its own.
 kill_guests() { [ -n "$GUEST" ] && kill -KILL -- "-$GUEST" 2>/dev/null; }
+
+# boot_qemu KERNEL [OPTION...]: the same with QEMU.
+boot_qemu() {
+	local k=$CACHE/kernels/$1 stdio=(-serial stdio) accel=tcg,thread=multi
+	shift
+
+	[ -n "$INTERACTIVE" ] && stdio=(-serial mon:stdio)
+	[ "$ESP_KVM" = 1 ] && accel=kvm
+	fetch_qemu
+	"${limit[@]}" "${QEMU[@]}" -M pc -nodefaults -no-reboot -display none -accel $accel -smp "$SMP" -m "$MEM" \
+		-kernel "$k/vmlinux" -initrd "$k/initramfs.cpio" \
+		-append "console=ttyS0 loglevel=5 panic=-1 ESPINIT=$HARNESS/guest ESPJOB=$JOB $APPEND" \
+		-serial "file:$JOB/console" "${stdio[@]}" \
+		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
+		-device virtio-9p-pci,fsdev=root,mount_tag=root \
+		-fsdev local,id=build,path="$SRC/build",security_model=none,multidevs=remap \
+		-device virtio-9p-pci,fsdev=build,mount_tag=build "$@"
+}
