@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# bash completion of esp(8)
+
+_esp_devices()
+{
+	local d
+
+	for d in /sys/class/net/*/; do
+		basename "$d"
+	done
+}
+
+_esp()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local words
+
+	case $COMP_CWORD,${COMP_WORDS[1]},$prev in
+	1,*)
+		words='listen connect perf show dev help --help --version' ;;
+	*,listen,-t | *,listen,--type | *,connect,-t | *,connect,--type)
+		words='stream seqpacket dgram' ;;
+	*,listen,*)
+		words='--buffer --keep --type --verbose --timeout --help' ;;
+	*,connect,*)
+		words='--buffer --port --type --verbose --timeout --help' ;;
+	*,perf,*)
+		words='--server --one-off --tcp --client --time --bytes --length
+			--parallel --reverse --latency --verify --interval
+			--json --help' ;;
+	*,show,*)
+		words='sockets stats dev --sockets --all --listening --extended
+			--nonzero --json --help' ;;
+	2,dev,*)
+		words='enable disable' ;;
+	*,dev,*)
+		words=$(_esp_devices) ;;
+	2,help,*)
+		words='listen connect perf show dev' ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+
+complete -F _esp esp

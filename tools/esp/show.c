@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * esp show: sockets (as ss), counters (as nstat), devices.
+ */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <dirent.h>
+#include <libmnl/libmnl.h>
+#include <linux/esp_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "esp.h"
+
+#define BIT(n)		(1U << (n))
+#define STATES_ALL	(BIT(TCP_CLOSING + 1) - 1)
+#define STATES_LISTEN	(BIT(TCP_LISTEN) | BIT(TCP_CLOSE))
+
+struct show {
+	const char *what;
+	bool all;
+	bool listening;
+	bool extended;
+	bool json;
+	bool nonzero;
+	unsigned int count;
+};
+
+static const char *const states[] = {
+	"UNKNOWN", "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2",
+	"TIME-WAIT", "UNCONN", "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING",
+};
+
+static const char *const flags[] = {
+	"trans_announced", "recv_announced", "rcv_mem_pressure", "parked",
+	"held", "echoing",
+};
+
+/* The 32-bit members of struct esp_info, from mss on. */
+static const char *const info_names[] = {
+	"mss", "peer_mss", "rtt_us", "rttvar_us", "min_rtt_us", "rto_us",
+	"una_seq", "send_next", "send_seq", "announce_seq", "edge", "recv_seq",
+	"ack_seq", "recv_edge", "open", "advice", "advice_given", "notsent",
+	"unacked",
+};
+
+static_assert(offsetof(struct esp_info, pad) ==
+	       offsetof(struct esp_info, mss) +
+	       ARRAY_SIZE(info_names) * sizeof(__u32), "a name is missing");
+
+static const char *const meminfo[] = {
+	[SK_MEMINFO_RMEM_ALLOC]		= "r",
+	[SK_MEMINFO_RCVBUF]		= "rb",
+	[SK_MEMINFO_WMEM_ALLOC]		= "t",
+	[SK_MEMINFO_SNDBUF]		= "tb",
+	[SK_MEMINFO_FWD_ALLOC]		= "f",
+	[SK_MEMINFO_WMEM_QUEUED]	= "w",
+	[SK_MEMINFO_OPTMEM]		= "o",
+	[SK_MEMINFO_BACKLOG]		= "bl",
+	[SK_MEMINFO_DROPS]		= "d",
+};
+
+static const char *type_name(unsigned int type)
+{
+	return type == SOCK_STREAM ? "stream" :
+	       type == SOCK_SEQPACKET ? "seqpkt" :
+	       type == SOCK_DGRAM ? "dgram" : "?";
+}
+
+/* From retransmits on, but for the counters. */
+static void print_info(const struct esp_info *info, bool json)
+{
+	const __u32 *v = &info->mss;
+	const char *sep = "";
+	size_t i;
+
+	if (json)
+		fputs(",\"info\":{\"flags\":[", stdout);
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		if (!(info->flags & BIT(i)))
+			continue;
+		printf(json ? "%s\"%s\"" : "%s %s", sep, flags[i]);
+		if (json)
+			sep = ",";
+	}
+	printf(json ? "],\"retransmits\":%u,\"probes\":%u" :
+		      " retransmits:%u probes:%u",
+	       info->retransmits, info->probes);
+	for (i = 0; i < ARRAY_SIZE(info_names); i++)
+		if (json || v[i])
+			printf(json ? ",\"%s\":%u" : " %s:%u", info_names[i],
+			       v[i]);
+	if (json)
+		fputs(",\"stats\":{", stdout);
+	print_stats(&info->stats, json);
+	if (json)
+		fputs("}}", stdout);
+}
+
+static void print_meminfo(const __u32 *mem, size_t n, bool json)
+{
+	const char *sep = "";
+	size_t i;
+
+	fputs(json ? ",\"skmem\":{" : " skmem:(", stdout);
+	for (i = 0; i < ARRAY_SIZE(meminfo) && i < n; i++) {
+		printf(json ? "%s\"%s\":%u" : "%s%s%u", sep, meminfo[i],
+		       mem[i]);
+		sep = ",";
+	}
+	putchar(json ? '}' : ')');
+}
+
+static void show_socket(struct show *show, const struct esp_diag_msg *msg,
+			const struct esp_info *info, const __u32 *mem,
+			size_t nmem)
+{
+	const char *state = states[msg->state < ARRAY_SIZE(states) ?
+				   msg->state : 0];
+	__u64 sk = msg->cookie[0] | (__u64)msg->cookie[1] << 32;
+	char src[ADDRESS_STRLEN], dst[ADDRESS_STRLEN];
+
+	address_format((const struct sockaddr *)&msg->src, src);
+	address_format((const struct sockaddr *)&msg->dst, dst);
+	if (show->json) {
+		printf("%s{\"type\":\"%s\",\"state\":\"%s\",\"recvq\":%u,\"sendq\":%u,\"local\":",
+		       show->count++ ? "," : "", type_name(msg->type), state,
+		       msg->rqueue, msg->wqueue);
+		json_string(src);
+		fputs(",\"peer\":", stdout);
+		json_string(dst);
+		if (show->extended) {
+			printf(",\"uid\":%u,\"ino\":%u,\"sk\":\"%llx\"",
+			       msg->uid, msg->ino, sk);
+			if (mem)
+				print_meminfo(mem, nmem, true);
+			if (info)
+				print_info(info, true);
+		}
+		putchar('}');
+		return;
+	}
+
+	if (!show->count++)
+		printf("%-7s%-11s%-8s%-8s%-32s%s\n", "Type", "State", "Recv-Q",
+		       "Send-Q", "Local Address:Port", "Peer Address:Port");
+	printf("%-6s %-10s %-7u %-7u %-31s %s", type_name(msg->type), state,
+	       msg->rqueue, msg->wqueue, src, dst);
+	if (show->extended) {
+		printf(" uid:%u ino:%u sk:%llx", msg->uid, msg->ino, sk);
+		if (mem || info)
+			fputs("\n\t", stdout);
+		if (mem)
+			print_meminfo(mem, nmem, false);
+		if (info)
+			print_info(info, false);
+	}
+	putchar('\n');
+}
+
+static int diag_message(const struct nlmsghdr *nlh, void *data)
+{
+	const struct esp_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
+	struct esp_info info = { 0 };
+	const __u32 *mem = NULL;
+	const struct nlattr *attr;
+	bool has_info = false;
+	size_t nmem = 0;
+
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg))
+		return MNL_CB_ERROR;
+	mnl_attr_for_each(attr, nlh, sizeof(*msg)) {
+		size_t len = mnl_attr_get_payload_len(attr);
+
+		switch (mnl_attr_get_type(attr)) {
+		case ESP_DIAG_INFO:
+			/* Another kernel's may be shorter or longer. */
+			memcpy(&info, mnl_attr_get_payload(attr),
+			       len < sizeof(info) ? len : sizeof(info));
+			has_info = true;
+			break;
+		case ESP_DIAG_MEMINFO:
+			mem = mnl_attr_get_payload(attr);
+			nmem = len / sizeof(*mem);
+			break;
+		}
+	}
+	show_socket(data, msg, has_info ? &info : NULL, mem, nmem);
+	return MNL_CB_OK;
+}
+
+static void show_sockets(struct show *show)
+{
+	size_t size = 32768;
+	char *buf = malloc(size);
+	struct mnl_socket *nl = mnl_socket_open(NETLINK_SOCK_DIAG);
+	struct esp_diag_req *req;
+	struct nlmsghdr *nlh;
+	ssize_t n;
+
+	if (!buf || !nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID))
+		error(EXIT_IO, errno, "netlink");
+	nlh = mnl_nlmsg_put_header(buf);
+	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	nlh->nlmsg_seq = time(NULL);
+	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+	req->sdiag_family = AF_ESP;
+	req->states = show->all ? STATES_ALL :
+		      show->listening ? STATES_LISTEN :
+		      STATES_ALL & ~(STATES_LISTEN | BIT(TCP_TIME_WAIT));
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		error(EXIT_IO, errno, "netlink");
+
+	if (show->json)
+		putchar('[');
+	do {
+		n = mnl_socket_recvfrom(nl, buf, size);
+		if (n >= 0)
+			n = mnl_cb_run(buf, n, 0, mnl_socket_get_portid(nl),
+				       diag_message, show);
+	} while (n > MNL_CB_STOP);
+	if (n < 0 && errno == ENOENT)
+		error(EXIT_IO, 0, "no list of ESP sockets; load the module: modprobe esp_diag");
+	if (n < 0)
+		error(EXIT_IO, errno, "netlink");
+	if (show->json)
+		puts("]");
+	mnl_socket_close(nl);
+	free(buf);
+}
+
+static FILE *open_proc(const char *path)
+{
+	FILE *file = fopen(path, "re");
+
+	if (!file && errno == ENOENT)
+		error(EXIT_IO, 0, "the kernel has no ESP; load the module: modprobe esp");
+	if (!file)
+		error(EXIT_IO, errno, "%s", path);
+	return file;
+}
+
+static void show_stats(const struct show *show)
+{
+	FILE *file = open_proc("/proc/net/esp/stat");
+	char line[256], name[128];
+	const char *sep = "";
+	__u64 value;
+
+	if (show->json)
+		putchar('{');
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "#")] = '\0';
+		if (sscanf(line, "%127s %llu", name, &value) != 2 ||
+		    (show->nonzero && !value))
+			continue;
+		if (show->json) {
+			fputs(sep, stdout);
+			json_string(name);
+			printf(":%llu", value);
+			sep = ",";
+		} else {
+			printf("%-32s%llu\n", name, value);
+		}
+	}
+	if (show->json)
+		puts("}");
+	fclose(file);
+}
+
+static int visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void show_dev(const struct show *show)
+{
+	static const char dir[] = "/proc/sys/net/esp/dev";
+	struct dirent **entries;
+	int n = scandir(dir, &entries, visible, alphasort), i;
+	const char *sep = "";
+	char line[512];
+	FILE *file;
+
+	if (n < 0)
+		error(EXIT_IO, 0, "the kernel has no ESP; load the module: modprobe esp");
+	if (show->json)
+		putchar('[');
+	else
+		printf("%-16s%s\n", "Device", "Enabled");
+	for (i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char path[sizeof(dir) + NAME_MAX + sizeof("/enable")];
+		int on;
+
+		snprintf(path, sizeof(path), "%s/%s/enable", dir, name);
+		file = fopen(path, "re");
+		/* The device may be gone by now. */
+		if (file && fscanf(file, "%d", &on) == 1) {
+			if (show->json) {
+				printf("%s{\"ifname\":", sep);
+				json_string(name);
+				printf(",\"enabled\":%s}", on ? "true" : "false");
+				sep = ",";
+			} else {
+				printf("%-16s%s\n", name, on ? "yes" : "no");
+			}
+		}
+		if (file)
+			fclose(file);
+		free(entries[i]);
+	}
+	free(entries);
+	if (show->json) {
+		puts("]");
+		return;
+	}
+
+	/* The queues, as the kernel writes them. */
+	file = fopen("/proc/net/esp/dev", "re");
+	if (!file)
+		return;
+	putchar('\n');
+	while (fgets(line, sizeof(line), file))
+		fputs(line, stdout);
+	fclose(file);
+}
+
+static const struct argp_option options[] = {
+	{ "sockets", 's', NULL, 0, "show sockets, as without an argument", 0 },
+	{ "all", 'a', NULL, 0, "sockets in all states", 0 },
+	{ "listening", 'l', NULL, 0, "listening sockets, and unconnected ones for datagrams", 0 },
+	{ "extended", 'e', NULL, 0, "owner, memory and protocol state of sockets", 0 },
+	{ "nonzero", 'z', NULL, 0, "only counters that are not zero", 0 },
+	{ "json", 'j', NULL, 0, "output as JSON", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct show *show = state->input;
+
+	switch (key) {
+	case 's':
+		show->what = "sockets";
+		break;
+	case 'a':
+		show->all = true;
+		break;
+	case 'l':
+		show->listening = true;
+		break;
+	case 'e':
+		show->extended = true;
+		break;
+	case 'z':
+		show->nonzero = true;
+		break;
+	case 'j':
+		show->json = true;
+		break;
+	case ARGP_KEY_ARG:
+		if (state->arg_num || (strcmp(arg, "sockets") &&
+				       strcmp(arg, "stats") &&
+				       strcmp(arg, "dev")))
+			argp_error(state, "'%s' is none of sockets, stats and dev",
+				   arg);
+		show->what = arg;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+int cmd_show(int argc, char **argv)
+{
+	static const struct argp argp = {
+		options, parse, "[sockets|stats|dev]",
+		"Shows the sockets of ESP, its counters, or the devices that carry it.",
+		NULL, NULL, NULL
+	};
+	struct show show = { .what = "sockets" };
+
+	argp_parse(&argp, argc, argv, 0, NULL, &show);
+	if (!strcmp(show.what, "stats"))
+		show_stats(&show);
+	else if (!strcmp(show.what, "dev"))
+		show_dev(&show);
+	else
+		show_sockets(&show);
+	return EXIT_OK;
+}
