@@ -120,6 +120,30 @@ static void flow_poll(const struct flow *flow, struct pollfd *pfd)
 }
 
 /*
+ * A pipe that nobody empties must not keep data from going the other way.
+ * Its flags are those of whoever shares it, too: they are put back.
+ */
+static int stdout_flags = -1;
+
+static void stdout_restore(void)
+{
+	if (stdout_flags >= 0)
+		fcntl(STDOUT_FILENO, F_SETFL, stdout_flags);
+}
+
+static void stdout_nonblock(void)
+{
+	struct stat st;
+
+	if (fstat(STDOUT_FILENO, &st) ||
+	    !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		return;
+	stdout_flags = fcntl(STDOUT_FILENO, F_GETFL);
+	set_nonblock(STDOUT_FILENO, true);
+	atexit(stdout_restore);
+}
+
+/*
  * Carries data both ways until both have ended; returns an exit code.
  *
  * A connection that serves one of many (-k) ends with the peer's data, as
@@ -152,6 +176,7 @@ static int relay(int sock, int in, const struct options *o)
 		if (!down.open && !down.len) {
 			if (shut || o->keep)
 				break;
+			stdout_restore();
 			close(STDOUT_FILENO);
 		}
 
@@ -185,27 +210,6 @@ static int relay(int sock, int in, const struct options *o)
 	free(down.buf);
 	close(sock);
 	return code;
-}
-
-/*
- * A pipe that nobody empties must not keep data from going the other way.
- * Its flags are those of whoever shares it, too: put them back.
- */
-static void stdout_block(void)
-{
-	set_nonblock(STDOUT_FILENO, false);
-}
-
-static void stdout_nonblock(void)
-{
-	struct stat st;
-	int flags = fcntl(STDOUT_FILENO, F_GETFL);
-
-	if (flags < 0 || flags & O_NONBLOCK || fstat(STDOUT_FILENO, &st) ||
-	    !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
-		return;
-	set_nonblock(STDOUT_FILENO, true);
-	atexit(stdout_block);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

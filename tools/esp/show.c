@@ -12,7 +12,6 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "esp.h"
 
 #define BIT(n)		(1U << (n))
@@ -170,8 +169,10 @@ static int diag_message(const struct nlmsghdr *nlh, void *data)
 	bool has_info = false;
 	size_t nmem = 0;
 
-	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg))
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg)) {
+		errno = EPROTO;
 		return MNL_CB_ERROR;
+	}
 	mnl_attr_for_each(attr, nlh, sizeof(*msg)) {
 		size_t len = mnl_attr_get_payload_len(attr);
 
@@ -206,7 +207,6 @@ static void show_sockets(struct show *show)
 	nlh = mnl_nlmsg_put_header(buf);
 	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	nlh->nlmsg_seq = time(NULL);
 	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 	req->sdiag_family = AF_ESP;
 	req->states = show->all ? STATES_ALL :
