@@ -1,1 +1,299 @@
-check() { :; }
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Sourced by vm: pairs of guests, KUnit, and the runner of selftests/tests.
+
+# pair K1 K2 [OPTION]... -- COMMAND...
+pair() {
+	local k1=$1 k2=$2
+	[ $# -ge 2 ] || die "vm pair needs two kernels; see vm --help"
+	shift 2
+	options "$@"
+	[ $# -gt $PARSED ] || die "no command (vm pair K1 K2 -- COMMAND...)"
+	shift "$PARSED"
+	need iputils-ping
+	for k in "$k1" "$k2"; do
+		case $k in
+		uml*) die "vm pair takes 6.1, 6.12 and 7" ;;
+		esac
+		known "$k"
+		ready "$k"
+	done
+	run_pair "$k1" "$k2" "$(printf '%q ' "$@")"
+}
+
+# run_pair K1 K2 COMMAND: their output, a's lines after "a: "; the status of the
+# first that failed.
+run_pair() {
+	local role k status=0 s
+
+	mkdir -p "$SRC/build/log"
+	PAIR=$(mktemp -d "$SRC/build/log/pair.XXXXXX")
+	# The path of a socket may not be long.
+	SOCKETS=$(mktemp -d)
+	for role in a b; do
+		k=$1
+		[ $role = b ] && k=$2
+		(
+			test_begin() { :; }
+			test_end() { :; }
+			job "$k"
+			trap 'kill_guests; rm -rf "$JOB"' EXIT
+			trap 'exit 130' INT TERM
+			peer=b mac=1
+			[ $role = b ] && peer=a mac=2
+			setenv ROLE $role
+			setenv PEER $peer
+			setenv PAIR "$PAIR"
+			setenv MAC "52:54:00:09:00:0$mac"
+			setenv PEER_MAC "52:54:00:09:00:0$((3 - mac))"
+			setenv IP 10.9.0.$mac
+			setenv PEER_IP 10.9.0.$((3 - mac))
+			NET=(-netdev "dgram,id=n,local.type=unix,local.path=$SOCKETS/$role,remote.type=unix,remote.path=$SOCKETS/$peer"
+				-device "virtio-net-pci,netdev=n,mac=52:54:00:09:00:0$mac,romfile=")
+			addtest run "$TIME" "$3"
+			run_guest "$k" "show_role $role"
+			[ -n "$SPLAT" ] && {
+				echo "$role: the kernel complained: $SPLAT"
+				grep -a -A30 -E "$SPLATS" "$JOB/splat" | head -40 | sed "s/^/$role: # /"
+				[ "$STATUS" = 0 ] && STATUS=1
+			}
+			cp "$JOB/console" "$SRC/build/log/console-pair-$role"
+			echo "$STATUS" >"$PAIR/status.$role"
+		) &
+	done
+	trap 'kill $(jobs -p) 2>/dev/null' INT TERM
+	wait
+	trap - INT TERM
+	for role in a b; do
+		s=$(cat "$PAIR/status.$role" 2>/dev/null || echo 255)
+		[ "$status" = 0 ] && status=$s
+	done
+	rm -rf "$PAIR" "$SOCKETS"
+	return "$status"
+}
+
+show_role() { printf '%s: %s\n' "$1" "$2"; }
+
+# kunit KERNEL: loads the build with the tests and prints a line of TAP for each
+# case, from what KUnit left in debugfs.
+kunit() {
+	known "$1"
+	KUNIT=1 LOAD=
+	ready "$1"
+	job "$1"
+	setenv BUILD "$SRC/build/$1-kunit"
+	addtest kunit 300 'insmod $BUILD/esp.ko && cat /sys/kernel/debug/kunit/*/results; s=$?; rmmod esp && exit $s'
+	trap 'kill_guests; rm -rf "$JOB"' EXIT
+	trap 'exit 130' INT TERM
+	run_guest "$1" show_line >"$JOB/ktap"
+	grep -aE '^ +# ' "$JOB/ktap"
+	awk '/^ *# Subtest:/ { suite = $3 }
+		/^    (not )?ok [0-9]+ / { sub(/^ +/, ""); sub(/ok [0-9]+ /, "ok " suite "."); print; n++ }
+		END { if (!n) print "not ok no KUnit results" }' "$JOB/ktap"
+	[ -z "$SPLAT" ] || {
+		grep -a -A40 -E "$SPLATS" "$JOB/splat" | head -50 | sed 's/^/# /'
+		echo "not ok kernel log: $SPLAT"
+	}
+	[ "$STATUS" = 0 ] || cat "$JOB/ktap"
+	exit "$STATUS"
+}
+
+# check [TEST=GLOB] [KERNEL=LIST] [long]
+check() {
+	local a targets='' t want='*' kernels='' class=check
+
+	for a; do
+		case $a in
+		TEST=*) want=${a#TEST=} ;;
+		KERNEL=*) kernels=${a#KERNEL=} ;;
+		long) class=long ;;
+		*) die "vm check: unknown argument '$a'" ;;
+		esac
+	done
+	PASSED=0 FAILED=0 SKIPPED=0
+	LIST=$(mktemp)
+	trap 'kill_guests; rm -rf "$LIST" "$JOB"' EXIT
+	trap 'exit 130' INT TERM
+	# Lines "TARGET NAME SECONDS COMMAND".
+	while read -r name on seconds c command; do
+		case $name in
+		'' | '#'*) continue ;;
+		esac
+		# shellcheck disable=SC2254
+		case $name in
+		$want) ;;
+		*) continue ;;
+		esac
+		# Long tests run on top of the others, or when asked for by name.
+		[ "$c" = check ] || [ $class = long ] || [ "$want" = "$name" ] || continue
+		for t in ${on//,/ }; do
+			case ,$kernels, in
+			,, | *",$t,"*) echo "$t $name $seconds $command" >>"$LIST" ;;
+			esac
+		done
+	done <"$SRC/selftests/tests"
+	targets=$(awk '!seen[$1]++ { print $1 }' "$LIST")
+	(programs) || { FAILED=1 && rm "$LIST" && targets=; }
+	rm -f "$SRC"/build/check-*.tap
+	mkdir -p "$SRC/build/log"
+	for t in host uml uml-debug 6.1 6.12 7 $(grep pair: <<<"$targets"); do
+		grep -qxF "$t" <<<"$targets" || continue
+		TARGET=$t
+		TAP=$SRC/build/check-${t//:/-}.tap
+		LOGS=$SRC/build/log/${t//:/-}
+		TAPNO=0
+		mkdir -p "$LOGS"
+		echo 'TAP version 13' >"$TAP"
+		case $t in
+		host) check_host ;;
+		pair:*) check_pair ;;
+		*) check_guest ;;
+		esac
+		echo "1..$TAPNO" >>"$TAP"
+	done
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
+	exit
+}
+
+# Lines "NAME SECONDS COMMAND" of the target.
+tests_of() { awk -v t="$TARGET" '$1 == t { sub(/^[^ ]+ /, ""); print }' "$LIST"; }
+
+check_host() {
+	local name seconds command status start
+
+	export SRC BUILD=$SRC/build/selftests KERNEL=host SOURCE
+	while read -r name seconds command <&5; do
+		start=$SECONDS
+		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$PATH timeout -k 5 "$seconds" bash -c "$command") \
+			>"$LOGS/$name.log" 2>&1 </dev/null 5<&-
+		status=$?
+		verdict "$name" $status $((SECONDS - start)) "$LOGS/$name.log" ''
+	done 5< <(tests_of)
+}
+
+check_pair() {
+	local name seconds command status k1 k2 start
+
+	IFS=: read -r _ k1 k2 <<<"$TARGET"
+	need iputils-ping
+	if ! (ready "$k1" && ready "$k2") >&2; then
+		result 'not ok' build "the module does not build"
+		return
+	fi
+	while read -r name seconds command <&5; do
+		start=$SECONDS
+		TIME=$((seconds * 4))
+		(run_pair "$k1" "$k2" "$command") >"$LOGS/$name.log" 2>&1 5<&-
+		status=$?
+		sed -E 's/^[ab]: (ok|not ok|1\.\.)/\1/' "$LOGS/$name.log" >"$LOGS/$name.out"
+		verdict "$name" $status $((SECONDS - start)) "$LOGS/$name.out" ''
+		rm "$LOGS/$name.out"
+	done 5< <(tests_of)
+}
+
+# All tests of a kernel share a guest; a new one boots when one hung or crashed.
+check_guest() {
+	local scale=4 left name seconds command start before
+
+	[ "$TARGET" = uml ] && scale=1
+	if ! (ready "$TARGET") >&2; then
+		result 'not ok' build "the module does not build"
+		say "$TARGET: the module does not build"
+		return
+	fi
+	result ok build ''
+	left=$(tests_of)
+	while [ -n "$left" ]; do
+		before=$left
+		job "$TARGET"
+		while read -r name seconds command; do
+			addtest "$name" $((seconds * scale)) "$command"
+		done <<<"$left"
+		CURRENT=$LOGS/boot.log
+		: >"$CURRENT"
+		START=$SECONDS
+		test_begin() {
+			CURRENT=$LOGS/$1.log
+			: >"$CURRENT"
+			START=$SECONDS
+		}
+		test_end() {
+			verdict "$1" "$2" $((SECONDS - START)) "$CURRENT" "$SPLAT"
+			SPLAT=
+			left=$(grep -v "^$1 " <<<"$left")
+		}
+		run_guest "$TARGET" keep_line
+		cp "$JOB/console" "$LOGS/console"
+		if [ "$left" = "$before" ]; then
+			while read -r name seconds command; do
+				cp "$JOB/splat" "$LOGS/$name.log"
+				verdict "$name" 255 0 "$LOGS/$name.log" "$SPLAT"
+			done <<<"$left"
+			left=
+		fi
+		rm -rf "$JOB"
+	done
+}
+
+keep_line() { printf '%s\n' "$1" >>"$CURRENT"; }
+
+# result ok|'not ok'|skip NAME TEXT: counts and writes one line.
+result() {
+	TAPNO=$((TAPNO + 1))
+	case $1 in
+	ok) PASSED=$((PASSED + 1)); echo "ok $TAPNO - $2${3:+: $3}" ;;
+	skip) SKIPPED=$((SKIPPED + 1)); echo "ok $TAPNO - $2 # SKIP $3" ;;
+	*) FAILED=$((FAILED + 1)); echo "not ok $TAPNO - $2${3:+: $3}" ;;
+	esac >>"$TAP"
+}
+
+# verdict NAME STATUS SECONDS OUTPUT SPLAT: the results of one test, and a line
+# for the person that watches.
+verdict() {
+	local name=$1 status=$2 out=$4 kind text n=0 plan=0 p=$PASSED f=$FAILED s=$SKIPPED mark=ok
+
+	sed 's/^/# /' "$out" >>"$TAP"
+	while IFS=$'\t' read -r kind text; do
+		case $kind in
+		plan) plan=$((plan + text)) ;;
+		*) result "$kind" "$name" "$text"; n=$((n + 1)) ;;
+		esac
+	done < <(awk '
+		/^1\.\.[0-9]+/ { sub(/^1\.\./, ""); if ($0 ~ /SKIP/) print "skip\t" $0; else print "plan\t" $1 + 0 }
+		/^(not )?ok( |$)/ {
+			kind = /^ok/ ? "ok" : "not ok"
+			sub(/^(not )?ok *[0-9]* *-? */, "")
+			if (match($0, / *# *SKIP */)) {
+				kind = "skip"
+				$0 = substr($0, 1, RSTART - 1) " " substr($0, RSTART + RLENGTH)
+			} else if ($0 ~ /# *(XFAIL|TODO)/)
+				kind = "ok"
+			print kind "\t" $0
+		}' "$out")
+	if [ "$status" = 124 ]; then
+		result 'not ok' "$name" "timed out"
+	elif [ $n = 0 ] && [ "$status" = 4 ]; then
+		result skip "$name" "$(tail -1 "$out")"
+	elif [ $n = 0 ] && [ "$status" = 0 ]; then
+		result ok "$name" ''
+	elif [ "$status" != 0 ] && [ "$status" != 4 ] && [ "$FAILED" = "$f" ]; then
+		result 'not ok' "$name" "exit status $status"
+	elif [ $plan -gt $n ]; then
+		result 'not ok' "$name" "$n results of $plan"
+	fi
+	[ -n "$5" ] && {
+		result 'not ok' "$name" "kernel log: $5"
+		grep -a -A40 -E "$SPLATS" "$JOB/splat" | head -60 | sed 's/^/# /' | tee -a "$TAP" >>"$out"
+	}
+	[ "$SKIPPED" = "$s" ] || [ $((PASSED - p)) != 0 ] || mark=skipped
+	[ "$FAILED" = "$f" ] || mark=FAILED
+	printf '%-14s %-28s %-8s %3d ok %3d failed %3d skipped %4d s\n' "$TARGET" "$name" "$mark" \
+		$((PASSED - p)) $((FAILED - f)) $((SKIPPED - s)) "$3"
+	[ "$FAILED" = "$f" ] || {
+		grep -a '^not ok' "$out" | head -20 | sed 's/^/    /'
+		[ -z "$5" ] || echo "    the kernel complained: $5"
+		tail -n 25 "$out" | sed 's/^/    | /'
+		echo "    the whole output: build/log/${TARGET//:/-}/$name.log"
+	}
+}

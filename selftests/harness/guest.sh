@@ -22,7 +22,7 @@ job() {
 	setenv BUILD "$SRC/build/$k"
 	setenv LOAD "${KUNIT:+$LOAD}"
 	[ -z "$KUNIT" ] && setenv LOAD "$LOAD"
-	setenv PATH "$SRC/build/$k:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	setenv PATH "$SRC/build/$k:$HARNESS:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	case $k in
 	uml*)
 		setenv TTY tty0
@@ -56,16 +56,27 @@ boot() {
 			init="$HARNESS/guest" ESPJOB="$JOB" con=null con0=$in,fd:1 con1=null,fd:2 console=tty1 \
 			loglevel=7 panic=-1 $APPEND 2>"$JOB/console"
 		;;
-	*) boot_qemu "$1" ;;
+	*) boot_qemu "$1" "${NET[@]}" ;;
 	esac
 }
 
 # run_guest KERNEL FUNCTION: boots $JOB and calls the function for each line of
 # a test's output.  At the end of each, and when the guest dies in the midst,
-# test_end NAME STATUS is called if that is defined; STATUS is the last test's
-# status, SPLAT its first line of complaint and $JOB/splat the log.
+# test_end NAME STATUS is called; STATUS is the first status that is not 0, SPLAT
+# the kernel's first line of complaint and $JOB/splat its log.
 run_guest() {
-	local line seconds=60 name= taint=0 old=0 n
+	local try
+
+	# An emulated machine hangs in its first second once in a while.
+	for try in 1 2 3; do
+		follow "$@"
+		[ -e "$JOB/started" ] && return
+		say "the guest ($1) did not start, attempt $try"
+	done
+}
+
+follow() {
+	local line seconds=60 name= taint=0 old=0 n watcher
 
 	# shellcheck disable=SC2034
 	while read -r name n line; do
@@ -75,6 +86,11 @@ run_guest() {
 	STATUS= SPLAT= name=
 	exec 4< <(boot "$1" $seconds </dev/null 2>&1)
 	GUEST=$!
+	(
+		sleep 45
+		[ -e "$JOB/started" ] || kill_guests
+	) </dev/null >/dev/null 2>&1 &
+	watcher=$!
 	while IFS= read -r line <&4 || [ -n "$line" ]; do
 		line=${line%$'\r'}
 		case $line in
@@ -82,15 +98,21 @@ run_guest() {
 			[ -n "${line%%@@esp *}" ] && $2 "${line%%@@esp *}"
 			line=${line#*@@esp }
 			case $line in
-			'begin '*) name=${line#begin } ;;
+			started)
+				: >"$JOB/started"
+				kill "$watcher" 2>/dev/null
+				;;
+			'begin '*)
+				name=${line#begin }
+				test_begin "$name"
+				;;
 			'end '*)
 				read -r _ name n taint <<<"$line"
-				[ "$name" = unload ] && [ "$n" = 0 ] && [ -n "$STATUS" ] && n=$STATUS
-				STATUS=$n
+								[ "${STATUS:-0}" = 0 ] && STATUS=$n
 				splat "$name"
 				[ $((taint & ~old & 640)) != 0 ] && [ -z "$SPLAT" ] && SPLAT="tainted: $taint"
 				old=$taint
-				test_end "$name" "$STATUS"
+				test_end "$name" "$n"
 				name=
 				;;
 			'fatal '*) $2 "vm: ${line#fatal }" ;;
@@ -100,6 +122,7 @@ run_guest() {
 		esac
 	done
 	exec 4<&-
+	kill "$watcher" 2>/dev/null
 	cp "$JOB/console" "$SRC/build/log/console-$1"
 	if [ -n "$name" ]; then
 		# It died or was killed.
@@ -130,7 +153,9 @@ splat() {
 	[ -n "$i" ] && [ -z "$SPLAT" ] && { SPLAT=$i; cp "$JOB/log" "$JOB/splat"; }
 }
 
+test_begin() { :; }
 test_end() { :; }
+NET=()
 show_line() { printf '%s\n' "$1"; }
 # The guest is led by timeout, in a process group of its own.
 kill_guests() { [ -n "$GUEST" ] && kill -KILL -- "-$GUEST" 2>/dev/null; }

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The module is built by the kernel's own build system, see Kbuild; everything
+# that runs it does so in a virtual machine, see selftests/harness/vm --help.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+VM := selftests/harness/vm
+KERNEL ?=
+TEST ?= *
+
+all: modules ## the module for the kernel in KDIR (default: the running one)
+
+modules: ## the same
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+tools: ## tools/esp, the command
+	$(MAKE) -C tools/esp
+
+install: ## install module, command and manual pages
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+	depmod
+	$(MAKE) -C tools/esp install
+
+demo: ## a demonstration in User-Mode Linux, from nothing
+	@$(VM) run uml -- selftests/demo.sh
+
+check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
+	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)'
+
+check-long: ## the long tests too
+	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)' long
+
+vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, 6.1, 6.12, 7)
+	@$(VM) shell $(or $(KERNEL),uml)
+
+uml: ## build the User-Mode Linux kernels (10 minutes, once)
+	@$(VM) fetch uml
+	@$(VM) fetch uml-debug
+
+lint: ## checkpatch and sparse
+	@selftests/harness/lint
+
+clean: ## remove what was built (kernels stay in the cache)
+	rm -rf build
+	find net \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \) -delete
+	rm -f modules.order Module.symvers net/esp/modules.order .*.cmd
+	[ ! -e tools/esp/Makefile ] || $(MAKE) -C tools/esp clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+.PHONY: all modules tools install demo check check-long vm uml lint clean help
