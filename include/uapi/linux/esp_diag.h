@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * sock_diag of the Ethernet Streaming Protocol (module esp_diag).
+ */
+#ifndef _UAPI_LINUX_ESP_DIAG_H
+#define _UAPI_LINUX_ESP_DIAG_H
+
+#include <linux/types.h>
+#include <linux/af_esp.h>
+
+/**
+ * struct esp_diag_req - payload of a SOCK_DIAG_BY_FAMILY dump request
+ * @sdiag_family:	AF_ESP
+ * @sdiag_type:		SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM; 0: all
+ * @pad:		zero
+ * @states:		mask of 1 << TCP state; 0: all
+ * @port:		local port, big-endian; 0: all
+ * @pad2:		zero
+ */
+struct esp_diag_req {
+	__u8	sdiag_family;
+	__u8	sdiag_type;
+	__u16	pad;
+	__u32	states;
+	__be16	port;
+	__u16	pad2;
+};
+
+/**
+ * struct esp_diag_msg - one socket of the dump (SOCK_DIAG_BY_FAMILY, multipart)
+ * @family:	AF_ESP
+ * @type:	socket type
+ * @state:	TCP_ESTABLISHED and so on, by TCP's numbers
+ * @pad:	zero
+ * @uid:	owner
+ * @ino:	inode of the socket; 0: orphaned
+ * @rqueue:	bytes that can be read; listening: connections to be accepted
+ * @wqueue:	bytes not yet acknowledged; listening: the backlog
+ * @cookie:	identifies the socket
+ * @src:	local address (getsockname)
+ * @dst:	peer's address (getpeername), zero if there is none
+ *
+ * Followed by attributes ESP_DIAG_*.
+ */
+struct esp_diag_msg {
+	__u8	family;
+	__u8	type;
+	__u8	state;
+	__u8	pad;
+	__u32	uid;
+	__u32	ino;
+	__u32	rqueue;
+	__u32	wqueue;
+	__u32	cookie[2];
+	struct sockaddr_esp src;
+	struct sockaddr_esp dst;
+};
+
+/**
+ * enum esp_diag_attr - attributes behind struct esp_diag_msg
+ * @ESP_DIAG_UNSPEC:	unused
+ * @ESP_DIAG_INFO:	struct esp_info (not for SOCK_DGRAM)
+ * @ESP_DIAG_MEMINFO:	__u32 array by SK_MEMINFO_*
+ */
+enum esp_diag_attr {
+	ESP_DIAG_UNSPEC,
+	ESP_DIAG_INFO,
+	ESP_DIAG_MEMINFO,
+};
+
+#endif /* _UAPI_LINUX_ESP_DIAG_H */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * Wire format of the Ethernet Streaming Protocol: the single source of the
+ * layout (Documentation/wire-format.rst has the same as a frame in hex).
+ */
+#ifndef _UAPI_LINUX_ESP_WIRE_H
+#define _UAPI_LINUX_ESP_WIRE_H
+
+#include <linux/types.h>
+
+#define ESP_VERSION		1
+#define ESP_HLEN		32	/* header without options, bytes */
+#define ESP_HLEN_MAX		60	/* with as many options as fit */
+#define ESP_OPT_MAX		(ESP_HLEN_MAX - ESP_HLEN)
+#define ESP_PAYLOAD_MAX		(65535 - ESP_HLEN)
+
+/**
+ * enum esp_wire_flags - bits of esp_wire.flags
+ * @ESP_SYN:	opens a connection; takes a pkt_seq; options follow
+ * @ESP_ACK:	cookie, ack_seq, grant and ts_ecr are valid
+ * @ESP_FIN:	no more data from the sender; takes a pkt_seq; no payload
+ * @ESP_RST:	the connection is gone
+ * @ESP_TXS:	start of a transmission: announces it; on an empty packet also
+ *		the sender's probe, which is answered at once
+ * @ESP_TXF:	end of a transmission
+ * @ESP_EOR:	end of a record (SOCK_SEQPACKET)
+ * @ESP_RRQ:	retransmission request; the payload is struct esp_wire_range[]
+ *
+ * A frame with none of these is an EDP datagram.
+ */
+enum esp_wire_flags {
+	ESP_SYN	= 0x01,
+	ESP_ACK	= 0x02,
+	ESP_FIN	= 0x04,
+	ESP_RST	= 0x08,
+	ESP_TXS	= 0x10,
+	ESP_TXF	= 0x20,
+	ESP_EOR	= 0x40,
+	ESP_RRQ	= 0x80,
+};
+
+/**
+ * struct esp_wire - the header, behind the Ethernet header, big-endian
+ * @ver_hlen:	version (high four bits), header length in 32-bit words
+ * @flags:	enum esp_wire_flags
+ * @grant:	packets beyond @ack_seq that the addressee may send; 0: received,
+ *		wait (HOLD). While the addressee has nothing announced: the
+ *		first burst that it is advised
+ * @sport:	source port
+ * @dport:	destination port
+ * @cookie:	that the addressee chose; 0 in SYN and in a datagram
+ * @pkt_seq:	number of this packet; in an empty one of the next to be sent
+ * @ack_seq:	number of the next packet expected
+ * @ts_val:	the sender's clock, microseconds, fresh on every transmission
+ * @ts_ecr:	the last ts_val that came from the addressee, plus the
+ *		microseconds for which it was held
+ * @len:	payload, bytes; the frame may be longer (padding)
+ * @csum:	internet checksum over header, options and payload
+ */
+struct esp_wire {
+	__u8	ver_hlen;
+	__u8	flags;
+	__be16	grant;
+	__be16	sport;
+	__be16	dport;
+	__be32	cookie;
+	__be32	pkt_seq;
+	__be32	ack_seq;
+	__be32	ts_val;
+	__be32	ts_ecr;
+	__be16	len;
+	__u16	csum;
+};
+
+/**
+ * enum esp_wire_opt - options: type, length (with these two bytes), value
+ * @ESP_OPT_END:	padding, no length; ends the options
+ * @ESP_OPT_COOKIE:	6: cookie that the sender chose for frames to itself
+ * @ESP_OPT_MSS:	4: largest payload that the sender takes, bytes
+ * @ESP_OPT_TYPE:	3: SOCK_STREAM (1) or SOCK_SEQPACKET (5)
+ * @ESP_OPT_FEATURES:	3: mask of what the sender can do; none are defined
+ * @ESP_OPT_BURST:	6: the sender's burst_length and packets_to_ack
+ * @ESP_OPT_ADVICE:	4: the first burst that the sender was advised (its
+ *			echo, see rule 21)
+ */
+enum esp_wire_opt {
+	ESP_OPT_END		= 0,
+	ESP_OPT_COOKIE		= 1,
+	ESP_OPT_MSS		= 2,
+	ESP_OPT_TYPE		= 3,
+	ESP_OPT_FEATURES	= 4,
+	ESP_OPT_BURST		= 5,
+	ESP_OPT_ADVICE		= 6,
+};
+
+/**
+ * struct esp_wire_range - packets that an RRQ asks for
+ * @offset:	of the first one from ack_seq
+ * @count:	how many, not 0
+ */
+struct esp_wire_range {
+	__be16	offset;
+	__be16	count;
+};
+
+#define ESP_RRQ_RANGES	3	/* at most, in one RRQ */
+
+#endif /* _UAPI_LINUX_ESP_WIRE_H */

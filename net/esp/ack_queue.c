@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Managing the ACK queue: its sockets' side (seed's section of this name;
+ * rules 10-18, 20). The queue itself is in ackq.c.
+ */
+#include "esp.h"
+
+static struct esp_opt *grant_owner(struct esp_grant *g)
+{
+	return container_of(g, struct esp_opt, grant);
+}
+
+/* Time for granted packets to come: the RRQ timer's (rule 17). */
+static u32 expiry_time(struct esp_opt *esp)
+{
+	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
+	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
+
+	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt, 0,
+					       READ_ONCE(conf->rto_min_us), hi),
+			       READ_ONCE(esp->expiries), hi);
+}
+
+static void start_rrq_timer(struct esp_opt *esp)
+{
+	if (atomic_read(&esp->grant.open))
+		esp_timer_set(esp, ESP_T_RRQ, esp_now() + expiry_time(esp));
+}
+
+/*
+ * Memory is reserved when permission is given (rule 20): every packet up to
+ * the edge may be as large as the largest one seen.
+ */
+static u32 grant_room(struct esp_grant *g, u32 recv_seq)
+{
+	struct esp_opt *esp = grant_owner(g);
+	struct sock *sk = &esp->sk;
+	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
+	u32 n;
+
+	if (room <= 0 || READ_ONCE(esp_memory_pressure))
+		n = 0;
+	else
+		n = room / READ_ONCE(esp->rcv_est);
+	n += READ_ONCE(esp->ooo_count);
+	return recv_seq + min_t(u32, n, ESP_SEQ_WINDOW);
+}
+
+/*
+ * Permission of a socket that isn't ours leaves the queue: its ACK has an
+ * exit of its own, because nothing of that socket may be locked here. What is
+ * read is fixed, or whole in one word; an ack_seq that is a moment old does
+ * no harm.
+ */
+static void esp_ack_send_other(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 recv_seq = READ_ONCE(esp->recv_seq);
+	struct sk_buff *skb;
+
+	skb = esp_skb_alloc_sk(sk, ESP_ACK, 0, READ_ONCE(esp->snd.send_next),
+			       esp_grant_now(esp, recv_seq));
+	if (!skb)
+		return;		/* the RRQ timer will say it again */
+	ESP_INC(sock_net(sk), OutEmpty);
+	esp_finish_frame(esp, skb);
+	esp_dev_xmit(skb, esp->dev, esp->daddr);
+}
+
+static void grant_send(struct esp_grant *g, bool queued)
+{
+	struct esp_opt *esp = grant_owner(g);
+	struct sock *sk = &esp->sk;
+
+	if (READ_ONCE(g->pressure))
+		ESP_INC(sock_net(sk), MemPressure);
+	ESP_INC(sock_net(sk), AckReleased);
+	rcu_read_lock();
+	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
+		esp_ack_send_other(sk);
+	rcu_read_unlock();
+	start_rrq_timer(esp);
+	if (queued)
+		sock_put(sk);
+}
+
+const struct esp_ackq_ops esp_ackq_ops = {
+	.room	= grant_room,
+	.send	= grant_send,
+};
+
+static void hold(struct sock *sk)
+{
+	ESP_INC(sock_net(sk), HoldsSent);
+	esp_send_ack(sk);
+}
+
+/**
+ * esp_enqueue_ack() - permission is due
+ * @sk:		socket with an announced transmission; its owner calls
+ * @answer:	the sender waits for an answer (TXS, probe, or all that it was
+ *		allowed has come): if the permission is parked, it gets a HOLD
+ */
+void esp_enqueue_ack(struct sock *sk, bool answer)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_grant *g = &esp->grant;
+	struct esp_ackq *q = &esp->port->ackq;
+
+	if (esp_dev_usable(esp->dev))
+		return;		/* no point while the device is down */
+	esp->to_ack = 0;
+	if (READ_ONCE(g->queued)) {
+		/* merged into the cause that is queued already (rule 11) */
+		if (answer)
+			hold(sk);
+		return;
+	}
+	if (esp_ackq_fast(q, g)) {
+		ESP_INC(sock_net(sk), AckFast);
+		start_rrq_timer(esp);
+		esp_send_ack(sk);
+		return;
+	}
+	if (READ_ONCE(g->pressure)) {
+		/* nothing can be given until recvmsg() makes room (rule 20) */
+		ESP_INC(sock_net(sk), MemPressure);
+		esp_ack_pump(q);
+		if (answer)
+			hold(sk);
+		return;
+	}
+	esp->parked_at = esp_now();
+	esp->stats.parked++;
+	ESP_INC(sock_net(sk), AckParked);
+	sock_hold(sk);
+	esp_ackq_park(q, g, false);
+	esp_ack_pump(q);
+	if (answer && READ_ONCE(g->queued))
+		hold(sk);
+}
+
+/**
+ * esp_ackq_leave() - the socket wants no permission given any more
+ * @sk:	socket, closing; its owner calls
+ */
+void esp_ackq_leave(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_ackq *q;
+
+	if (!esp->port)
+		return;
+	q = &esp->port->ackq;
+	if (esp_ackq_remove(q, &esp->grant))
+		__sock_put(sk);
+	esp_ackq_void(q, &esp->grant);
+	esp_ackq_ended(q, &esp->grant);
+	esp_timer_clear(esp, ESP_T_RRQ);
+	esp_ack_pump(q);
+}
+
+/**
+ * esp_expiry() - granted packets did not come (rule 17)
+ * @sk:	socket; its lock is held
+ *
+ * Take the tokens back, ask for what is missing, queue up at the head. Too
+ * often in a row: the sender is gone, or has stopped without a word.
+ */
+void esp_expiry(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_grant *g = &esp->grant;
+	struct net *net = sock_net(sk);
+	struct esp_ackq *q;
+
+	if (!esp->port || !esp_ackq_void(&esp->port->ackq, g))
+		return;
+	q = &esp->port->ackq;
+	esp->stats.expiries++;
+	ESP_INC(net, Expiries);
+	if (++esp->expiries > READ_ONCE(esp_net(net)->conf.expiries)) {
+		esp->expiries = 0;
+		ESP_INC(net, ExpiryAbandoned);
+		esp_ackq_leave(sk);
+		return;
+	}
+	if (g->announced && esp_after(g->edge, esp->recv_seq)) {
+		esp_send_rrq(sk, g->edge);
+		if (!READ_ONCE(g->queued)) {
+			g->expired = 1;
+			sock_hold(sk);
+			esp_ackq_park(q, g, true);
+		}
+	}
+	esp_ack_pump(q);
+}
+
+/**
+ * esp_pressure_lifted() - recvmsg() has made room
+ * @sk:	socket; its owner calls
+ *
+ * The end of rcv_mem_pressure is a cause for an ACK; but not for every byte:
+ * when an eighth of the buffer, or four packets, are free.
+ */
+void esp_pressure_lifted(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_grant *g = &esp->grant;
+	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
+
+	if (!READ_ONCE(g->pressure) || !esp->port)
+		return;
+	if (room < min_t(int, sk->sk_rcvbuf / 8, 4 * esp->rcv_est) &&
+	    esp->rcv_bytes)
+		return;
+	WRITE_ONCE(g->pressure, 0);
+	if (g->announced)
+		esp_enqueue_ack(sk, true);
+	else
+		esp_send_ack(sk);
+}

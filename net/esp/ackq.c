@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ACK queue: who may send next.
+ *
+ *   data, TXS, pressure lifted
+ *            |
+ *            v        queue empty and open < Q: a reservation on @open
+ *      esp_ackq_fast ------------------------------------> ACK leaves
+ *            | no                                             ^
+ *            v                                                |
+ *      esp_ackq_park --> esp_ack_queue --> esp_ack_pump ------+
+ *                                             ^    while open < Q
+ *      arrivals, TXF, expiry, close: tokens --+
+ */
+#include "ackq.h"
+
+/**
+ * esp_ackq_init() - an empty queue
+ * @q:		queue
+ * @p:		policy
+ * @ops:	how it reaches the sockets
+ */
+void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
+		   const struct esp_ackq_ops *ops)
+{
+	spin_lock_init(&q->lock);
+	INIT_LIST_HEAD(&q->esp_ack_queue);
+	q->qlen = 0;
+	atomic_set(&q->open, 0);
+	atomic_set(&q->esp_recv_count, 0);
+	q->policy = *p;
+	esp_qctl_init(&q->ctl, p);
+	q->ops = ops;
+}
+
+/**
+ * esp_grant_init() - nothing granted
+ * @g:		permission of a socket that is being connected
+ * @recv_seq:	first data packet expected
+ */
+void esp_grant_init(struct esp_grant *g, u32 recv_seq)
+{
+	INIT_LIST_HEAD(&g->link);
+	g->queued = 0;
+	g->pressure = 0;
+	g->expired = 0;
+	g->announced = 0;
+	atomic_set(&g->open, 0);
+	g->recv_seq = recv_seq;
+	g->edge = recv_seq;
+	g->tok_lo = recv_seq;
+}
+
+/*
+ * Reserve @n tokens if the policy lets permission leave. @fast: the caller
+ * has no lock and has seen the queue empty; otherwise it holds the lock.
+ */
+static bool reserve(struct esp_ackq *q, u32 n, bool fast)
+{
+	u32 budget = READ_ONCE(q->ctl.q);
+	int open = atomic_read(&q->open);
+
+	do {
+		int count = atomic_read(&q->esp_recv_count);
+
+		if (fast ? !esp_policy_fast(&q->policy, budget, open, count) :
+			   !esp_policy_release(&q->policy, budget, q->qlen,
+					       open, count))
+			return false;
+	} while (!atomic_try_cmpxchg(&q->open, &open, open + n));
+	return true;
+}
+
+/*
+ * Move the edge of @g by up to @n packets, tokens for which the caller has
+ * reserved. What isn't needed goes back. Returns false if no permission at
+ * all can be given, for want of memory.
+ */
+static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
+{
+	u32 recv_seq = READ_ONCE(g->recv_seq);
+	u32 burst = READ_ONCE(q->policy.burst_length);
+	u32 base = esp_after(recv_seq, g->edge) ? recv_seq : g->edge;
+	u32 limit = q->ops->room(g, recv_seq);
+	u32 edge, take;
+
+	if (g->expired && base != recv_seq) {
+		/* say again what was said: nothing new may leave */
+		take = min_t(u32, n, base - recv_seq);
+		g->expired = 0;
+		g->tok_lo = recv_seq;
+		goto out;
+	}
+	g->expired = 0;
+	if (burst && esp_after(limit, recv_seq + burst))
+		limit = recv_seq + burst;
+	edge = base + n;
+	if (!READ_ONCE(q->policy.adaptive) && burst)
+		edge = recv_seq + burst;
+	if (esp_after(edge, limit))
+		edge = limit;
+	take = esp_after(edge, base) ? edge - base : 0;
+	if (take > n)
+		take = n;
+	if (esp_before(g->edge, recv_seq))
+		g->tok_lo = recv_seq;
+	WRITE_ONCE(g->edge, base + take);
+out:
+	atomic_add(take, &g->open);
+	if (take < n)
+		atomic_sub_return(n - take, &q->open);
+	return take || g->edge != recv_seq;
+}
+
+/**
+ * esp_ackq_fast() - give permission at once, past an empty queue (rule 15)
+ * @q:	queue
+ * @g:	permission, not queued; the caller owns its socket
+ *
+ * Return: true if the caller is to send the ACK; false: park, unless
+ * @g->pressure tells that memory is what is short
+ */
+bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
+{
+	u32 n = esp_policy_grant(&q->policy, READ_ONCE(q->ctl.q),
+				 atomic_read(&q->esp_recv_count));
+
+	if (READ_ONCE(q->qlen) || !reserve(q, n, true))
+		return false;
+	if (extend(q, g, n))
+		return true;
+	WRITE_ONCE(g->pressure, 1);
+	return false;
+}
+
+/**
+ * esp_ackq_park() - put a permission into the queue
+ * @q:		queue
+ * @g:		permission, not queued; the caller owns its socket and gives the
+ *		queue a reference
+ * @head:	it had its turn already (rule 17)
+ *
+ * The caller pumps next: a token may have come back in the meantime.
+ */
+void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g, bool head)
+{
+	spin_lock_bh(&q->lock);
+	if (head)
+		list_add(&g->link, &q->esp_ack_queue);
+	else
+		list_add_tail(&g->link, &q->esp_ack_queue);
+	WRITE_ONCE(g->queued, 1);
+	WRITE_ONCE(q->qlen, q->qlen + 1);
+	q->ctl.limited = 1;
+	spin_unlock_bh(&q->lock);
+	smp_mb();	/* qlen before open is read; pairs with token_back() */
+}
+
+static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
+{
+	list_del_init(&g->link);
+	WRITE_ONCE(q->qlen, q->qlen - 1);
+	WRITE_ONCE(g->queued, 0);
+}
+
+/**
+ * esp_ack_pump() - release heads while the policy allows it
+ * @q:	queue
+ *
+ * To be called after every change of open, budget, queue, policy, or of a
+ * socket's or device's state (rule 14). May be called under a socket's lock:
+ * what it sends for other sockets takes none of theirs.
+ */
+void esp_ack_pump(struct esp_ackq *q)
+{
+	while (READ_ONCE(q->qlen)) {
+		struct esp_grant *g;
+		bool ok;
+		u32 n;
+
+		spin_lock_bh(&q->lock);
+		n = esp_policy_grant(&q->policy, q->ctl.q,
+				     atomic_read(&q->esp_recv_count));
+		if (!q->qlen || !reserve(q, n, false)) {
+			spin_unlock_bh(&q->lock);
+			return;
+		}
+		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
+		ok = extend(q, g, n);
+		if (!ok)
+			WRITE_ONCE(g->pressure, 1);
+		unlink_grant(q, g);
+		spin_unlock_bh(&q->lock);
+		q->ops->send(g, true);
+	}
+}
+
+/**
+ * esp_ackq_remove() - take a permission out of the queue
+ * @q:	queue
+ * @g:	permission; the caller owns its socket
+ *
+ * Return: true if it was there: the queue's reference is the caller's
+ */
+bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
+{
+	bool was;
+
+	spin_lock_bh(&q->lock);
+	was = g->queued;
+	if (was)
+		unlink_grant(q, g);
+	spin_unlock_bh(&q->lock);
+	return was;
+}
+
+/**
+ * esp_ackq_announced() - a TXS was consumed in order
+ * @q:		queue
+ * @g:		permission; the caller owns its socket
+ * @edge:	end of the first burst that the sender was advised
+ */
+void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 edge)
+{
+	g->announced = 1;
+	g->expired = 0;
+	if (esp_before(edge, g->recv_seq))
+		edge = g->recv_seq;
+	g->tok_lo = edge;
+	WRITE_ONCE(g->edge, edge);
+	atomic_inc(&q->esp_recv_count);
+}
+
+/* Tokens are back; the caller pumps if anybody waits. */
+static bool token_back(struct esp_ackq *q, int n)
+{
+	atomic_sub_return(n, &q->open);	/* full barrier before qlen */
+	return READ_ONCE(q->qlen);
+}
+
+/**
+ * esp_ackq_arrived() - a packet has arrived for the first time
+ * @q:		queue
+ * @g:		permission; the caller owns its socket
+ * @seq:	the packet's number
+ *
+ * Return: true if the caller is to pump
+ */
+bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
+{
+	int n = atomic_read(&g->open);
+
+	if (esp_before(seq, g->tok_lo))
+		return false;
+	do {
+		if (n <= 0)
+			return false;
+	} while (!atomic_try_cmpxchg(&g->open, &n, n - 1));
+	return token_back(q, 1);
+}
+
+/**
+ * esp_ackq_void() - take all tokens of a socket back (TXF, expiry, RST)
+ * @q:	queue
+ * @g:	permission; the caller owns its socket
+ *
+ * Return: how many there were; the caller pumps
+ */
+int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
+{
+	int n = atomic_xchg(&g->open, 0);
+
+	if (n)
+		token_back(q, n);
+	return n;
+}
+
+/**
+ * esp_ackq_ended() - the announced transmission is over: TXF, or given up
+ * @q:	queue
+ * @g:	permission, not queued; the caller owns its socket, and pumps
+ */
+void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
+{
+	if (!g->announced)
+		return;
+	g->announced = 0;
+	WRITE_ONCE(g->edge, g->recv_seq);
+	atomic_dec(&q->esp_recv_count);
+	smp_mb();	/* the count before qlen */
+}
+
+/**
+ * esp_ackq_policy() - an administrator changes the policy
+ * @q:	queue
+ * @p:	policy
+ */
+void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p)
+{
+	spin_lock_bh(&q->lock);
+	q->policy = *p;
+	q->ctl.q = clamp_t(u32, q->ctl.q, p->q_min, p->q_max);
+	spin_unlock_bh(&q->lock);
+	esp_ack_pump(q);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ACK queue (seed: "Managing the ACK queue"; rules 11-17).
+ *
+ * Locks: @lock guards esp_ack_queue and every queued entry. An entry that is
+ * not queued belongs to its socket's owner. The tokens (@open of both
+ * structures) are atomic, so that arrivals take no shared lock.
+ * Order: socket's lock, then @lock; nothing is taken inside @lock.
+ */
+#ifndef _ESP_ACKQ_H
+#define _ESP_ACKQ_H
+
+#include "pure.h"
+#include "policy.h"
+
+struct esp_grant;
+
+/**
+ * struct esp_ackq_ops - what the queue needs of the sockets
+ * @room:	last packet number + 1 for which memory can be reserved
+ *		(rule 20); called with the queue's lock, for sockets that the
+ *		caller doesn't own
+ * @send:	permission leaves: build the ACK with the ack_seq of this moment
+ *		and start the RRQ timer. Called without the queue's lock;
+ *		@queued: takes over the reference that the queue held
+ */
+struct esp_ackq_ops {
+	u32	(*room)(struct esp_grant *g, u32 recv_seq);
+	void	(*send)(struct esp_grant *g, bool queued);
+};
+
+/**
+ * struct esp_ackq - the queue of one receiving device
+ * @lock:		see above
+ * @esp_ack_queue:	parked permissions, struct esp_grant.link
+ * @qlen:		their number; written under @lock, read anywhere
+ * @open:		packets granted and not yet arrived, of all sockets
+ * @esp_recv_count:	sockets with an announced transmission
+ * @policy:		from the device's namespace; written under @lock
+ * @ctl:		the budget; written under @lock, q read anywhere
+ * @ops:		see there
+ */
+struct esp_ackq {
+	spinlock_t			lock;
+	struct list_head		esp_ack_queue;
+	u32				qlen;
+	atomic_t			open;
+	atomic_t			esp_recv_count;
+	struct esp_policy		policy;
+	struct esp_qctl			ctl;
+	const struct esp_ackq_ops	*ops;
+};
+
+/**
+ * struct esp_grant - a socket's permission, its place in the queue
+ * @link:	in esp_ack_queue
+ * @queued:	parked; the queue holds a reference to the socket
+ * @pressure:	rcv_mem_pressure: no memory could be reserved
+ * @expired:	tokens taken back while packets were missing (rule 17)
+ * @announced:	recv_announced: counted in esp_recv_count
+ * @open:	tokens: packets granted and not yet arrived
+ * @recv_seq:	the socket's recv_seq, for those who don't own it
+ * @edge:	first packet that the peer may not send
+ * @tok_lo:	first packet that came under a token
+ */
+struct esp_grant {
+	struct list_head	link;
+	u8			queued;
+	u8			pressure;
+	u8			expired;
+	u8			announced;
+	atomic_t		open;
+	u32			recv_seq;
+	u32			edge;
+	u32			tok_lo;
+};
+
+void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
+		   const struct esp_ackq_ops *ops);
+void esp_grant_init(struct esp_grant *g, u32 recv_seq);
+bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g);
+void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g, bool head);
+void esp_ack_pump(struct esp_ackq *q);
+bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g);
+void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 edge);
+bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq);
+int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);
+void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g);
+void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p);
+
+#endif /* _ESP_ACKQ_H */

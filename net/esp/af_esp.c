@@ -1,0 +1,1053 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The Ethernet Streaming Protocol: the family, its sockets' calls, and the
+ * module.
+ */
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include "esp.h"
+
+int esp_family = AF_ESP;
+EXPORT_SYMBOL_GPL(esp_family);
+module_param_named(family, esp_family, int, 0444);
+MODULE_PARM_DESC(family, "socket family, 1 ... 45 (default 19; autoload works for the default only)");
+
+static int ethertype = ESP_ETHERTYPE;
+module_param(ethertype, int, 0444);
+MODULE_PARM_DESC(ethertype, "EtherType, 0x0600 ... 0xffff (default 0x88b5); numbers assigned to others are refused");
+
+static bool default_enable;
+module_param(default_enable, bool, 0444);
+MODULE_PARM_DESC(default_enable, "carry ESP on every Ethernet device from the start (default: on veth, dummy and loopback only)");
+
+__be16 esp_ethertype;
+unsigned int esp_net_id;
+
+void esp_set_state(struct sock *sk, int state)
+{
+	/* pairs with lock-free readers in poll and lookup */
+	smp_store_release(&sk->sk_state, state);
+}
+
+/*
+ * The connection is over. @err (negative, 0: orderly) goes to the user; what
+ * waits is woken. The socket stays until the user closes it.
+ */
+void esp_done(struct sock *sk, int err)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+		ESP_INC(sock_net(sk), AttemptFails);
+	if (err)
+		WRITE_ONCE(sk->sk_err, -err);
+	esp_ackq_leave(sk);
+	esp_timer_stop(sk);
+	esp_unhash(sk);
+	esp_set_state(sk, TCP_CLOSE);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	esp->reset = 0;
+	esp_write_queue_purge(sk);
+	if (!sock_flag(sk, SOCK_DEAD)) {
+		sk->sk_state_change(sk);
+		if (err)
+			sk_error_report(sk);
+		return;
+	}
+	esp_destroy(sk);
+}
+
+static void purge_ooo(struct esp_opt *esp)
+{
+	struct rb_node *n;
+
+	while ((n = rb_first(&esp->ooo))) {
+		struct sk_buff *skb = rb_to_skb(n);
+
+		rb_erase(n, &esp->ooo);
+		kfree_skb(skb);
+	}
+	esp->ooo_count = 0;
+}
+
+/**
+ * esp_destroy() - give up everything that a dead socket holds
+ * @sk:	closed, and orphaned; its lock is held. The reference that its
+ *	creation gave is dropped
+ */
+void esp_destroy(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp->destroyed)
+		return;
+	esp->destroyed = 1;
+	esp_ackq_leave(sk);
+	esp_timer_stop(sk);
+	esp_unhash(sk);
+	esp_unbind(sk);
+	esp_peer_put(sk);
+	esp_dev_unlink(sk);
+	esp_write_queue_purge(sk);
+	purge_ooo(esp);
+	sk_stream_kill_queues(sk);
+	sock_put(sk);
+}
+
+static void esp_destruct(struct sock *sk)
+{
+	__skb_queue_purge(&sk->sk_receive_queue);
+	__skb_queue_purge(&sk->sk_error_queue);
+	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
+	WARN_ON_ONCE(sk->sk_wmem_queued);
+	sk_sockets_allocated_dec(sk);
+	if (sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+}
+
+/* Acknowledgements have made room on the write queue. */
+static void esp_write_space(struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+	struct socket_wq *wq;
+
+	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
+	    !sk_stream_is_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sock->flags);
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
+					   EPOLLWRBAND);
+	if (wq && wq->fasync_list && !(sk->sk_shutdown & SEND_SHUTDOWN))
+		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
+}
+
+/**
+ * esp_sock_alloc() - a socket, not yet bound or connected
+ * @net:	namespace
+ * @sock:	the user's end, NULL: none yet
+ * @type:	SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM
+ * @kern:	it is the kernel's own
+ * @gfp:	how to allocate
+ *
+ * Return: the socket with one reference, or NULL
+ */
+struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
+			    int kern, gfp_t gfp)
+{
+	const struct esp_conf *conf = &esp_net(net)->conf;
+	struct esp_opt *esp;
+	struct sock *sk;
+
+	sk = sk_alloc(net, esp_family, gfp, &esp_prot, kern);
+	if (!sk)
+		return NULL;
+	sock_init_data(sock, sk);
+	sk->sk_type = type;
+	sk->sk_destruct = esp_destruct;
+	sk->sk_backlog_rcv = esp_backlog_rcv;
+	if (type != SOCK_DGRAM)
+		sk->sk_write_space = esp_write_space;
+	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
+	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
+	sk->sk_state = TCP_CLOSE;
+	sock_set_flag(sk, SOCK_RCU_FREE);
+	sk_sockets_allocated_inc(sk);
+
+	esp = esp_sk(sk);
+	INIT_HLIST_NODE(&esp->bind_node);
+	INIT_LIST_HEAD(&esp->dev_node);
+	INIT_LIST_HEAD(&esp->acceptq);
+	esp->ooo = RB_ROOT;
+	esp->nodelay = 1;
+	esp->user_burst = -1;
+	esp->user_initial = -2;
+	esp_grant_init(&esp->grant, 0);
+	esp_timer_init(sk);
+	return sk;
+}
+
+/*
+ * Addresses.
+ */
+
+/**
+ * esp_addr_check() - is this the address of an ESP socket?
+ * @a:		address
+ * @len:	its length as the user gave it
+ *
+ * Return: 0, EINVAL or EAFNOSUPPORT
+ */
+int esp_addr_check(const struct sockaddr_esp *a, int len)
+{
+	if (len < (int)sizeof(*a))
+		return -EINVAL;
+	if (a->sesp_family != esp_family)
+		return -EAFNOSUPPORT;
+	if (a->sesp_halen && a->sesp_halen != ETH_ALEN)
+		return -EINVAL;
+	return 0;
+}
+
+void esp_addr_local(struct sock *sk, struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	memset(a, 0, sizeof(*a));
+	a->sesp_family = esp_family;
+	a->sesp_port = esp->sport;
+	a->sesp_halen = ETH_ALEN;
+	if (esp->dev) {
+		a->sesp_ifindex = esp->dev->ifindex;
+		if (esp_dev_mac(esp->dev, a->sesp_addr))
+			ether_addr_copy(a->sesp_addr, esp->saddr);
+	}
+}
+
+void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	memset(a, 0, sizeof(*a));
+	a->sesp_family = esp_family;
+	a->sesp_port = esp->dport;
+	a->sesp_halen = ETH_ALEN;
+	memcpy(a->sesp_addr, esp->daddr, ETH_ALEN);
+	if (esp->dev)
+		a->sesp_ifindex = esp->dev->ifindex;
+}
+
+/* The device that bind() or connect() means; a socket keeps its device. */
+static int link_device(struct sock *sk, struct esp_dev *ed)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp->dev) {
+		int err = esp->dev == ed ? 0 : -EINVAL;
+
+		esp_dev_put(ed);
+		return err;
+	}
+	esp_dev_link(sk, ed);
+	esp->ifindex = ed->ifindex;
+	return 0;
+}
+
+/**
+ * esp_connect_device() - which device leads to the peer?
+ * @sk:	socket; its owner calls
+ * @a:	peer's address
+ *
+ * The bound one; else sesp_ifindex if that is an Ethernet device; else the
+ * only one that is up.
+ *
+ * Return: 0, EHOSTUNREACH or ENETDOWN
+ */
+int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct net *net = sock_net(sk);
+	struct esp_dev *ed = NULL;
+	int err;
+
+	if (esp->dev) {
+		if (!esp_dev_mtu(esp->dev))
+			return -ENODEV;
+		if (esp_dev_mtu(esp->dev) < ESP_MTU_MIN)
+			return -EMSGSIZE;
+		return esp_dev_usable(esp->dev);
+	}
+	if (sk->sk_bound_dev_if)
+		ed = esp_dev_get(net, sk->sk_bound_dev_if);
+	else if (a->sesp_ifindex)
+		ed = esp_dev_get(net, a->sesp_ifindex);
+	if (!ed && !sk->sk_bound_dev_if)
+		ed = esp_dev_only(net);
+	if (!ed)
+		return -EHOSTUNREACH;
+	if (esp_dev_mtu(ed) < ESP_MTU_MIN)
+		err = -EMSGSIZE;
+	else
+		err = esp_dev_usable(ed);
+	if (err) {
+		esp_dev_put(ed);
+		return err;
+	}
+	esp->dev_auto = 1;
+	return link_device(sk, ed);
+}
+
+/* A connect() that failed leaves the socket as it was before. */
+static void connect_failed(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	esp_peer_put(sk);
+	esp->dport = 0;
+	if (esp->dev_auto) {
+		esp->dev_auto = 0;
+		esp_dev_unlink(sk);
+	}
+}
+
+int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
+{
+	struct sockaddr_esp *a = (struct sockaddr_esp *)addr;
+	struct sock *sk = sock->sk;
+	struct esp_opt *esp = esp_sk(sk);
+	struct net *net = sock_net(sk);
+	u16 port;
+	int err;
+
+	err = esp_addr_check(a, len);
+	if (err)
+		return err;
+	port = ntohs(a->sesp_port);
+	if (port && port < 1024 &&
+	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
+		return -EACCES;
+
+	lock_sock(sk);
+	err = -EINVAL;
+	if (sk->sk_state != TCP_CLOSE || esp->sport)
+		goto out;
+	if (a->sesp_ifindex && !esp->dev) {
+		struct esp_dev *ed = esp_dev_get(net, a->sesp_ifindex);
+		u8 mac[ETH_ALEN];
+
+		err = -ENODEV;
+		if (!ed)
+			goto out;
+		err = -EADDRNOTAVAIL;
+		if (sk->sk_bound_dev_if &&
+		    sk->sk_bound_dev_if != a->sesp_ifindex) {
+			esp_dev_put(ed);
+			goto out;
+		}
+		if (esp_dev_mac(ed, mac) ||
+		    (!is_zero_ether_addr(a->sesp_addr) &&
+		     !ether_addr_equal_unaligned(mac, a->sesp_addr))) {
+			esp_dev_put(ed);
+			goto out;
+		}
+		err = link_device(sk, ed);
+		if (err)
+			goto out;
+		sk->sk_bound_dev_if = esp->ifindex;
+	} else if (!a->sesp_ifindex && !is_zero_ether_addr(a->sesp_addr)) {
+		err = -EADDRNOTAVAIL;
+		goto out;
+	}
+	err = esp_bind_port(sk, a->sesp_port);
+	if (!err && sk->sk_type == SOCK_DGRAM)
+		err = esp_hash(sk);
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int esp_getname(struct socket *sock, struct sockaddr *addr, int peer)
+{
+	struct sock *sk = sock->sk;
+	int err = sizeof(struct sockaddr_esp);
+
+	lock_sock(sk);
+	if (!peer)
+		esp_addr_local(sk, (struct sockaddr_esp *)addr);
+	else if (!esp_sk(sk)->dport || sk->sk_state == TCP_CLOSE ||
+		 sk->sk_state == TCP_SYN_SENT)
+		err = -ENOTCONN;
+	else
+		esp_addr_peer(sk, (struct sockaddr_esp *)addr);
+	release_sock(sk);
+	return err;
+}
+
+/*
+ * Connections from the user's side.
+ */
+
+static long wait_connect(struct sock *sk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk->sk_write_pending++;
+	while (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
+		release_sock(sk);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
+		if (signal_pending(current) || !timeo)
+			break;
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	sk->sk_write_pending--;
+	return timeo;
+}
+
+static int start_connect(struct sock *sk, struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	int err;
+
+	if (!a->sesp_port)
+		return -EADDRNOTAVAIL;
+	if (is_multicast_ether_addr(a->sesp_addr))
+		return -ENETUNREACH;
+	err = esp_connect_device(sk, a);
+	if (err)
+		return err;
+	err = esp_dev_mac(esp->dev, esp->saddr);
+	if (err)
+		return err;
+	if (is_zero_ether_addr(a->sesp_addr) &&
+	    !is_zero_ether_addr(esp->saddr))
+		return -EADDRNOTAVAIL;
+	if (!esp->sport) {
+		err = esp_bind_port(sk, 0);
+		if (err)
+			return -EADDRNOTAVAIL;
+	}
+	esp->dport = a->sesp_port;
+	ether_addr_copy(esp->daddr, a->sesp_addr);
+	return esp_connect_start(sk);
+}
+
+static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr,
+			      int len, int flags)
+{
+	struct sockaddr_esp a;
+	struct sock *sk = sock->sk;
+	long timeo;
+	int err;
+
+	if (len < (int)sizeof(addr->sa_family))
+		return -EINVAL;
+	err = esp_addr_check((struct sockaddr_esp *)addr, len);
+	if (err)
+		return err;
+	memcpy(&a, addr, sizeof(a));
+
+	lock_sock(sk);
+	switch (sock->state) {
+	case SS_CONNECTED:
+		err = -EISCONN;
+		goto out;
+	case SS_CONNECTING:
+		err = -EALREADY;
+		if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+			break;
+		err = 0;
+		break;
+	default:
+		err = -EISCONN;
+		if (sk->sk_state == TCP_LISTEN || sk->sk_state != TCP_CLOSE)
+			goto out;
+		err = start_connect(sk, &a);
+		if (err) {
+			connect_failed(sk);
+			goto out;
+		}
+		sock->state = SS_CONNECTING;
+		err = -EINPROGRESS;
+	}
+	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
+		if (!timeo)
+			goto out;
+		timeo = wait_connect(sk, timeo);
+		err = sock_intr_errno(timeo);
+		if (signal_pending(current))
+			goto out;
+		err = -EINPROGRESS;
+		if (!timeo)
+			goto out;
+	}
+	if (sk->sk_state == TCP_CLOSE) {
+		err = sock_error(sk) ? : -ECONNABORTED;
+		sock->state = SS_UNCONNECTED;
+		connect_failed(sk);
+		goto out;
+	}
+	sock->state = SS_CONNECTED;
+	err = 0;
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int esp_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
+	int err = -EINVAL;
+
+	lock_sock(sk);
+	if (sock->state != SS_UNCONNECTED)
+		goto out;
+	if (sk->sk_state == TCP_LISTEN) {
+		WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
+		err = 0;
+		goto out;
+	}
+	if (sk->sk_state != TCP_CLOSE)
+		goto out;
+	if (!esp_sk(sk)->sport) {
+		err = esp_bind_port(sk, 0);
+		if (err)
+			goto out;
+	}
+	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
+	sk->sk_ack_backlog = 0;
+	esp_set_state(sk, TCP_LISTEN);
+	err = esp_hash(sk);
+out:
+	release_sock(sk);
+	return err;
+}
+
+static struct sock *accept_one(struct sock *sk, long timeo, int *err)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct esp_opt *esp = esp_sk(sk), *child;
+
+	add_wait_queue_exclusive(sk_sleep(sk), &wait);
+	for (;;) {
+		*err = -EINVAL;
+		if (sk->sk_state != TCP_LISTEN)
+			break;
+		*err = sock_error(sk);
+		if (*err)
+			break;
+		if (!list_empty(&esp->acceptq))
+			break;
+		*err = -EAGAIN;
+		if (!timeo)
+			break;
+		*err = sock_intr_errno(timeo);
+		if (signal_pending(current))
+			break;
+		release_sock(sk);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	if (*err)
+		return NULL;
+	child = list_first_entry(&esp->acceptq, struct esp_opt, acceptq);
+	list_del_init(&child->acceptq);
+	sk_acceptq_removed(sk);
+	return &child->sk;
+}
+
+static int accept_child(struct socket *sock, struct socket *newsock, int flags)
+{
+	struct sock *sk = sock->sk, *child;
+	int err;
+
+	lock_sock(sk);
+	child = accept_one(sk, sock_rcvtimeo(sk, flags & O_NONBLOCK), &err);
+	release_sock(sk);
+	if (!child)
+		return err;
+	lock_sock(child);
+	sock_graft(child, newsock);
+	newsock->state = SS_CONNECTED;
+	release_sock(child);
+	return 0;
+}
+
+#ifdef ESP_OLD_ACCEPT
+static int esp_accept(struct socket *sock, struct socket *newsock, int flags,
+		      bool kern)
+{
+	return accept_child(sock, newsock, flags);
+}
+#else
+static int esp_accept(struct socket *sock, struct socket *newsock,
+		      struct proto_accept_arg *arg)
+{
+	return accept_child(sock, newsock, arg->flags);
+}
+#endif
+
+/* Our direction is to be closed: the state that a FIN leads to, or 0. */
+static int fin_state(struct sock *sk)
+{
+	switch (sk->sk_state) {
+	case TCP_ESTABLISHED:
+		return TCP_FIN_WAIT1;
+	case TCP_CLOSE_WAIT:
+		return TCP_LAST_ACK;
+	}
+	return 0;
+}
+
+static void send_fin(struct sock *sk)
+{
+	int state = fin_state(sk);
+
+	if (!state)
+		return;
+	esp_set_state(sk, state);
+	if (esp_queue_fin(sk))
+		esp_done(sk, -ENOBUFS);
+}
+
+static int esp_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	int err = 0;
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	how++;
+	lock_sock(sk);
+	switch (sk->sk_state) {
+	case TCP_CLOSE:
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		err = -ENOTCONN;
+		if (sk->sk_state == TCP_CLOSE)
+			break;
+		esp_done(sk, -ECONNRESET);
+		sock->state = SS_UNCONNECTED;
+		break;
+	case TCP_LISTEN:
+		err = -ENOTCONN;
+		break;
+	default:
+		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
+		if (how & SEND_SHUTDOWN)
+			send_fin(sk);
+		sk->sk_state_change(sk);
+	}
+	release_sock(sk);
+	return err;
+}
+
+/*
+ * A closed socket that told its peer so by RST. It stays for a moment to say
+ * it again with the number that the peer expects.
+ */
+static void reset_and_linger(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp_ackq_leave(sk);
+	esp_send_reset(sk, esp->snd.una_seq);
+	esp_timer_stop(sk);
+	esp_write_queue_purge(sk);
+	esp->reset = 1;
+	esp_set_state(sk, TCP_TIME_WAIT);
+	esp_timer_set(esp, ESP_T_CONN, esp_now() +
+		      1000ull * esp_net(sock_net(sk))->conf.time_wait_ms);
+}
+
+static void close_listener(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp_unhash(sk);
+	esp_set_state(sk, TCP_CLOSE);
+	while (!list_empty(&esp->acceptq)) {
+		struct esp_opt *child = list_first_entry(&esp->acceptq,
+							 struct esp_opt, acceptq);
+		struct sock *csk = &child->sk;
+
+		list_del_init(&child->acceptq);
+		sk_acceptq_removed(sk);
+		sock_hold(csk);
+		local_bh_disable();
+		bh_lock_sock_nested(csk);
+		sock_orphan(csk);
+		if (csk->sk_state == TCP_CLOSE)
+			esp_destroy(csk);
+		else
+			reset_and_linger(csk);
+		bh_unlock_sock(csk);
+		local_bh_enable();
+		sock_put(csk);
+	}
+}
+
+static bool close_sends_reset(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT)
+		return false;
+	return esp->rcv_bytes || esp->ooo_count ||
+	       (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
+}
+
+static bool closing(struct sock *sk)
+{
+	return sk->sk_state == TCP_FIN_WAIT1 || sk->sk_state == TCP_CLOSING ||
+	       sk->sk_state == TCP_LAST_ACK;
+}
+
+static void wait_close(struct sock *sk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (closing(sk) && timeo && !signal_pending(current)) {
+		release_sock(sk);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+static void esp_close(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	bool reset;
+
+	lock_sock(sk);
+	reset = close_sends_reset(sk);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	__skb_queue_purge(&sk->sk_receive_queue);
+	esp->rcv_bytes = 0;
+
+	switch (sk->sk_state) {
+	case TCP_LISTEN:
+		close_listener(sk);
+		break;
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		esp_done(sk, 0);
+		break;
+	case TCP_CLOSE:
+	case TCP_TIME_WAIT:
+		break;
+	default:
+		if (reset) {
+			reset_and_linger(sk);
+			break;
+		}
+		send_fin(sk);
+		if (sock_flag(sk, SOCK_LINGER) &&
+		    !(current->flags & PF_EXITING))
+			wait_close(sk, sk->sk_lingertime);
+	}
+
+	sock_hold(sk);
+	sock_orphan(sk);
+	release_sock(sk);
+
+	/* the backlog is empty; the last word has whoever holds the lock */
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (sk->sk_state == TCP_CLOSE && !esp->reset)
+		esp_destroy(sk);
+	else if (sk->sk_state == TCP_FIN_WAIT2)
+		esp_timer_set(esp, ESP_T_CONN, esp_now() +
+			      1000ull * esp_net(sock_net(sk))->conf.fin_timeout_ms);
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	sock_put(sk);
+}
+
+static int esp_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	if (!sk)
+		return 0;
+	sock->sk = NULL;
+	esp_close(sk);
+	return 0;
+}
+
+static __poll_t esp_poll(struct file *file, struct socket *sock,
+			 struct poll_table_struct *wait)
+{
+	struct sock *sk = sock->sk;
+	__poll_t mask = 0;
+	u8 shutdown;
+	int state;
+
+	sock_poll_wait(file, sock, wait);
+	state = smp_load_acquire(&sk->sk_state);
+	if (state == TCP_LISTEN)
+		return (list_empty_careful(&esp_sk(sk)->acceptq) ? 0 :
+			EPOLLIN | EPOLLRDNORM) |
+		       (READ_ONCE(sk->sk_err) ? EPOLLERR : 0);
+
+	shutdown = READ_ONCE(sk->sk_shutdown);
+	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
+		mask |= EPOLLHUP;
+	if (shutdown & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	if (state != TCP_SYN_SENT && state != TCP_SYN_RECV) {
+		if (esp_readable(sk, sock_rcvlowat(sk, 0, INT_MAX)))
+			mask |= EPOLLIN | EPOLLRDNORM;
+		if (shutdown & SEND_SHUTDOWN) {
+			mask |= EPOLLOUT | EPOLLWRNORM;
+		} else if (sk_stream_is_writeable(sk)) {
+			mask |= EPOLLOUT | EPOLLWRNORM;
+		} else {
+			sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+			smp_mb__after_atomic();
+			if (sk_stream_is_writeable(sk))
+				mask |= EPOLLOUT | EPOLLWRNORM;
+		}
+	}
+	smp_rmb();	/* pairs with the order of writes in esp_done() */
+	if (READ_ONCE(sk->sk_err) ||
+	    !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+static void esp_release_cb(struct sock *sk)
+{
+	if (!READ_ONCE(esp_sk(sk)->deferred))
+		return;
+	sock_release_ownership(sk);
+	esp_timers_run(sk);
+}
+
+static void esp_keepalive(struct sock *sk, int on)
+{
+	/* called before SOCK_KEEPOPEN changes */
+	sock_valbool_flag(sk, SOCK_KEEPOPEN, on);
+	esp_start_keepalive(sk);
+}
+
+static void esp_enter_memory_pressure(struct sock *sk)
+{
+	WRITE_ONCE(esp_memory_pressure, 1);
+}
+
+static void esp_leave_memory_pressure(struct sock *sk)
+{
+	WRITE_ONCE(esp_memory_pressure, 0);
+}
+
+static bool esp_stream_memory_free(const struct sock *sk, int wake)
+{
+	return true;
+}
+
+static DEFINE_PER_CPU(int, esp_fw_alloc);
+
+struct proto esp_prot = {
+	.name			= "ESP",
+	.owner			= THIS_MODULE,
+	.obj_size		= sizeof(struct esp_opt),
+	.release_cb		= esp_release_cb,
+	.keepalive		= esp_keepalive,
+	.backlog_rcv		= esp_backlog_rcv,
+	.stream_memory_free	= esp_stream_memory_free,
+	.enter_memory_pressure	= esp_enter_memory_pressure,
+	.leave_memory_pressure	= esp_leave_memory_pressure,
+	.memory_allocated	= &esp_memory_allocated,
+	.per_cpu_fw_alloc	= &esp_fw_alloc,
+	.sockets_allocated	= &esp_sockets_allocated,
+	.memory_pressure	= &esp_memory_pressure,
+	.sysctl_mem		= esp_mem,
+	.sysctl_wmem_offset	= 0,
+	.max_header		= LL_MAX_HEADER + ESP_HLEN_MAX,
+	.no_autobind		= true,
+};
+
+static const struct proto_ops esp_stream_ops = {
+	.owner		= THIS_MODULE,
+	.release	= esp_release,
+	.bind		= esp_bind,
+	.connect	= esp_stream_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= esp_accept,
+	.getname	= esp_getname,
+	.poll		= esp_poll,
+	.ioctl		= esp_ioctl,
+	.gettstamp	= sock_gettstamp,
+	.listen		= esp_listen,
+	.shutdown	= esp_shutdown,
+	.setsockopt	= esp_setsockopt,
+	.getsockopt	= esp_getsockopt,
+	.sendmsg	= sock_esp_sendmsg,
+	.recvmsg	= esp_recvmsg,
+	.mmap		= sock_no_mmap,
+};
+
+static struct proto_ops esp_stream_ops_f __ro_after_init;
+static struct proto_ops esp_dgram_ops_f __ro_after_init;
+
+static int esp_create(struct net *net, struct socket *sock, int protocol,
+		      int kern)
+{
+	struct sock *sk;
+
+	if (protocol)
+		return -EPROTONOSUPPORT;
+	switch (sock->type) {
+	case SOCK_STREAM:
+	case SOCK_SEQPACKET:
+		sock->ops = &esp_stream_ops_f;
+		break;
+	case SOCK_DGRAM:
+		sock->ops = &esp_dgram_ops_f;
+		break;
+	default:
+		return -ESOCKTNOSUPPORT;
+	}
+	sk = esp_sock_alloc(net, sock, sock->type, kern, GFP_KERNEL);
+	return sk ? 0 : -ENOBUFS;
+}
+
+static struct net_proto_family esp_family_ops __ro_after_init = {
+	.create	= esp_create,
+	.owner	= THIS_MODULE,
+};
+
+static struct packet_type esp_packet_type __read_mostly = {
+	.func	= esp_rcv,
+};
+
+static int __net_init esp_net_init(struct net *net)
+{
+	int err;
+
+	get_random_bytes(&esp_net(net)->secret, sizeof(siphash_key_t));
+	err = esp_mib_net_init(net);
+	if (err)
+		return err;
+	err = esp_sysctl_net_init(net);
+	if (err)
+		esp_mib_net_exit(net);
+	return err;
+}
+
+static void __net_exit esp_net_exit(struct net *net)
+{
+	esp_sysctl_net_exit(net);
+	esp_mib_net_exit(net);
+}
+
+static struct pernet_operations esp_net_ops = {
+	.init	= esp_net_init,
+	.exit	= esp_net_exit,
+	.id	= &esp_net_id,
+	.size	= sizeof(struct esp_net),
+};
+
+/* Numbers assigned to others, whose frames we would take. */
+static const u16 esp_assigned[] = {
+	0x0800, 0x0806, 0x0842, 0x22f0, 0x22f3, 0x6003, 0x8035, 0x809b, 0x80f3,
+	0x8100, 0x8137, 0x86dd, 0x8808, 0x8809, 0x8847, 0x8848, 0x8863, 0x8864,
+	0x886d, 0x888e, 0x8892, 0x889a, 0x88a2, 0x88a4, 0x88a8, 0x88ab, 0x88ca,
+	0x88cc, 0x88cd, 0x88e1, 0x88e3, 0x88e5, 0x88e7, 0x88f7, 0x88f8, 0x88fb,
+	0x8902, 0x8906, 0x8914, 0x8915, 0x891d, 0x893a, 0x892f, 0x9000, 0x9100,
+};
+
+static int __init check_params(void)
+{
+	int i;
+
+	if (esp_family < 1 || esp_family >= NPROTO) {
+		pr_err("esp: family=%d is out of range 1 ... %d\n", esp_family,
+		       NPROTO - 1);
+		return -EINVAL;
+	}
+	if (ethertype < ETH_P_802_3_MIN || ethertype > 0xffff) {
+		pr_err("esp: ethertype=%#x is out of range 0x0600 ... 0xffff\n",
+		       ethertype);
+		return -EINVAL;
+	}
+	for (i = 0; i < ARRAY_SIZE(esp_assigned); i++) {
+		if (ethertype == esp_assigned[i]) {
+			pr_err("esp: ethertype=%#x is assigned to another protocol\n",
+			       ethertype);
+			return -EINVAL;
+		}
+	}
+	esp_ethertype = htons(ethertype);
+	return 0;
+}
+
+static int __init esp_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct sockaddr_esp) != 16);
+	BUILD_BUG_ON(sizeof(struct esp_wire) != ESP_HLEN);
+	BUILD_BUG_ON(sizeof(struct esp_rx_cb) > sizeof_field(struct sk_buff, cb));
+	BUILD_BUG_ON(sizeof(struct esp_tx_cb) > sizeof_field(struct sk_buff, cb));
+
+	err = check_params();
+	if (err)
+		return err;
+	err = percpu_counter_init(&esp_sockets_allocated, 0, GFP_KERNEL);
+	if (err)
+		return err;
+	err = esp_hash_init();
+	if (err)
+		goto out_counter;
+	err = proto_register(&esp_prot, 1);
+	if (err)
+		goto out_hash;
+	err = register_pernet_subsys(&esp_net_ops);
+	if (err)
+		goto out_proto;
+	err = esp_dev_init(default_enable);
+	if (err)
+		goto out_net;
+
+	esp_stream_ops_f = esp_stream_ops;
+	esp_stream_ops_f.family = esp_family;
+	esp_dgram_ops_f = esp_dgram_ops;
+	esp_dgram_ops_f.family = esp_family;
+	esp_family_ops.family = esp_family;
+	err = sock_register(&esp_family_ops);
+	if (err) {
+		pr_err("esp: family %d is taken; choose another with family=\n",
+		       esp_family);
+		goto out_dev;
+	}
+	esp_packet_type.type = esp_ethertype;
+	dev_add_pack(&esp_packet_type);
+	return 0;
+
+out_dev:
+	esp_dev_exit();
+out_net:
+	unregister_pernet_subsys(&esp_net_ops);
+out_proto:
+	proto_unregister(&esp_prot);
+out_hash:
+	esp_hash_exit();
+out_counter:
+	percpu_counter_destroy(&esp_sockets_allocated);
+	return err;
+}
+
+static void __exit esp_exit(void)
+{
+	sock_unregister(esp_family);
+	dev_remove_pack(&esp_packet_type);
+	esp_dev_exit();
+	unregister_pernet_subsys(&esp_net_ops);
+	rcu_barrier();	/* sockets on their way out */
+	proto_unregister(&esp_prot);
+	esp_hash_exit();
+	percpu_counter_destroy(&esp_sockets_allocated);
+}
+
+module_init(esp_init);
+module_exit(esp_exit);
+
+MODULE_DESCRIPTION("Ethernet Streaming Protocol");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS_NETPROTO(PF_ESP);

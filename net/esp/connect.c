@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The handshake.
+ *
+ *   client                                 listener (no state)
+ *   SYN        cookie 0, own cookie C  -->
+ *              <--  SYN|ACK  cookie C, own cookie S = hash(MACs, ports, C,
+ *                            advice, time), grant = advice
+ *   connected
+ *   ACK, data  cookie S, C, MSS, type, advice  -->  S is right: a child
+ *   (the echo, until the first reply)
+ *              <--  ACK                    connected, in the accept queue
+ *
+ * Both sides' first packet number follows from their cookie (esp_isn()), so
+ * whichever frame of the echo comes first makes the child.
+ */
+#include "esp.h"
+
+#define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
+#define ESP_SYN_RTO_US		(20 * 1000)	/* first SYN; then doubled */
+#define ESP_SYN_RTO_MAX_US	(1000 * 1000)
+#define ESP_RESET_US		(10 * 1000)	/* RSTs to strangers: */
+#define ESP_RESETS		100		/* at most so many in that time */
+
+/* The listener's cookie for a peer; @age: slots ago. */
+static u32 listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
+			 const struct esp_frame *f, u16 advice, int age)
+{
+	struct {
+		u8	macs[2 * ETH_ALEN];
+		__be16	sport;
+		__be16	dport;
+		u32	ifindex;
+		u32	peer_cookie;
+		u32	advice;
+		u32	slot;
+	} __packed __aligned(8) in = {
+		.sport		= f->sport,
+		.dport		= f->dport,
+		.ifindex	= ifindex,
+		.peer_cookie	= f->peer_cookie,
+		.advice		= advice,
+		.slot		= div_u64(esp_now(), ESP_COOKIE_SLOT_US) - age,
+	};
+	u32 cookie;
+
+	ether_addr_copy(in.macs, eth->h_source);
+	ether_addr_copy(in.macs + ETH_ALEN, eth->h_dest);
+	cookie = siphash(&in, sizeof(in), &esp_net(net)->secret);
+	return cookie ? cookie : 1;
+}
+
+/**
+ * esp_update_mss() - payload of a full packet, from all that limits it
+ * @sk:	socket with a device
+ */
+void esp_update_mss(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	int mtu = esp_dev_mtu(esp->dev);
+	u32 mss;
+
+	if (mtu < ESP_MTU_MIN)
+		mtu = ESP_MTU_MIN;
+	mss = mtu - (esp->echo ? ESP_HLEN_MAX : ESP_HLEN);
+	if (esp->peer_mss)
+		mss = min(mss, esp->peer_mss);
+	if (esp->user_mss)
+		mss = min(mss, esp->user_mss);
+	esp->mss = mss;
+}
+
+static u16 own_mss(struct esp_dev *ed)
+{
+	return max(esp_dev_mtu(ed), ESP_MTU_MIN) - ESP_HLEN;
+}
+
+static u16 own_burst(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->user_burst >= 0 ? esp->user_burst :
+	       READ_ONCE(esp_net(sock_net(sk))->conf.burst_length);
+}
+
+/**
+ * esp_hello() - the options that the handshake's frames carry
+ * @sk:	socket
+ * @f:	frame to be completed
+ */
+void esp_hello(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	f->opts = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_FEATURES) |
+		  ESP_HAS(ESP_OPT_BURST);
+	f->peer_cookie = esp->cookie;
+	f->mss = own_mss(esp->dev);
+	f->type = sk->sk_type;
+	f->burst = own_burst(sk);
+	f->to_ack = READ_ONCE(esp_net(sock_net(sk))->conf.packets_to_ack);
+	if (esp->echo) {
+		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
+		f->advice = esp->syn_advice;
+	}
+}
+
+/* Fields that both sides set once they know their numbers. */
+static void init_numbers(struct sock *sk)
+{
+	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp_window_init(&esp->snd, esp_isn(esp->cookie));
+	esp->snd.initial = esp->user_initial != -2 ? esp->user_initial :
+			   READ_ONCE(conf->initial_ack_burst_length);
+	esp->snd.burst_length = own_burst(sk);
+	esp->ts_off = get_random_u32();
+}
+
+/* What the peer said of itself. */
+static void learn_peer(struct sock *sk, const struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp->peer_cookie = f->peer_cookie;
+	esp->peer_mss = max_t(u32, f->mss, ESP_MSS_MIN);
+	if ((f->opts & ESP_HAS(ESP_OPT_BURST)) && f->burst)
+		esp->snd.burst_length = esp->snd.burst_length ?
+			min(esp->snd.burst_length, f->burst) : f->burst;
+	esp->recv_seq = esp_isn(f->peer_cookie) + 1;
+	esp->ack_seq = esp->recv_seq;
+	esp->ooo_high = esp->recv_seq;
+	esp_grant_init(&esp->grant, esp->recv_seq);
+	esp->rcv_est = SKB_TRUESIZE(own_mss(esp->dev) + ESP_HLEN_MAX);
+	esp_update_mss(sk);
+}
+
+static void start_conn_timer(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp->conn_tries = 0;
+	esp_timer_set(esp, ESP_T_CONN, esp_now() + ESP_SYN_RTO_US);
+}
+
+/**
+ * esp_connect_start() - send the SYN
+ * @sk:	socket with ports, device and addresses; its owner calls
+ *
+ * Return: 0 or what connect() is to return
+ */
+int esp_connect_start(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	int err;
+
+	do {
+		esp->cookie = get_random_u32();
+	} while (!esp->cookie);
+	esp->peer_cookie = 0;
+	esp->peer_mss = 0;
+	esp->accepted = 0;
+	esp->echo = 0;
+	esp->advice_told = 0;
+	memset(&esp->rtt, 0, sizeof(esp->rtt));
+	init_numbers(sk);
+	err = esp_peer_get(sk);
+	if (err)
+		return err;
+	esp_update_mss(sk);
+	esp_set_state(sk, TCP_SYN_SENT);
+	err = esp_hash(sk);
+	if (err) {
+		esp_set_state(sk, TCP_CLOSE);
+		return err;
+	}
+	ESP_INC(sock_net(sk), ActiveOpens);
+	esp_send_syn(sk, ESP_SYN);
+	start_conn_timer(sk);
+	return 0;
+}
+
+/**
+ * esp_send_syn() - SYN, or SYN|ACK of a simultaneous open
+ * @sk:		socket
+ * @flags:	either
+ */
+void esp_send_syn(struct sock *sk, u8 flags)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+
+	skb = esp_skb_alloc_sk(sk, flags, 0, esp_isn(esp->cookie),
+			       flags & ESP_ACK ? esp->advice_told : 0);
+	if (skb && !esp_finish_frame(esp, skb))
+		esp_dev_xmit(skb, esp->dev, esp->daddr);
+}
+
+static void established(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp_timer_clear(esp, ESP_T_CONN);
+	esp->progress_us = esp_now();
+	esp_set_state(sk, TCP_ESTABLISHED);
+	sk->sk_state_change(sk);
+	sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
+	esp_start_keepalive(sk);
+}
+
+static void remember_ts(struct esp_opt *esp, const struct esp_frame *f, u64 now)
+{
+	WRITE_ONCE(esp->ts_recent, (u64)f->ts_val << 32 | (u32)now);
+}
+
+static void sample_handshake(struct esp_opt *esp, const struct esp_frame *f,
+			     u64 now)
+{
+	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
+
+	if (rtt < ESP_RTT_MAX_US)
+		esp_rtt_sample(&esp->rtt, rtt);
+}
+
+/* Client: a SYN|ACK with our cookie. */
+static void syn_acked(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u64 now = esp_now();
+
+	if (f->cookie != esp->cookie || f->ack_seq != esp->snd.una_seq ||
+	    f->pkt_seq != esp_isn(f->peer_cookie)) {
+		ESP_INC(sock_net(sk), InCookie);
+		return;
+	}
+	if (f->type != sk->sk_type) {
+		ESP_INC(sock_net(sk), TypeMismatch);
+		esp_done(sk, -ECONNREFUSED);
+		return;
+	}
+	esp->echo = sk->sk_state == TCP_SYN_SENT;
+	esp->syn_advice = f->grant;
+	esp->snd.advice = f->grant;
+	if (!esp->peer_cookie)
+		learn_peer(sk, f);
+	else
+		esp_update_mss(sk);
+	remember_ts(esp, f, now);
+	sample_handshake(esp, f, now);
+	established(sk);
+	if (esp->echo)
+		start_conn_timer(sk);
+	esp_send_ack(sk);
+}
+
+/* Both ends called connect(): their SYNs crossed. */
+static void syn_crossed(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (f->pkt_seq != esp_isn(f->peer_cookie)) {
+		ESP_INC(sock_net(sk), InCookie);
+		return;
+	}
+	if (f->type != sk->sk_type) {
+		ESP_INC(sock_net(sk), TypeMismatch);
+		return;
+	}
+	ESP_INC(sock_net(sk), SimultaneousOpens);
+	learn_peer(sk, f);
+	remember_ts(esp, f, esp_now());
+	esp_set_state(sk, TCP_SYN_RECV);
+	esp_send_syn(sk, ESP_SYN | ESP_ACK);
+	start_conn_timer(sk);
+}
+
+/**
+ * esp_handshake_rcv() - a frame for a socket in SYN_SENT or SYN_RECV
+ * @sk:		socket; its lock is held
+ * @skb:	frame; consumed
+ */
+void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_frame *f = &ESP_RX(skb)->f;
+
+	if (f->flags & ESP_RST) {
+		if (f->cookie == esp->cookie && f->ack_seq == esp->snd.una_seq) {
+			ESP_INC(sock_net(sk), InResets);
+			esp_done(sk, f->version == ESP_VERSION ?
+				 -ECONNREFUSED : -EPROTONOSUPPORT);
+		} else {
+			ESP_INC(sock_net(sk), InResetsIgnored);
+		}
+	} else if (f->flags == (ESP_SYN | ESP_ACK)) {
+		syn_acked(sk, f);
+	} else if (f->flags == ESP_SYN) {
+		if (sk->sk_state == TCP_SYN_SENT)
+			syn_crossed(sk, f);
+		else if (f->peer_cookie == esp->peer_cookie)
+			esp_send_syn(sk, ESP_SYN | ESP_ACK);
+	} else if (sk->sk_state == TCP_SYN_RECV && f->cookie == esp->cookie) {
+		/* its SYN|ACK was lost, but it has ours: first advice unknown */
+		established(sk);
+		esp_connected_rcv(sk, skb);
+		return;
+	} else {
+		ESP_INC(sock_net(sk), InCookie);
+	}
+	kfree_skb(skb);
+}
+
+/* A frame built without a socket: SYN|ACK and RST of a listener or of nobody. */
+static void reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
+		  struct esp_frame *f)
+{
+	unsigned int room = esp_dev_headroom(ed), hlen = esp_wire_hlen(f);
+	struct sk_buff *out = alloc_skb(room + hlen, GFP_ATOMIC);
+	u8 *data;
+
+	if (!out) {
+		ESP_INC(net, OutAllocFail);
+		return;
+	}
+	skb_reserve(out, room);
+	data = skb_put(out, hlen);
+	esp_wire_build(data, f);
+	((struct esp_wire *)data)->csum =
+		(__force u16)csum_fold(csum_partial(data, hlen, 0));
+	esp_dev_xmit(out, ed, eth_hdr(skb)->h_source);
+}
+
+/* At most ESP_RESETS in ESP_RESET_US; a lost update costs one RST more. */
+static bool may_reset(struct esp_net *en)
+{
+	u64 now = esp_now();
+
+	if (now - READ_ONCE(en->reset_since) >= ESP_RESET_US) {
+		WRITE_ONCE(en->reset_since, now);
+		WRITE_ONCE(en->resets, 0);
+	}
+	if (READ_ONCE(en->resets) >= ESP_RESETS)
+		return false;
+	WRITE_ONCE(en->resets, en->resets + 1);
+	return true;
+}
+
+/**
+ * esp_reply_reset() - tell a peer that there is nobody
+ * @net:	namespace
+ * @ed:		device
+ * @skb:	its frame, parsed; must carry the peer's cookie
+ */
+void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
+{
+	struct esp_frame *in = &ESP_RX(skb)->f;
+	struct esp_frame f = {
+		.version	= ESP_VERSION,
+		.flags		= ESP_RST | ESP_ACK,
+		.sport		= in->dport,
+		.dport		= in->sport,
+		.cookie		= in->peer_cookie,
+		.pkt_seq	= in->ack_seq,
+		.ack_seq	= in->pkt_seq + !!(in->flags & ESP_SYN),
+		.ts_val		= (u32)esp_now(),
+		.ts_ecr		= in->ts_val,
+	};
+
+	if ((in->flags & ESP_RST) || !(in->opts & ESP_HAS(ESP_OPT_COOKIE)) ||
+	    !may_reset(esp_net(net)))
+		return;
+	ESP_INC(net, OutResets);
+	reply(net, ed, skb, &f);
+}
+
+/* A SYN for a listener: answer, and forget. */
+static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
+{
+	struct esp_frame *in = &ESP_RX(skb)->f;
+	struct net *net = sock_net(sk);
+	struct esp_frame f = {
+		.version	= ESP_VERSION,
+		.flags		= ESP_SYN | ESP_ACK,
+		.sport		= in->dport,
+		.dport		= in->sport,
+		.cookie		= in->peer_cookie,
+		.ack_seq	= in->pkt_seq + 1,
+		.opts		= ESP_HAS_HELLO | ESP_HAS(ESP_OPT_FEATURES) |
+				  ESP_HAS(ESP_OPT_BURST),
+		.type		= sk->sk_type,
+		.ts_val		= (u32)esp_now(),
+		.ts_ecr		= in->ts_val,
+	};
+
+	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
+		ESP_INC(net, InCookie);
+		return;
+	}
+	if (in->type != sk->sk_type) {
+		ESP_INC(net, TypeMismatch);
+		esp_reply_reset(net, ed, skb);
+		return;
+	}
+	if (sk_acceptq_is_full(sk)) {
+		ESP_INC(net, ListenOverflows);
+		return;
+	}
+	spin_lock_bh(&ed->lock);
+	f.grant = esp_port_handshake(ed->port, eth_hdr(skb)->h_source);
+	spin_unlock_bh(&ed->lock);
+	f.peer_cookie = listen_cookie(net, ed->ifindex, eth_hdr(skb), in,
+				      f.grant, 0);
+	f.pkt_seq = esp_isn(f.peer_cookie);
+	f.mss = own_mss(ed);
+	f.burst = own_burst(sk);
+	f.to_ack = READ_ONCE(esp_net(net)->conf.packets_to_ack);
+	reply(net, ed, skb, &f);
+}
+
+/* Options that accept()ed sockets inherit, as TCP's do. */
+static void inherit(struct sock *child, struct sock *sk)
+{
+	struct esp_opt *c = esp_sk(child), *l = esp_sk(sk);
+
+	child->sk_rcvbuf = READ_ONCE(sk->sk_rcvbuf);
+	child->sk_sndbuf = READ_ONCE(sk->sk_sndbuf);
+	child->sk_userlocks = sk->sk_userlocks;
+	child->sk_priority = READ_ONCE(sk->sk_priority);
+	child->sk_mark = READ_ONCE(sk->sk_mark);
+	child->sk_rcvlowat = READ_ONCE(sk->sk_rcvlowat);
+	child->sk_rcvtimeo = READ_ONCE(sk->sk_rcvtimeo);
+	child->sk_sndtimeo = READ_ONCE(sk->sk_sndtimeo);
+	child->sk_lingertime = READ_ONCE(sk->sk_lingertime);
+	child->sk_reuse = sk->sk_reuse;
+	child->sk_uid = sk->sk_uid;
+	sock_valbool_flag(child, SOCK_LINGER, sock_flag(sk, SOCK_LINGER));
+	sock_valbool_flag(child, SOCK_KEEPOPEN, sock_flag(sk, SOCK_KEEPOPEN));
+	c->user_mss = l->user_mss;
+	c->nodelay = l->nodelay;
+	c->cork = l->cork;
+	c->user_burst = l->user_burst;
+	c->user_initial = l->user_initial;
+	c->user_to_ack = l->user_to_ack;
+	c->user_timeout_ms = l->user_timeout_ms;
+	c->keep_idle = l->keep_idle;
+	c->keep_intvl = l->keep_intvl;
+	c->keep_cnt = l->keep_cnt;
+	security_sk_clone(sk, child);
+}
+
+/* The echo is genuine: make the connection. The listener's lock is held. */
+static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
+			       struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct net *net = sock_net(sk);
+	struct esp_opt *esp;
+	struct sock *child;
+
+	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
+	if (!child)
+		return NULL;
+	inherit(child, sk);
+	esp = esp_sk(child);
+	esp->sport = f->dport;
+	esp->dport = f->sport;
+	ether_addr_copy(esp->daddr, eth_hdr(skb)->h_source);
+	ether_addr_copy(esp->saddr, eth_hdr(skb)->h_dest);
+	esp->cookie = f->cookie;
+	esp->accepted = 1;
+	esp->advice_told = f->advice;
+	refcount_inc(&ed->ref);
+	esp->ifindex = ed->ifindex;
+	child->sk_bound_dev_if = ed->ifindex;
+	esp_dev_link(child, ed);
+	esp_bind_child(child);
+	if (esp_peer_get(child))
+		goto fail;
+	init_numbers(child);
+	learn_peer(child, f);
+	esp->snd.advice = f->grant;
+	esp_set_state(child, TCP_ESTABLISHED);
+	esp->progress_us = esp_now();
+	if (esp_hash(child))
+		goto fail;
+	return child;
+fail:
+	sock_set_flag(child, SOCK_DEAD);
+	esp_set_state(child, TCP_CLOSE);
+	esp_destroy(child);
+	return NULL;
+}
+
+/* Anything but a SYN for a listener: the echo, if its cookie is ours. */
+static void listen_echo(struct sock *sk, struct esp_dev *ed,
+			struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct net *net = sock_net(sk);
+	const struct ethhdr *eth = eth_hdr(skb);
+	struct sock *child;
+
+	if ((f->opts & ESP_HAS_HELLO) != ESP_HAS_HELLO ||
+	    !(f->opts & ESP_HAS(ESP_OPT_ADVICE)) || (f->flags & ESP_RST))
+		goto bad;
+	if (f->cookie != listen_cookie(net, ed->ifindex, eth, f, f->advice, 0) &&
+	    f->cookie != listen_cookie(net, ed->ifindex, eth, f, f->advice, 1))
+		goto bad;
+	if (f->type != sk->sk_type)
+		goto bad;
+	/* it may have come twice while we were busy */
+	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth->h_source);
+	if (child) {
+		sock_put(child);
+		goto drop;
+	}
+	if (sk_acceptq_is_full(sk)) {
+		ESP_INC(net, ListenOverflows);
+		goto drop;
+	}
+	child = make_child(sk, ed, skb);
+	if (!child) {
+		ESP_INC(net, OutAllocFail);
+		goto drop;
+	}
+	ESP_INC(net, PassiveOpens);
+	list_add_tail(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
+	sk_acceptq_added(sk);
+
+	sock_hold(child);
+	bh_lock_sock_nested(child);
+	esp_start_keepalive(child);
+	esp_connected_rcv(child, skb);
+	if (child->sk_state != TCP_CLOSE)
+		esp_send_ack(child);	/* the first reply */
+	bh_unlock_sock(child);
+	sock_put(child);
+	sk->sk_data_ready(sk);
+	return;
+bad:
+	ESP_INC(net, CookieInvalid);
+drop:
+	kfree_skb(skb);
+}
+
+/**
+ * esp_listen_rcv() - a frame for a listener
+ * @sk:		listener; its lock is held
+ * @skb:	frame; consumed
+ */
+void esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_dev *ed;
+
+	ed = esp_dev_get(sock_net(sk), skb->skb_iif);
+	if (!ed) {
+		kfree_skb(skb);
+		return;
+	}
+	if (ESP_RX(skb)->f.flags == ESP_SYN) {
+		listen_syn(sk, ed, skb);
+		kfree_skb(skb);
+	} else {
+		listen_echo(sk, ed, skb);
+	}
+	esp_dev_put(ed);
+}
+
+/**
+ * esp_conn_timeout() - the handshake, an orphan or TIME_WAIT took too long
+ * @sk:	socket; its lock is held
+ */
+void esp_conn_timeout(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct net *net = sock_net(sk);
+	bool opening = sk->sk_state == TCP_SYN_SENT ||
+		       sk->sk_state == TCP_SYN_RECV;
+
+	if (!opening && !esp->echo) {
+		/* orphaned FIN_WAIT2, TIME_WAIT, or nothing left to do */
+		if (sk->sk_state == TCP_TIME_WAIT || sk->sk_state == TCP_FIN_WAIT2)
+			esp_done(sk, 0);
+		return;
+	}
+	if (esp->conn_tries++ >= READ_ONCE(esp_net(net)->conf.syn_retries)) {
+		ESP_INC(net, AbortOnTimeout);
+		esp_done(sk, -ETIMEDOUT);
+		return;
+	}
+	ESP_INC(net, SynRetrans);
+	if (sk->sk_state == TCP_SYN_SENT)
+		esp_send_syn(sk, ESP_SYN);
+	else if (sk->sk_state == TCP_SYN_RECV)
+		esp_send_syn(sk, ESP_SYN | ESP_ACK);
+	else
+		esp_send_ack(sk);
+	esp_timer_set(esp, ESP_T_CONN, esp_now() +
+		      esp_rtt_backoff(ESP_SYN_RTO_US, esp->conn_tries,
+				      ESP_SYN_RTO_MAX_US));
+}

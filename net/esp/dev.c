@@ -1,0 +1,736 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Devices: which carry ESP, the port where their frames congest, the hosts
+ * that are seen through it, and frames on their way out.
+ *
+ * Nothing here holds a reference to a struct net_device. A table maps the
+ * devices to struct esp_dev; its pointer back is cleared in the notifier of
+ * NETDEV_UNREGISTER, after which the core waits for RCU readers. So a device
+ * can leave at any point.
+ */
+#include <linux/hashtable.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/rtnetlink.h>
+#include "esp.h"
+
+/* Devices of all namespaces; written under RTNL, read under RCU. */
+static DEFINE_HASHTABLE(esp_devs, 6);
+static bool esp_default_enable;
+
+static bool device_fits(const struct net_device *dev)
+{
+	return (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_LOOPBACK) &&
+	       dev->addr_len == ETH_ALEN;
+}
+
+/* Where no frame leaves the machine, an administrator needn't be asked. */
+static bool device_default(const struct net_device *dev)
+{
+	const char *kind = dev->rtnl_link_ops ? dev->rtnl_link_ops->kind : "";
+
+	return esp_default_enable || (dev->flags & IFF_LOOPBACK) ||
+	       !strcmp(kind, "veth") || !strcmp(kind, "dummy");
+}
+
+static void port_put(struct esp_port *port)
+{
+	if (refcount_dec_and_test(&port->ref))
+		kfree_rcu(port, rcu);
+}
+
+static struct esp_port *port_alloc(struct net *net)
+{
+	struct esp_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+	struct esp_policy policy;
+
+	if (!port)
+		return NULL;
+	refcount_set(&port->ref, 1);
+	spin_lock_init(&port->lock);
+	esp_policy_get(net, &policy);
+	esp_ackq_init(&port->ackq, &policy, &esp_ackq_ops);
+	return port;
+}
+
+/**
+ * esp_dev_rcu() - what is known of a device
+ * @dev:	device
+ *
+ * Context: RCU read side.
+ * Return: the entry, or NULL if the device isn't one for ESP
+ */
+struct esp_dev *esp_dev_rcu(const struct net_device *dev)
+{
+	struct esp_dev *ed;
+
+	hash_for_each_possible_rcu(esp_devs, ed, node, (unsigned long)dev)
+		if (rcu_access_pointer(ed->dev) == dev)
+			return ed;
+	return NULL;
+}
+
+/**
+ * esp_dev_get() - the device of an index
+ * @net:	namespace
+ * @ifindex:	index
+ *
+ * Return: a reference, or NULL
+ */
+struct esp_dev *esp_dev_get(struct net *net, int ifindex)
+{
+	struct esp_dev *ed = NULL;
+	struct net_device *dev;
+
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(net, ifindex);
+	if (dev)
+		ed = esp_dev_rcu(dev);
+	if (ed && !refcount_inc_not_zero(&ed->ref))
+		ed = NULL;
+	rcu_read_unlock();
+	return ed;
+}
+
+/**
+ * esp_dev_only() - the only Ethernet device that is up and carries ESP
+ * @net:	namespace
+ *
+ * The loopback device doesn't count, nor do devices of a bond or bridge.
+ *
+ * Return: a reference; NULL if there is none or more than one
+ */
+struct esp_dev *esp_dev_only(struct net *net)
+{
+	struct esp_dev *found = NULL;
+	struct net_device *dev;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev) {
+		struct esp_dev *ed = esp_dev_rcu(dev);
+
+		if (!ed || !READ_ONCE(ed->enabled) || !(dev->flags & IFF_UP) ||
+		    (dev->flags & IFF_LOOPBACK) ||
+		    netdev_master_upper_dev_get_rcu(dev))
+			continue;
+		if (found) {
+			found = NULL;
+			break;
+		}
+		found = ed;
+	}
+	if (found && !refcount_inc_not_zero(&found->ref))
+		found = NULL;
+	rcu_read_unlock();
+	return found;
+}
+
+void esp_dev_put(struct esp_dev *ed)
+{
+	if (!refcount_dec_and_test(&ed->ref))
+		return;
+	port_put(ed->port);
+	kfree_rcu(ed, rcu);
+}
+
+/**
+ * esp_dev_link() - a socket works on this device from now on
+ * @sk:	socket without a device; its owner calls
+ * @ed:	device; the caller's reference goes to the socket
+ */
+void esp_dev_link(struct sock *sk, struct esp_dev *ed)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	spin_lock_bh(&ed->lock);
+	esp->dev = ed;
+	list_add_tail(&esp->dev_node, &ed->socks);
+	spin_unlock_bh(&ed->lock);
+}
+
+void esp_dev_unlink(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_dev *ed = esp->dev;
+
+	if (!ed)
+		return;
+	spin_lock_bh(&ed->lock);
+	list_del_init(&esp->dev_node);
+	spin_unlock_bh(&ed->lock);
+	esp->dev = NULL;
+	esp_dev_put(ed);
+}
+
+/**
+ * esp_dev_usable() - can frames leave?
+ * @ed:	device
+ *
+ * Return: 0; ENETDOWN: down, leaving, or not enabled for ESP
+ */
+int esp_dev_usable(struct esp_dev *ed)
+{
+	struct net_device *dev;
+	int err = -ENETDOWN;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	if (dev && (dev->flags & IFF_UP) && READ_ONCE(ed->enabled))
+		err = 0;
+	rcu_read_unlock();
+	return err;
+}
+
+/* MTU, or 0 if the device has left. */
+int esp_dev_mtu(struct esp_dev *ed)
+{
+	struct net_device *dev;
+	int mtu = 0;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	if (dev)
+		mtu = READ_ONCE(dev->mtu);
+	rcu_read_unlock();
+	return min(mtu, 65535);
+}
+
+int esp_dev_mac(struct esp_dev *ed, u8 *mac)
+{
+	struct net_device *dev;
+	int err = -ENODEV;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	if (dev) {
+		ether_addr_copy(mac, dev->dev_addr);
+		err = 0;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+unsigned int esp_dev_headroom(struct esp_dev *ed)
+{
+	struct net_device *dev;
+	unsigned int n = LL_MAX_HEADER;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	if (dev)
+		n = LL_RESERVED_SPACE(dev);
+	rcu_read_unlock();
+	return n;
+}
+
+/**
+ * esp_dev_xmit() - hand a frame to the device
+ * @skb:	frame from the ESP header on; consumed
+ * @ed:		device
+ * @daddr:	destination
+ *
+ * The host's own address is delivered here: switches don't hairpin.
+ *
+ * Context: any but hard interrupt.
+ * Return: 0 or ENETDOWN; what a queue drops later is for retransmission
+ */
+int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
+{
+	struct net_device *dev;
+	struct net *net;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	if (!dev || !(dev->flags & IFF_UP) || !READ_ONCE(ed->enabled))
+		goto drop;
+	net = dev_net(dev);
+	skb->dev = dev;
+	skb->protocol = esp_ethertype;
+	skb_reset_network_header(skb);
+	if (skb_cow_head(skb, LL_RESERVED_SPACE(dev)) ||
+	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, NULL,
+			    skb->len) < 0) {
+		ESP_INC(net, OutDiscards);
+		goto drop;
+	}
+	ESP_INC(net, OutFrames);
+	skb_reset_mac_header(skb);
+	if (!(dev->flags & IFF_LOOPBACK) &&
+	    ether_addr_equal(daddr, dev->dev_addr)) {
+		__skb_pull(skb, ETH_HLEN);
+		skb->pkt_type = PACKET_HOST;
+		netif_rx(skb);
+	} else if (dev_queue_xmit(skb)) {
+		ESP_INC(net, OutDiscards);
+	}
+	rcu_read_unlock();
+	return 0;
+drop:
+	rcu_read_unlock();
+	kfree_skb(skb);
+	return -ENETDOWN;
+}
+
+/**
+ * esp_dev_policy() - a sysctl has changed the policy of a namespace
+ * @net:	namespace
+ */
+void esp_dev_policy(struct net *net)
+{
+	struct esp_policy policy;
+	struct net_device *dev;
+
+	esp_policy_get(net, &policy);
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev) {
+		struct esp_dev *ed = esp_dev_rcu(dev);
+
+		if (ed && !is_vlan_dev(dev) && !netif_is_macvlan(dev))
+			esp_ackq_policy(&ed->port->ackq, &policy);
+	}
+	rcu_read_unlock();
+}
+
+/*
+ * Peers and first bursts (rule 21). Connections come and go under the port's
+ * lock; packets don't touch it.
+ */
+
+static struct hlist_head *peer_bucket(struct esp_port *port, const u8 *mac)
+{
+	return &port->peers[(mac[3] ^ mac[4] ^ mac[5]) % ESP_PEER_BUCKETS];
+}
+
+static struct esp_peer *peer_find(struct esp_port *port, const u8 *mac)
+{
+	struct esp_peer *peer;
+
+	hlist_for_each_entry(peer, peer_bucket(port, mac), node)
+		if (ether_addr_equal_unaligned(peer->mac, mac))
+			return peer;
+	return NULL;
+}
+
+/* Advice in SYN|ACKs that nobody took up is forgotten after two slots. */
+static u32 pool_taken(struct esp_port *port)
+{
+	u64 now = esp_now();
+
+	if (now - port->slot >= 2 * ESP_SLOT_US) {
+		port->pending[0] = 0;
+		port->pending[1] = 0;
+		port->slot = now;
+	} else if (now - port->slot >= ESP_SLOT_US) {
+		port->pending[1] = port->pending[0];
+		port->pending[0] = 0;
+		port->slot = now;
+	}
+	return port->given + port->pending[0] + port->pending[1];
+}
+
+/**
+ * esp_port_handshake() - first burst to be advised in a SYN|ACK
+ * @port:	the listener's device
+ * @mac:	who asks
+ *
+ * Return: packets
+ */
+u16 esp_port_handshake(struct esp_port *port, const u8 *mac)
+{
+	struct esp_peer *peer;
+	u32 n;
+
+	spin_lock_bh(&port->lock);
+	peer = peer_find(port, mac);
+	if (peer) {
+		n = peer->want;
+	} else {
+		n = esp_advice_handshake(port->ackq.policy.first_pool,
+					 pool_taken(port));
+		port->pending[0] += n;
+	}
+	spin_unlock_bh(&port->lock);
+	return n;
+}
+
+/**
+ * esp_peer_get() - a socket is being connected: know the other host
+ * @sk:	socket with device and address; @advice_told: what a SYN|ACK gave it
+ *
+ * Return: 0, ENETDOWN or ENOMEM
+ */
+int esp_peer_get(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_port *port;
+	struct esp_peer *peer, *new;
+
+	new = kzalloc(sizeof(*new), GFP_ATOMIC);
+	if (!new)
+		return -ENOMEM;
+	spin_lock_bh(&esp->dev->lock);
+	port = esp->dev->port;
+	refcount_inc(&port->ref);
+	spin_unlock_bh(&esp->dev->lock);
+
+	spin_lock_bh(&port->lock);
+	peer = peer_find(port, esp->daddr);
+	if (!peer) {
+		u32 told = esp->advice_told;
+		int i;
+
+		peer = new;
+		new = NULL;
+		peer->port = port;
+		ether_addr_copy(peer->mac, esp->daddr);
+		hlist_add_head(&peer->node, peer_bucket(port, peer->mac));
+		port->npeers++;
+		for (i = 0; i < 2; i++) {
+			u32 n = min(told, port->pending[i]);
+
+			port->pending[i] -= n;
+			told -= n;
+		}
+		peer->own = esp->advice_told;
+		if (!esp->accepted)
+			peer->own = esp_advice_handshake(port->ackq.policy.first_pool,
+							 pool_taken(port));
+		peer->want = peer->own;
+		port->given += peer->own;
+	}
+	peer->socks++;
+	esp->advice_told = peer->want;
+	esp->advice_gen = peer->gen;
+	esp->port = port;
+	esp->peer = peer;
+	spin_unlock_bh(&port->lock);
+	kfree(new);
+	return 0;
+}
+
+static void peer_caught_up(struct esp_peer *peer)
+{
+	if (!--peer->behind) {
+		peer->port->given -= peer->own - peer->want;
+		peer->own = peer->want;
+	}
+}
+
+void esp_peer_put(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_peer *peer = esp->peer;
+	struct esp_port *port = esp->port;
+
+	if (!peer)
+		return;
+	esp->peer = NULL;
+	esp->port = NULL;
+	spin_lock_bh(&port->lock);
+	if (esp->advice_gen != peer->gen)
+		peer_caught_up(peer);
+	if (--peer->socks) {
+		peer = NULL;
+	} else {
+		hlist_del(&peer->node);
+		port->npeers--;
+		port->given -= peer->own;
+	}
+	spin_unlock_bh(&port->lock);
+	kfree(peer);
+	port_put(port);
+}
+
+/**
+ * esp_peer_advise() - first burst for an ACK on an idle connection
+ * @sk:	socket; its owner calls
+ *
+ * Raises count at once. A cut frees its share only when every socket of the
+ * peer has echoed it.
+ *
+ * Return: packets
+ */
+u16 esp_peer_advise(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_peer *peer = esp->peer;
+	struct esp_port *port = esp->port;
+	u32 taken, n;
+
+	if (!peer)
+		return 0;
+	spin_lock_bh(&port->lock);
+	taken = pool_taken(port);
+	n = esp_advice_connected(port->ackq.policy.first_pool, taken,
+				 peer->own, port->npeers);
+	if (n > peer->want && !peer->behind) {
+		port->given += n - peer->own;
+		peer->own = n;
+		peer->want = n;
+	} else if (n < peer->want && !peer->behind) {
+		peer->want = n;
+		peer->gen++;
+		peer->behind = peer->socks;
+		ESP_INC(sock_net(sk), AdviceCut);
+	}
+	n = peer->want;
+	spin_unlock_bh(&port->lock);
+	esp->advice_told = n;
+	return n;
+}
+
+/* The peer has echoed what it was advised last. */
+void esp_peer_echoed(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_peer *peer = esp->peer;
+
+	if (!peer)
+		return;
+	spin_lock_bh(&esp->port->lock);
+	if (esp->advice_gen != peer->gen) {
+		esp->advice_gen = peer->gen;
+		peer_caught_up(peer);
+	}
+	spin_unlock_bh(&esp->port->lock);
+}
+
+/**
+ * esp_peer_rtt() - a round's smallest round trip
+ * @sk:		socket
+ * @rtt:	microseconds
+ * @now:	microseconds
+ *
+ * Return: smallest one to this peer in ten seconds
+ */
+u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 min;
+
+	if (!esp->peer)
+		return rtt;
+	spin_lock_bh(&esp->port->lock);
+	esp_min_rtt_sample(&esp->peer->min_rtt, rtt, now);
+	min = esp_min_rtt_get(&esp->peer->min_rtt);
+	spin_unlock_bh(&esp->port->lock);
+	return min;
+}
+
+/*
+ * Notifier. RTNL is held.
+ */
+
+static struct esp_dev *dev_find(const struct net_device *dev)
+{
+	struct esp_dev *ed;
+
+	rcu_read_lock();
+	ed = esp_dev_rcu(dev);
+	rcu_read_unlock();
+	return ed;
+}
+
+/* VLAN and macvlan congest where their lower device does (rule 12). */
+static void dev_find_port(struct esp_dev *ed, struct net_device *dev)
+{
+	struct list_head *iter = &dev->adj_list.lower;
+	struct net_device *lower;
+	struct esp_port *old;
+	struct esp_dev *led;
+
+	if (!is_vlan_dev(dev) && !netif_is_macvlan(dev))
+		return;
+	lower = netdev_lower_get_next(dev, &iter);
+	led = lower ? dev_find(lower) : NULL;
+	if (!led)
+		return;
+	spin_lock_bh(&ed->lock);
+	old = ed->port;
+	ed->port = led->port;
+	refcount_inc(&ed->port->ref);
+	spin_unlock_bh(&ed->lock);
+	port_put(old);
+}
+
+static int dev_register(struct net_device *dev)
+{
+	struct esp_dev *ed;
+
+	if (!device_fits(dev) || dev_find(dev))
+		return 0;
+	ed = kzalloc(sizeof(*ed), GFP_KERNEL);
+	if (!ed)
+		return -ENOMEM;
+	ed->port = port_alloc(dev_net(dev));
+	if (!ed->port) {
+		kfree(ed);
+		return -ENOMEM;
+	}
+	refcount_set(&ed->ref, 1);
+	spin_lock_init(&ed->lock);
+	INIT_LIST_HEAD(&ed->socks);
+	ed->ifindex = dev->ifindex;
+	ed->enabled = device_default(dev);
+	rcu_assign_pointer(ed->dev, dev);
+	dev_find_port(ed, dev);
+	hash_add_rcu(esp_devs, &ed->node, (unsigned long)dev);
+	if (esp_sysctl_dev_init(dev_net(dev), ed, dev->name))
+		netdev_warn(dev, "no sysctl net.esp.dev.%s: out of memory\n",
+			    dev->name);
+	return 0;
+}
+
+/*
+ * Take the sockets of a device one by one, each with a reference, and call
+ * @fn with the socket locked. The list may change meanwhile, so start over
+ * until all that were there have been seen.
+ */
+static void dev_for_each_sock(struct esp_dev *ed,
+			      void (*fn)(struct sock *sk, int err), int err)
+{
+	LIST_HEAD(todo);
+
+	spin_lock_bh(&ed->lock);
+	list_splice_init(&ed->socks, &todo);
+	while (!list_empty(&todo)) {
+		struct esp_opt *esp = list_first_entry(&todo, struct esp_opt,
+						       dev_node);
+		struct sock *sk = &esp->sk;
+
+		list_move_tail(&esp->dev_node, &ed->socks);
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		spin_unlock_bh(&ed->lock);
+		lock_sock(sk);
+		if (esp->dev == ed)
+			fn(sk, err);
+		release_sock(sk);
+		sock_put(sk);
+		spin_lock_bh(&ed->lock);
+	}
+	spin_unlock_bh(&ed->lock);
+}
+
+/* The device has left, or is another one now: nothing can be saved. */
+static void sock_lost_device(struct sock *sk, int err)
+{
+	if (sk->sk_state == TCP_CLOSE)
+		return;
+	ESP_INC(sock_net(sk), AbortOnDevice);
+	if (sk->sk_state == TCP_LISTEN) {
+		sk->sk_err = -err;
+		sk_error_report(sk);
+		return;
+	}
+	esp_done(sk, err);
+}
+
+static void sock_device_up(struct sock *sk, int err)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp->deadline[ESP_T_SEND])
+		esp_timer_set(esp, ESP_T_SEND, esp_now());
+}
+
+static void sock_new_mtu(struct sock *sk, int err)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+	int room;
+
+	if (!esp->port || sk->sk_state == TCP_CLOSE)
+		return;
+	esp_update_mss(sk);
+	room = esp_dev_mtu(esp->dev) - ESP_HLEN;
+	skb_queue_walk(&sk->sk_write_queue, skb) {
+		if ((int)skb->len <= room)
+			continue;
+		ESP_INC(sock_net(sk), AbortOnMTU);
+		esp_done(sk, -EMSGSIZE);
+		return;
+	}
+}
+
+static void sock_new_mac(struct sock *sk, int err)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u8 mac[ETH_ALEN];
+
+	if (esp->port && !esp_dev_mac(esp->dev, mac) &&
+	    !ether_addr_equal_unaligned(mac, esp->saddr))
+		sock_lost_device(sk, err);
+}
+
+static void dev_unregister(struct net_device *dev)
+{
+	struct esp_dev *ed = dev_find(dev);
+
+	if (!ed)
+		return;
+	hash_del_rcu(&ed->node);
+	rcu_assign_pointer(ed->dev, NULL);
+	esp_sysctl_dev_exit(ed);
+	/* whoever finds the device or links a socket does it under RCU */
+	synchronize_net();
+	dev_for_each_sock(ed, sock_lost_device, -ENETDOWN);
+	esp_dev_put(ed);
+}
+
+static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct esp_dev *ed;
+
+	if (event == NETDEV_REGISTER)
+		return notifier_from_errno(dev_register(dev));
+	if (event == NETDEV_UNREGISTER) {
+		dev_unregister(dev);
+		return NOTIFY_DONE;
+	}
+	if (event == NETDEV_CHANGEUPPER) {
+		struct netdev_notifier_changeupper_info *info = ptr;
+
+		ed = info->linking ? dev_find(info->upper_dev) : NULL;
+		if (ed)
+			dev_find_port(ed, info->upper_dev);
+		return NOTIFY_DONE;
+	}
+	ed = dev_find(dev);
+	if (!ed)
+		return NOTIFY_DONE;
+	switch (event) {
+	case NETDEV_UP:
+		dev_for_each_sock(ed, sock_device_up, 0);
+		break;
+	case NETDEV_CHANGEMTU:
+		dev_for_each_sock(ed, sock_new_mtu, 0);
+		break;
+	case NETDEV_CHANGEADDR:
+		dev_for_each_sock(ed, sock_new_mac, -ENETDOWN);
+		break;
+	case NETDEV_CHANGENAME:
+		esp_sysctl_dev_exit(ed);
+		esp_sysctl_dev_init(dev_net(dev), ed, dev->name);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block dev_notifier = {
+	.notifier_call	= dev_event,
+};
+
+int esp_dev_init(bool default_enable)
+{
+	esp_default_enable = default_enable;
+	return register_netdevice_notifier(&dev_notifier);
+}
+
+void esp_dev_exit(void)
+{
+	/* sends NETDEV_UNREGISTER for every device */
+	unregister_netdevice_notifier(&dev_notifier);
+	rcu_barrier();
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * EDP: SOCK_DGRAM, one unreliable frame each, with ports of its own.
+ */
+#include <linux/module.h>
+#include "esp.h"
+
+static int dgram_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	if (!sk)
+		return 0;
+	sock->sk = NULL;
+	lock_sock(sk);
+	esp_set_state(sk, TCP_CLOSE);
+	esp_unhash(sk);
+	sock_orphan(sk);
+	release_sock(sk);
+	__skb_queue_purge(&sk->sk_receive_queue);
+	local_bh_disable();
+	bh_lock_sock(sk);
+	esp_destroy(sk);
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	return 0;
+}
+
+/* A socket that sends or connects before bind() gets a free port. */
+static int autobind(struct sock *sk)
+{
+	int err;
+
+	if (esp_sk(sk)->sport)
+		return 0;
+	err = esp_bind_port(sk, 0);
+	if (err)
+		return -EAGAIN;
+	return esp_hash(sk);
+}
+
+static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
+			 int len, int flags)
+{
+	struct sockaddr_esp *a = (struct sockaddr_esp *)addr;
+	struct sock *sk = sock->sk;
+	struct esp_opt *esp = esp_sk(sk);
+	int err;
+
+	if (len < (int)sizeof(addr->sa_family))
+		return -EINVAL;
+	lock_sock(sk);
+	if (addr->sa_family == AF_UNSPEC) {
+		esp->dport = 0;
+		esp_set_state(sk, TCP_CLOSE);
+		sock->state = SS_UNCONNECTED;
+		err = 0;
+		goto out;
+	}
+	err = esp_addr_check(a, len);
+	if (err)
+		goto out;
+	err = -EACCES;
+	if (is_multicast_ether_addr(a->sesp_addr) &&
+	    !sock_flag(sk, SOCK_BROADCAST))
+		goto out;
+	err = -EINVAL;
+	if (!a->sesp_port)
+		goto out;
+	err = esp_connect_device(sk, a);
+	if (err)
+		goto out;
+	err = autobind(sk);
+	if (err)
+		goto out;
+	esp->dport = a->sesp_port;
+	ether_addr_copy(esp->daddr, a->sesp_addr);
+	esp_set_state(sk, TCP_ESTABLISHED);
+	sock->state = SS_CONNECTED;
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int dgram_getname(struct socket *sock, struct sockaddr *addr, int peer)
+{
+	struct sock *sk = sock->sk;
+
+	if (peer && sk->sk_state != TCP_ESTABLISHED)
+		return -ENOTCONN;
+	if (peer)
+		esp_addr_peer(sk, (struct sockaddr_esp *)addr);
+	else
+		esp_addr_local(sk, (struct sockaddr_esp *)addr);
+	return sizeof(struct sockaddr_esp);
+}
+
+/* The device for a datagram; a reference, or an error. */
+static struct esp_dev *dgram_device(struct sock *sk, struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_dev *ed = NULL;
+	int err;
+
+	if (esp->dev) {
+		ed = esp->dev;
+		refcount_inc(&ed->ref);
+	} else if (READ_ONCE(sk->sk_bound_dev_if)) {
+		ed = esp_dev_get(sock_net(sk), READ_ONCE(sk->sk_bound_dev_if));
+	} else {
+		if (a->sesp_ifindex)
+			ed = esp_dev_get(sock_net(sk), a->sesp_ifindex);
+		if (!ed)
+			ed = esp_dev_only(sock_net(sk));
+	}
+	if (!ed)
+		return ERR_PTR(-EHOSTUNREACH);
+	err = esp_dev_usable(ed);
+	if (err) {
+		esp_dev_put(ed);
+		return ERR_PTR(err);
+	}
+	return ed;
+}
+
+static int dgram_send(struct sock *sk, struct esp_dev *ed,
+		      struct sockaddr_esp *a, struct msghdr *msg, size_t len)
+{
+	struct esp_frame f = {
+		.version	= ESP_VERSION,
+		.sport		= esp_sk(sk)->sport,
+		.dport		= a->sesp_port,
+		.len		= len,
+		.ts_val		= (u32)esp_now(),
+	};
+	unsigned int room = esp_dev_headroom(ed);
+	struct sk_buff *skb;
+	int err;
+
+	if (len > ESP_PAYLOAD_MAX || (int)len > esp_dev_mtu(ed) - ESP_HLEN)
+		return -EMSGSIZE;
+	skb = sock_alloc_send_pskb(sk, room + ESP_HLEN, len,
+				   msg->msg_flags & MSG_DONTWAIT, &err, 0);
+	if (!skb)
+		return err;
+	skb_reserve(skb, room + ESP_HLEN);
+	skb->data_len = len;
+	skb->len += len;
+	err = skb_copy_datagram_from_iter(skb, 0, &msg->msg_iter, len);
+	if (err) {
+		kfree_skb(skb);
+		return err;
+	}
+	esp_wire_build(skb_push(skb, ESP_HLEN), &f);
+	((struct esp_wire *)skb->data)->csum =
+		(__force u16)csum_fold(skb_checksum(skb, 0, skb->len, 0));
+	skb->priority = READ_ONCE(sk->sk_priority);
+	skb->mark = READ_ONCE(sk->sk_mark);
+	ESP_INC(sock_net(sk), DgramOut);
+	err = esp_dev_xmit(skb, ed, a->sesp_addr);
+	return err ? err : len;
+}
+
+static int dgram_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct sockaddr_esp a;
+	struct sock *sk = sock->sk;
+	struct esp_dev *ed;
+	int err;
+
+	if (msg->msg_flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	if (msg->msg_namelen) {
+		err = esp_addr_check(msg->msg_name, msg->msg_namelen);
+		if (err)
+			return err;
+		memcpy(&a, msg->msg_name, sizeof(a));
+	}
+	lock_sock(sk);
+	if (!msg->msg_namelen) {
+		err = -EDESTADDRREQ;
+		if (sk->sk_state != TCP_ESTABLISHED)
+			goto out;
+		esp_addr_peer(sk, &a);
+	}
+	err = sock_error(sk);
+	if (err)
+		goto out;
+	err = -EPIPE;
+	if (sk->sk_shutdown & SEND_SHUTDOWN)
+		goto out;
+	err = -EINVAL;
+	if (!a.sesp_port)
+		goto out;
+	err = -EACCES;
+	if (is_multicast_ether_addr(a.sesp_addr) && !sock_flag(sk, SOCK_BROADCAST))
+		goto out;
+	err = autobind(sk);
+	if (err)
+		goto out;
+	ed = dgram_device(sk, &a);
+	if (IS_ERR(ed)) {
+		err = PTR_ERR(ed);
+		goto out;
+	}
+	release_sock(sk);
+	err = dgram_send(sk, ed, &a, msg, len);
+	esp_dev_put(ed);
+	return err;
+out:
+	release_sock(sk);
+	return err;
+}
+
+static void source_address(struct sk_buff *skb, struct sockaddr_esp *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->sesp_family = esp_family;
+	a->sesp_port = ESP_RX(skb)->f.sport;
+	a->sesp_ifindex = skb->skb_iif;
+	a->sesp_halen = ETH_ALEN;
+	memcpy(a->sesp_addr, eth_hdr(skb)->h_source, ETH_ALEN);
+}
+
+static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+			 int flags)
+{
+	struct sock *sk = sock->sk;
+	struct sk_buff *skb;
+	int err, n;
+
+	if (flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	skb = skb_recv_datagram(sk, flags, &err);
+	if (!skb)
+		return err;
+	n = ESP_RX(skb)->f.len;
+	if (n > (int)len) {
+		msg->msg_flags |= MSG_TRUNC;
+		err = skb_copy_datagram_msg(skb, ESP_RX(skb)->f.hlen, msg, len);
+		n = flags & MSG_TRUNC ? n : (int)len;
+	} else {
+		err = skb_copy_datagram_msg(skb, ESP_RX(skb)->f.hlen, msg, n);
+	}
+	if (!err && msg->msg_name) {
+		source_address(skb, msg->msg_name);
+		msg->msg_namelen = sizeof(struct sockaddr_esp);
+	}
+	if (!err)
+		sock_recv_cmsgs(msg, sk, skb);
+	skb_free_datagram(sk, skb);
+	return err ? err : n;
+}
+
+static int dgram_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	if (sk->sk_state != TCP_ESTABLISHED)
+		return -ENOTCONN;
+	lock_sock(sk);
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
+	sk->sk_state_change(sk);
+	release_sock(sk);
+	return 0;
+}
+
+/* A connected socket takes only what its peer sends. */
+static bool wants(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
+		return true;
+	return READ_ONCE(esp->dport) == ESP_RX(skb)->f.sport &&
+	       ether_addr_equal_unaligned(esp->daddr, eth_hdr(skb)->h_source);
+}
+
+static void queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
+{
+	struct sk_buff *copy = skb_clone(skb, GFP_ATOMIC);
+
+	if (!copy || (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
+	    sock_queue_rcv_skb(sk, copy)) {
+		ESP_INC(net, DgramMemDrop);
+		kfree_skb(copy);
+		return;
+	}
+	ESP_INC(net, DgramIn);
+}
+
+/**
+ * esp_dgram_rcv() - a datagram
+ * @net:	namespace
+ * @ed:		device
+ * @skb:	frame, checked; consumed. One to a group goes to every socket of
+ *		the port, another one to the first that wants it
+ *
+ * Context: softirq, RCU read side.
+ */
+void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
+{
+	__be16 port = ESP_RX(skb)->f.dport;
+	struct sock *sk = NULL;
+	bool found = false;
+
+	while ((sk = esp_next_dgram(net, ed->ifindex, port, sk))) {
+		if (!wants(sk, skb))
+			continue;
+		found = true;
+		queue_to(net, sk, skb);
+		if (skb->pkt_type == PACKET_HOST)
+			break;
+	}
+	if (!found)
+		ESP_INC(net, InNoSocket);
+	kfree_skb(skb);
+}
+
+const struct proto_ops esp_dgram_ops = {
+	.owner		= THIS_MODULE,
+	.release	= dgram_release,
+	.bind		= esp_bind,
+	.connect	= dgram_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= sock_no_accept,
+	.getname	= dgram_getname,
+	.poll		= datagram_poll,
+	.ioctl		= esp_ioctl,
+	.gettstamp	= sock_gettstamp,
+	.listen		= sock_no_listen,
+	.shutdown	= dgram_shutdown,
+	.setsockopt	= esp_setsockopt,
+	.getsockopt	= esp_getsockopt,
+	.sendmsg	= dgram_sendmsg,
+	.recvmsg	= dgram_recvmsg,
+	.mmap		= sock_no_mmap,
+};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* sock_diag for AF_ESP: what "esp show" reads. */
+#include <linux/module.h>
+#include <linux/sock_diag.h>
+#include <net/netlink.h>
+#include <uapi/linux/esp_diag.h>
+#include "esp.h"
+
+struct walk {
+	struct sk_buff			*skb;
+	struct netlink_callback		*cb;
+	const struct esp_diag_req	*req;
+	long				skip;
+	long				at;
+};
+
+static bool wanted(struct sock *sk, const struct esp_diag_req *req)
+{
+	if (req->sdiag_type && sk->sk_type != req->sdiag_type)
+		return false;
+	if (req->states && !(req->states & (1u << sk->sk_state)))
+		return false;
+	return !req->port || req->port == esp_sk(sk)->sport;
+}
+
+/*
+ * Addresses without the socket's lock: what is fixed while the socket can be
+ * found, and nothing that asks its device.
+ */
+static void addresses(struct sock *sk, struct esp_diag_msg *m)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	m->src.sesp_family = sk->sk_family;
+	m->src.sesp_port = esp->sport;
+	m->src.sesp_halen = ETH_ALEN;
+	m->src.sesp_ifindex = READ_ONCE(sk->sk_bound_dev_if);
+	if (!m->src.sesp_ifindex && sk->sk_state != TCP_LISTEN)
+		m->src.sesp_ifindex = READ_ONCE(esp->ifindex);
+	memcpy(m->src.sesp_addr, esp->saddr, ETH_ALEN);
+	if (!esp->dport)
+		return;
+	m->dst.sesp_family = sk->sk_family;
+	m->dst.sesp_port = esp->dport;
+	m->dst.sesp_halen = ETH_ALEN;
+	m->dst.sesp_ifindex = esp->ifindex;
+	memcpy(m->dst.sesp_addr, esp->daddr, ETH_ALEN);
+}
+
+static int fill(struct walk *w, struct sock *sk)
+{
+	struct esp_diag_msg *m;
+	struct nlmsghdr *nlh;
+	struct esp_info info;
+
+	nlh = nlmsg_put(w->skb, NETLINK_CB(w->cb->skb).portid,
+			w->cb->nlh->nlmsg_seq, SOCK_DIAG_BY_FAMILY, sizeof(*m),
+			NLM_F_MULTI);
+	if (!nlh)
+		return -EMSGSIZE;
+	m = nlmsg_data(nlh);
+	memset(m, 0, sizeof(*m));
+	m->family = sk->sk_family;
+	m->type = sk->sk_type;
+	m->state = sk->sk_state;
+	m->uid = from_kuid_munged(sk_user_ns(NETLINK_CB(w->cb->skb).sk),
+				  READ_ONCE(sk->sk_uid));
+	m->ino = sock_i_ino(sk);
+	if (sk->sk_state == TCP_LISTEN) {
+		m->rqueue = READ_ONCE(sk->sk_ack_backlog);
+		m->wqueue = READ_ONCE(sk->sk_max_ack_backlog);
+	} else if (sk->sk_type == SOCK_DGRAM) {
+		m->rqueue = sk_rmem_alloc_get(sk);
+		m->wqueue = sk_wmem_alloc_get(sk);
+	} else {
+		m->rqueue = READ_ONCE(esp_sk(sk)->rcv_bytes);
+		m->wqueue = READ_ONCE(esp_sk(sk)->notsent) +
+			    READ_ONCE(esp_sk(sk)->unacked);
+	}
+	sock_diag_save_cookie(sk, m->cookie);
+	addresses(sk, m);
+	if (sk->sk_type != SOCK_DGRAM) {
+		esp_get_info(sk, &info);
+		if (nla_put(w->skb, ESP_DIAG_INFO, sizeof(info), &info))
+			goto full;
+	}
+	if (sock_diag_put_meminfo(sk, w->skb, ESP_DIAG_MEMINFO))
+		goto full;
+	nlmsg_end(w->skb, nlh);
+	return 0;
+full:
+	nlmsg_cancel(w->skb, nlh);
+	return -EMSGSIZE;
+}
+
+static bool visit(struct sock *sk, void *data)
+{
+	struct walk *w = data;
+
+	if (w->at++ < w->skip || !wanted(sk, w->req))
+		return true;
+	if (fill(w, sk)) {
+		w->at--;
+		return false;
+	}
+	return true;
+}
+
+static int esp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct walk w = {
+		.skb	= skb,
+		.cb	= cb,
+		.req	= nlmsg_data(cb->nlh),
+		.skip	= cb->args[0],
+	};
+
+	esp_for_each_sock(sock_net(skb->sk), visit, &w);
+	cb->args[0] = w.at;
+	return skb->len;
+}
+
+static int esp_diag_handler_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
+{
+	if (nlmsg_len(nlh) < (int)sizeof(struct esp_diag_req))
+		return -EINVAL;
+	if (nlh->nlmsg_flags & NLM_F_DUMP) {
+		struct netlink_dump_control c = {
+			.dump	= esp_diag_dump,
+		};
+
+		return netlink_dump_start(sock_net(skb->sk)->diag_nlsk, skb,
+					  nlh, &c);
+	}
+	return -EOPNOTSUPP;
+}
+
+static struct sock_diag_handler esp_diag_handler = {
+	.owner	= THIS_MODULE,
+	.dump	= esp_diag_handler_dump,
+};
+
+static int __init esp_diag_init(void)
+{
+	esp_diag_handler.family = esp_family;
+	return sock_diag_register(&esp_diag_handler);
+}
+
+static void __exit esp_diag_exit(void)
+{
+	sock_diag_unregister(&esp_diag_handler);
+}
+
+module_init(esp_diag_init);
+module_exit(esp_diag_exit);
+
+MODULE_DESCRIPTION("Ethernet Streaming Protocol: socket monitoring");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_NETLINK, NETLINK_SOCK_DIAG, PF_ESP);

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The module's own header: structures, who may touch them, and what the files
+ * give to each other.
+ *
+ * Lock order:
+ *   1. RTNL (notifiers, sysctl of devices)
+ *   2. lock_sock / slock of a listener
+ *   3. slock of its child
+ *   4. one of, never two: ehash/bind bucket, esp_dev.lock, esp_port.lock,
+ *      esp_ackq.lock, esp_opt.timer_lock
+ * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never
+ * under 4.
+ */
+#ifndef _ESP_H
+#define _ESP_H
+
+#include <linux/etherdevice.h>
+#include <linux/netdevice.h>
+#include <linux/rbtree.h>
+#include <linux/siphash.h>
+#include <linux/skbuff.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <uapi/linux/af_esp.h>
+#include "compat.h"
+#include "wire.h"
+#include "window.h"
+#include "rtt.h"
+#include "policy.h"
+#include "ackq.h"
+#include "mib.h"
+
+#define ESP_MTU_MIN	128	/* smallest MTU of a device that carries ESP */
+#define ESP_MSS_MIN	64	/* smallest payload that a peer may insist on */
+#define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
+#define ESP_PEER_BUCKETS 64
+#define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
+
+/**
+ * struct esp_conf - sysctls of a namespace, see Documentation/sysctl.rst
+ * @burst_length:	cap on a sender's permission, packets; 0: by policy
+ * @initial_ack_burst_length: packets behind the announcing one before the
+ *			first ACK; -1: as the peer advises
+ * @packets_to_ack:	packets queued in order for each ACK
+ * @adaptive:		1: rule 22's policy; 0: the seed's
+ * @q_min:		bounds of the adaptive budget, packets
+ * @q_max:		likewise
+ * @first_burst_pool:	F of rule 21, packets
+ * @rto_min_us:		floor of every retransmission timeout
+ * @rto_max_ms:		ceiling
+ * @ack_delay_us:	how long an ACK waits for data to ride on
+ * @syn_retries:	SYNs sent again before ETIMEDOUT
+ * @retries:		unanswered retransmissions or probes before ETIMEDOUT
+ * @expiries:		expired permissions in a row before a transmission is
+ *			given up (rule 17)
+ * @probe_max_ms:	longest interval between probes
+ * @keepalive_time:	seconds
+ * @keepalive_intvl:	seconds
+ * @keepalive_probes:	count
+ * @fin_timeout_ms:	life of a closed socket whose peer doesn't close
+ * @time_wait_ms:	how long a closed connection answers the last FIN
+ * @rcvbuf:		default SO_RCVBUF, bytes
+ * @sndbuf:		default SO_SNDBUF, bytes
+ */
+struct esp_conf {
+	int	burst_length;
+	int	initial_ack_burst_length;
+	int	packets_to_ack;
+	int	adaptive;
+	int	q_min;
+	int	q_max;
+	int	first_burst_pool;
+	int	rto_min_us;
+	int	rto_max_ms;
+	int	ack_delay_us;
+	int	syn_retries;
+	int	retries;
+	int	expiries;
+	int	probe_max_ms;
+	int	keepalive_time;
+	int	keepalive_intvl;
+	int	keepalive_probes;
+	int	fin_timeout_ms;
+	int	time_wait_ms;
+	int	rcvbuf;
+	int	sndbuf;
+};
+
+/**
+ * struct esp_net - state of a network namespace
+ * @conf:	sysctls; written by their handlers, read anywhere
+ * @mib:	counters
+ * @secret:	of the handshake's cookies
+ * @ctl:	sysctls
+ * @table:	their table
+ * @reset_since: rate limit of RSTs to strangers: start of its interval,
+ *		microseconds
+ * @resets:	sent in it
+ */
+struct esp_net {
+	struct esp_conf			conf;
+	DEFINE_SNMP_STAT(struct esp_mib, mib);
+	siphash_key_t			secret;
+	struct ctl_table_header		*ctl;
+	struct ctl_table		*table;
+	u64				reset_since;
+	u32				resets;
+};
+
+extern unsigned int esp_net_id;
+
+static inline struct esp_net *esp_net(const struct net *net)
+{
+	return net_generic(net, esp_net_id);
+}
+
+/**
+ * struct esp_port - a receiving lower device: where frames congest (rule 12)
+ * @ref:	esp_dev and esp_peer hold it
+ * @ackq:	the ACK queue
+ * @lock:	guards what follows; taken when connections come, go or end a
+ *		transmission, not for packets
+ * @peers:	struct esp_peer by MAC address
+ * @npeers:	their number
+ * @given:	packets of first bursts that peers may send (rule 21)
+ * @pending:	likewise, advised in SYN|ACKs that were not yet echoed; of this
+ *		slot and of the one before
+ * @slot:	start of this slot, microseconds
+ * @mtu:	of the device
+ * @frame_us:	time of a full frame on the wire; 0: unknown
+ * @rcu:	for kfree_rcu
+ *
+ * Lives as long as a device or a socket refers to it.
+ */
+struct esp_port {
+	refcount_t		ref;
+	struct esp_ackq		ackq;
+	spinlock_t		lock;
+	struct hlist_head	peers[ESP_PEER_BUCKETS];
+	u32			npeers;
+	u32			given;
+	u32			pending[2];
+	u64			slot;
+	struct rcu_head		rcu;
+};
+
+/**
+ * struct esp_peer - another host, as a port sees it
+ * @node:	in esp_port.peers
+ * @port:	holds a reference
+ * @mac:	its address
+ * @socks:	connected sockets (and references)
+ * @own:	its share of the pool, counted in esp_port.given
+ * @want:	what its sockets are advised from now on, at most @own
+ * @gen:	grows with every cut of @want
+ * @behind:	sockets that have not echoed the cut (rule 21)
+ * @min_rtt:	of the last ten seconds (rule 22)
+ *
+ * Everything under esp_port.lock.
+ */
+struct esp_peer {
+	struct hlist_node	node;
+	struct esp_port		*port;
+	u8			mac[ETH_ALEN];
+	u32			socks;
+	u32			own;
+	u32			want;
+	u32			gen;
+	u32			behind;
+	struct esp_min_rtt	min_rtt;
+};
+
+/**
+ * struct esp_dev - an Ethernet device
+ * @ref:	the table (until the device leaves) and sockets hold it
+ * @node:	in the table, RCU
+ * @dev:	NULL once the device is leaving; read under RCU, never held
+ * @ifindex:	stays
+ * @enabled:	carries ESP
+ * @lock:	guards @port's replacement and @socks
+ * @port:	the receiving lower device's; sockets take a reference of their
+ *		own when they are connected
+ * @socks:	sockets bound to or connected over it, esp_opt.dev_node
+ * @ctl:	net.esp.dev.NAME
+ * @table:	its table
+ * @name:	path of @ctl
+ * @rcu:	for kfree_rcu
+ */
+struct esp_dev {
+	refcount_t		ref;
+	struct hlist_node	node;
+	struct net_device __rcu	*dev;
+	int			ifindex;
+	int			enabled;
+	spinlock_t		lock;
+	struct esp_port		*port;
+	struct list_head	socks;
+	struct ctl_table_header	*ctl;
+	struct ctl_table	*table;
+	char			name[sizeof("net/esp/dev/") + IFNAMSIZ];
+	struct rcu_head		rcu;
+};
+
+/**
+ * enum esp_timer - deadlines of a socket; see timer.c
+ * @ESP_T_SEND:		retransmission, or probe while permission is awaited
+ * @ESP_T_RRQ:		expiry of permission given (the seed's RRQ timer)
+ * @ESP_T_REORDER:	a gap has lasted longer than reordering explains
+ * @ESP_T_ACK:		an ACK found nothing to ride on
+ * @ESP_T_CONN:		handshake, orphaned FIN_WAIT2, TIME_WAIT
+ * @ESP_T_KEEP:		keepalive
+ * @ESP_T_MAX:		their number
+ */
+enum esp_timer {
+	ESP_T_SEND,
+	ESP_T_RRQ,
+	ESP_T_REORDER,
+	ESP_T_ACK,
+	ESP_T_CONN,
+	ESP_T_KEEP,
+	ESP_T_MAX,
+};
+
+/**
+ * struct esp_opt - an ESP socket: struct sock and what the seed adds to it
+ * @sk:		must be first
+ * @bind_node:	in the table of bound ports
+ * @dev_node:	in esp_dev.socks
+ * @dev:	device; set by bind() or connect(), holds a reference
+ * @ifindex:	@dev's
+ * @dev_auto:	@dev was chosen by connect()
+ * @port:	the ACK queue's device, from connecting to destruction; reference
+ * @peer:	the other host, likewise
+ * @sport:	local port, 0: none
+ * @dport:	peer's port
+ * @daddr:	peer's MAC address
+ * @saddr:	own MAC address at the time of connecting
+ * @echo:	client: the handshake's options go with every frame until the
+ *		first reply
+ * @accepted:	passively opened
+ * @destroyed:	esp_destroy() has run
+ * @reset:	closed with RST: answers every frame with another one
+ * @cookie:	chosen by us, in every frame to us
+ * @peer_cookie: chosen by the peer
+ * @ts_off:	offset of our clock on the wire
+ *
+ * @snd:	window: una_seq, send_next, send_seq, announce_seq,
+ *		trans_announced (see struct esp_window)
+ * @mss:	payload of a full packet
+ * @peer_mss:	the peer's limit
+ * @user_mss:	ESP_MAXSEG, 0: none
+ * @notsent:	bytes on the write queue never sent
+ * @unacked:	bytes sent and unacknowledged
+ * @copying:	calls of sendmsg that feed the write queue (rule 4)
+ * @waiting:	those of them that wait for memory
+ * @nodelay:	ESP_NODELAY
+ * @cork:	ESP_CORK
+ * @more:	the last sendmsg had MSG_MORE
+ * @fin_queued:	our FIN has its number
+ * @fin_seq:	number of our FIN, once queued
+ * @retransmits: expirations in a row
+ * @probes:	unanswered probes in a row
+ * @probe_tries: probes since permission last came, for their interval
+ * @keep_probes: likewise, keepalive
+ * @recovering:	una_seq has not reached @rto_high
+ * @rto_high:	end of what was sent when the retransmission timer fired
+ * @progress_us: when the peer last answered, or sending started
+ *
+ * @grant:	permission given to the peer: recv_announced, edge, tokens,
+ *		rcv_mem_pressure
+ * @recv_seq:	next packet expected
+ * @ack_seq:	last acknowledgement sent
+ * @ooo:	packets that came out of order, by number
+ * @ooo_count:	how many
+ * @ooo_high:	behind the highest of them
+ * @rcv_bytes:	bytes on the receive queue
+ * @rcv_records: ends of records on the receive queue
+ * @rcv_discard: seqpacket: the rest of a record is to be thrown away
+ * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
+ * @to_ack:	packets queued since the last ACK
+ * @ack_pending: ACK due, waiting for data to carry it
+ * @fin_rcvd:	the peer's FIN has been consumed
+ * @gap_seq:	recv_seq when the present gap was seen
+ * @expiries:	in a row
+ * @rrqs:	RRQs for the present gap
+ * @advice_told: first burst that the peer was told
+ * @advice_gen:	esp_peer.gen that it has echoed
+ * @advice_echo: we owe the peer an echo of its cut
+ * @ts_recent:	ts_val (high half) and when it came (low half), one word so
+ *		that those who don't own the socket read it whole
+ * @parked_at:	when the permission was parked
+ *
+ * @rtt:	estimator
+ * @round:	samples of this round trip
+ * @min_rtt:	smallest to this peer, as of the last round
+ * @acceptq:	listener: children waiting for accept(), under its lock, with
+ *		the reference of their creation; child: its place
+ * @timer:	one hrtimer for all deadlines; holds a reference while armed
+ * @timer_lock:	guards arming; see timer.c
+ * @timer_at:	for when it is armed, U64_MAX: it isn't
+ * @timer_ref:	it holds a reference
+ * @deadline:	microseconds, 0: off
+ * @deferred:	the timer fired while the owner was busy
+ *
+ * Owned by whoever has the socket's lock, but for: what is fixed before the
+ * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
+ * @recv_seq, @snd.send_next and @ts_recent, which esp_ack_send_other() reads;
+ * the timer.
+ */
+struct esp_opt {
+	struct sock		sk;
+	struct hlist_node	bind_node;
+	struct list_head	dev_node;
+	struct esp_dev		*dev;
+	int			ifindex;
+	u8			dev_auto;
+	u8			destroyed;
+	struct esp_port		*port;
+	struct esp_peer		*peer;
+	__be16			sport;
+	__be16			dport;
+	u8			daddr[ETH_ALEN];
+	u8			saddr[ETH_ALEN];
+	u8			echo;
+	u8			accepted;
+	u8			reset;
+	u32			cookie;
+	u32			peer_cookie;
+	u32			ts_off;
+
+	struct esp_window	snd;
+	u32			mss;
+	u32			peer_mss;
+	u32			user_mss;
+	u32			notsent;
+	u32			unacked;
+	u8			fin_queued;
+	u16			copying;
+	u16			waiting;
+	u8			nodelay;
+	u8			cork;
+	u8			more;
+	u32			fin_seq;
+	u8			retransmits;
+	u8			probes;
+	u8			probe_tries;
+	u8			keep_probes;
+	u8			recovering;
+	u32			rto_high;
+	u64			progress_us;
+
+	struct esp_grant	grant;
+	u32			recv_seq;
+	u32			ack_seq;
+	struct rb_root		ooo;
+	u32			ooo_count;
+	u32			ooo_high;
+	u32			rcv_bytes;
+	u32			rcv_records;
+	u8			rcv_discard;
+	u32			rcv_est;
+	u32			to_ack;
+	u8			ack_pending;
+	u8			fin_rcvd;
+	u32			gap_seq;
+	u8			expiries;
+	u8			rrqs;
+	u16			advice_told;
+	u32			advice_gen;
+	u8			advice_echo;
+	u64			ts_recent;
+	u64			parked_at;
+	u64			last_ack_us;
+
+	int			user_burst;
+	int			user_initial;
+	int			user_to_ack;
+	u32			user_timeout_ms;
+	u32			keep_idle;
+	u32			keep_intvl;
+	u32			keep_cnt;
+
+	struct esp_rtt		rtt;
+	struct esp_rtt_round	round;
+	u32			min_rtt;
+	struct list_head	acceptq;
+
+	struct hrtimer		timer;
+	spinlock_t		timer_lock;
+	u64			timer_at;
+	u8			timer_ref;
+	u8			deferred;
+	u64			deadline[ESP_T_MAX];
+	u8			conn_tries;
+	u16			syn_advice;
+
+	struct esp_stats	stats;
+};
+
+static inline struct esp_opt *esp_sk(const struct sock *sk)
+{
+	return (struct esp_opt *)sk;
+}
+
+/* Control block of a packet on the write queue. */
+struct esp_tx_cb {
+	u32	seq;
+	u32	sent_us;	/* low half of the clock, when last sent */
+	u8	flags;		/* TXS, TXF, EOR, FIN; frozen once sent */
+	u8	retrans;	/* sent more than once */
+	u8	full;		/* no more fragments fit */
+};
+
+#define ESP_TX(skb)	((struct esp_tx_cb *)(skb)->cb)
+
+/* Control block of a received frame. */
+struct esp_rx_cb {
+	struct esp_frame f;
+};
+
+#define ESP_RX(skb)	((struct esp_rx_cb *)(skb)->cb)
+
+static inline u64 esp_now(void)
+{
+	return ktime_to_us(ktime_get());
+}
+
+/* af_esp.c */
+extern struct proto esp_prot;
+extern int esp_family;
+extern __be16 esp_ethertype;
+struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
+			    int kern, gfp_t gfp);
+void esp_destroy(struct sock *sk);
+void esp_done(struct sock *sk, int err);
+void esp_set_state(struct sock *sk, int state);
+int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
+int esp_addr_check(const struct sockaddr_esp *a, int len);
+int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a);
+void esp_addr_local(struct sock *sk, struct sockaddr_esp *a);
+void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a);
+
+/* hash.c */
+int esp_hash_init(void);
+void esp_hash_exit(void);
+int esp_bind_port(struct sock *sk, __be16 port);
+void esp_unbind(struct sock *sk);
+void esp_bind_child(struct sock *child);
+int esp_hash(struct sock *sk);
+void esp_unhash(struct sock *sk);
+struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
+			__be16 dport, const u8 *mac);
+struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port);
+struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
+			    struct sock *prev);
+void esp_for_each_sock(struct net *net,
+		       bool (*fn)(struct sock *sk, void *data), void *data);
+
+/* dev.c */
+int esp_dev_init(bool default_enable);
+void esp_dev_exit(void);
+struct esp_dev *esp_dev_rcu(const struct net_device *dev);
+struct esp_dev *esp_dev_get(struct net *net, int ifindex);
+struct esp_dev *esp_dev_only(struct net *net);
+void esp_dev_put(struct esp_dev *ed);
+void esp_dev_link(struct sock *sk, struct esp_dev *ed);
+void esp_dev_unlink(struct sock *sk);
+int esp_dev_usable(struct esp_dev *ed);
+int esp_dev_mtu(struct esp_dev *ed);
+int esp_dev_mac(struct esp_dev *ed, u8 *mac);
+unsigned int esp_dev_headroom(struct esp_dev *ed);
+int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
+void esp_dev_policy(struct net *net);
+int esp_peer_get(struct sock *sk);
+void esp_peer_put(struct sock *sk);
+u16 esp_peer_advise(struct sock *sk);
+void esp_peer_echoed(struct sock *sk);
+u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now);
+u16 esp_port_handshake(struct esp_port *port, const u8 *mac);
+
+/* connect.c */
+int esp_connect_start(struct sock *sk);
+void esp_send_syn(struct sock *sk, u8 flags);
+void esp_hello(struct sock *sk, struct esp_frame *f);
+void esp_listen_rcv(struct sock *sk, struct sk_buff *skb);
+void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb);
+void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
+void esp_update_mss(struct sock *sk);
+void esp_conn_timeout(struct sock *sk);
+
+/* sendmsg.c */
+int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+int esp_queue_fin(struct sock *sk);
+void esp_write_queue_purge(struct sock *sk);
+void esp_clean_write_queue(struct sock *sk);
+void esp_force_charge(struct sock *sk, int size);
+
+/* output.c */
+bool esp_cwnd_test(struct sock *sk, struct sk_buff *skb);
+bool esp_push_one_frame(struct sock *sk);
+void esp_push_frames(struct sock *sk);
+int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again);
+struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
+				 u32 pkt_seq, u16 grant);
+int esp_finish_frame(struct esp_opt *esp, struct sk_buff *skb);
+void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq);
+void esp_send_ack(struct sock *sk);
+void esp_send_rrq(struct sock *sk, u32 upto);
+void esp_send_reset(struct sock *sk, u32 pkt_seq);
+void esp_send_probe(struct sock *sk);
+u16 esp_grant_now(struct esp_opt *esp, u32 recv_seq);
+bool esp_hold_back(struct sock *sk, struct sk_buff *skb);
+void esp_retransmit(struct sock *sk, struct sk_buff *skb);
+
+/* input.c */
+int esp_rcv(struct sk_buff *skb, struct net_device *dev,
+	    struct packet_type *pt, struct net_device *orig_dev);
+int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
+void esp_ack_now(struct sock *sk);
+void esp_gap_timeout(struct sock *sk);
+void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
+
+/* ack_queue.c */
+extern const struct esp_ackq_ops esp_ackq_ops;
+void esp_enqueue_ack(struct sock *sk, bool answer);
+void esp_expiry(struct sock *sk);
+void esp_ackq_leave(struct sock *sk);
+void esp_pressure_lifted(struct sock *sk);
+
+/* recvmsg.c */
+int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
+bool esp_readable(struct sock *sk, int target);
+
+/* timer.c */
+void esp_timer_init(struct sock *sk);
+void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at);
+void esp_timer_stop(struct sock *sk);
+void esp_timers_run(struct sock *sk);
+void esp_arm_send(struct sock *sk, u64 now);
+u32 esp_rto(struct esp_opt *esp);
+void esp_start_keepalive(struct sock *sk);
+
+static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
+{
+	WRITE_ONCE(esp->deadline[t], 0);
+}
+
+/* sockopt.c */
+int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
+		   unsigned int len);
+int esp_getsockopt(struct socket *sock, int level, int name,
+		   char __user *val, int __user *len);
+void esp_get_info(struct sock *sk, struct esp_info *info);
+int esp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+
+/* dgram.c */
+extern const struct proto_ops esp_dgram_ops;
+void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
+
+/* sysctl.c */
+int esp_sysctl_net_init(struct net *net);
+void esp_sysctl_net_exit(struct net *net);
+int esp_sysctl_dev_init(struct net *net, struct esp_dev *ed, const char *name);
+void esp_sysctl_dev_exit(struct esp_dev *ed);
+void esp_policy_get(struct net *net, struct esp_policy *p);
+extern long esp_mem[3];
+extern atomic_long_t esp_memory_allocated;
+extern struct percpu_counter esp_sockets_allocated;
+extern unsigned long esp_memory_pressure;
+
+/* mib.c */
+int esp_mib_net_init(struct net *net);
+void esp_mib_net_exit(struct net *net);
+
+#endif /* _ESP_H */

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Finding sockets: tables of bound ports, listeners (and EDP sockets), and
+ * connections. Lookups are RCU, sockets are freed after a grace period
+ * (SOCK_RCU_FREE); changes take the bucket's lock.
+ */
+#include <linux/jhash.h>
+#include <linux/mm.h>
+#include <net/netns/hash.h>
+#include "esp.h"
+
+#define ESP_PORTS	1024	/* buckets of bound ports and of listeners */
+#define ESP_FREE_FIRST	32768	/* free ports: the same range as TCP's */
+#define ESP_FREE_LAST	60999
+
+struct esp_bucket {
+	spinlock_t		lock;
+	struct hlist_head	head;
+};
+
+static struct esp_bucket esp_bound[ESP_PORTS];
+static struct esp_bucket esp_listeners[ESP_PORTS];
+static struct esp_bucket *esp_conns;
+static unsigned int esp_conns_mask;
+static u32 esp_hash_seed;
+
+/* One port space for the two reliable types, one for EDP. */
+static bool is_dgram(const struct sock *sk)
+{
+	return sk->sk_type == SOCK_DGRAM;
+}
+
+static struct esp_bucket *port_bucket(struct esp_bucket *table,
+				      const struct net *net, __be16 port,
+				      bool dgram)
+{
+	return &table[jhash_3words((__force u32)port, net_hash_mix(net), dgram,
+				   esp_hash_seed) % ESP_PORTS];
+}
+
+static struct esp_bucket *conn_bucket(const struct net *net, int ifindex,
+				      __be16 sport, __be16 dport, const u8 *mac)
+{
+	u32 ports = (__force u32)sport << 16 | (__force u32)dport;
+	u32 lo = mac[2] << 24 | mac[3] << 16 | mac[4] << 8 | mac[5];
+	u32 hi = mac[0] << 8 | mac[1];
+
+	return &esp_conns[jhash_3words(ports ^ net_hash_mix(net), lo,
+				       hi ^ ifindex, esp_hash_seed) &
+			  esp_conns_mask];
+}
+
+static struct esp_opt *bound_sock(struct hlist_node *n)
+{
+	return hlist_entry(n, struct esp_opt, bind_node);
+}
+
+/* May @sk have @port beside those that have it? The bucket is locked. */
+static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
+{
+	int dev = READ_ONCE(sk->sk_bound_dev_if);
+	struct hlist_node *n;
+
+	hlist_for_each(n, &b->head) {
+		struct esp_opt *other = bound_sock(n);
+		int odev = READ_ONCE(other->sk.sk_bound_dev_if);
+
+		if (other->sport != port || sock_net(&other->sk) != sock_net(sk) ||
+		    is_dgram(&other->sk) != is_dgram(sk))
+			continue;
+		if (dev && odev && dev != odev)
+			continue;
+		if (sk->sk_reuse && other->sk.sk_reuse &&
+		    other->sk.sk_state != TCP_LISTEN)
+			continue;
+		return true;
+	}
+	return false;
+}
+
+static bool take_port(struct sock *sk, __be16 port, bool reuse)
+{
+	struct esp_bucket *b = port_bucket(esp_bound, sock_net(sk), port,
+					   is_dgram(sk));
+	unsigned char had = sk->sk_reuse;
+	bool taken;
+
+	spin_lock_bh(&b->lock);
+	if (!reuse)
+		sk->sk_reuse = 0;
+	taken = port_taken(b, sk, port);
+	sk->sk_reuse = had;
+	if (!taken) {
+		esp_sk(sk)->sport = port;
+		hlist_add_head(&esp_sk(sk)->bind_node, &b->head);
+	}
+	spin_unlock_bh(&b->lock);
+	return !taken;
+}
+
+/**
+ * esp_bind_port() - give a socket its port
+ * @sk:		socket without one; its owner calls
+ * @port:	0: a free one
+ *
+ * Return: 0 or EADDRINUSE
+ */
+int esp_bind_port(struct sock *sk, __be16 port)
+{
+	u32 range = ESP_FREE_LAST - ESP_FREE_FIRST + 1;
+	u32 i, start;
+
+	if (port)
+		return take_port(sk, port, true) ? 0 : -EADDRINUSE;
+	start = get_random_u32() % range;
+	for (i = 0; i < range; i++)
+		if (take_port(sk, htons(ESP_FREE_FIRST + (start + i) % range),
+			      false))
+			return 0;
+	return -EADDRINUSE;
+}
+
+/* A child shares its listener's port. */
+void esp_bind_child(struct sock *child)
+{
+	struct esp_bucket *b = port_bucket(esp_bound, sock_net(child),
+					   esp_sk(child)->sport, false);
+
+	spin_lock_bh(&b->lock);
+	hlist_add_head(&esp_sk(child)->bind_node, &b->head);
+	spin_unlock_bh(&b->lock);
+}
+
+void esp_unbind(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_bucket *b;
+
+	if (hlist_unhashed(&esp->bind_node))
+		return;
+	b = port_bucket(esp_bound, sock_net(sk), esp->sport, is_dgram(sk));
+	spin_lock_bh(&b->lock);
+	hlist_del_init(&esp->bind_node);
+	spin_unlock_bh(&b->lock);
+	esp->sport = 0;
+}
+
+static struct esp_bucket *sock_bucket(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sk->sk_state == TCP_LISTEN || is_dgram(sk))
+		return port_bucket(esp_listeners, sock_net(sk), esp->sport,
+				   is_dgram(sk));
+	return conn_bucket(sock_net(sk), esp->ifindex, esp->sport,
+			   esp->dport, esp->daddr);
+}
+
+static bool conn_matches(const struct sock *sk, const struct net *net,
+			 int ifindex, __be16 sport, __be16 dport, const u8 *mac)
+{
+	const struct esp_opt *esp = esp_sk(sk);
+
+	return esp->sport == sport && esp->dport == dport &&
+	       ether_addr_equal_unaligned(esp->daddr, mac) &&
+	       esp->ifindex == ifindex && sock_net(sk) == net;
+}
+
+/**
+ * esp_hash() - from now on frames find this socket
+ * @sk:	listener, EDP socket or connection with addresses and ports
+ *
+ * Return: 0; EADDRNOTAVAIL: there is such a connection already
+ */
+int esp_hash(struct sock *sk)
+{
+	struct esp_bucket *b = sock_bucket(sk);
+	struct esp_opt *esp = esp_sk(sk);
+	struct sock *other;
+	int err = 0;
+
+	spin_lock_bh(&b->lock);
+	if (sk->sk_state != TCP_LISTEN && !is_dgram(sk)) {
+		sk_for_each(other, &b->head) {
+			if (conn_matches(other, sock_net(sk),
+					 esp->ifindex, esp->sport,
+					 esp->dport, esp->daddr)) {
+				err = -EADDRNOTAVAIL;
+				break;
+			}
+		}
+	}
+	if (!err) {
+		sk_add_node_rcu(sk, &b->head);
+		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
+	}
+	spin_unlock_bh(&b->lock);
+	return err;
+}
+
+void esp_unhash(struct sock *sk)
+{
+	struct esp_bucket *b;
+
+	if (sk_unhashed(sk))
+		return;
+	b = sock_bucket(sk);
+	spin_lock_bh(&b->lock);
+	if (sk_del_node_init_rcu(sk))
+		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
+	spin_unlock_bh(&b->lock);
+}
+
+/**
+ * esp_lookup() - the connection that a frame belongs to
+ * @net:	namespace
+ * @ifindex:	device it came in by
+ * @sport:	our port (the frame's destination)
+ * @dport:	the peer's
+ * @mac:	the peer's
+ *
+ * Return: a reference, or NULL
+ */
+struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
+			__be16 dport, const u8 *mac)
+{
+	struct esp_bucket *b = conn_bucket(net, ifindex, sport, dport, mac);
+	struct sock *sk;
+
+	rcu_read_lock();
+	sk_for_each_rcu(sk, &b->head) {
+		if (!conn_matches(sk, net, ifindex, sport, dport, mac))
+			continue;
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		goto found;
+	}
+	sk = NULL;
+found:
+	rcu_read_unlock();
+	return sk;
+}
+
+static bool port_matches(const struct sock *sk, const struct net *net,
+			 int ifindex, __be16 port)
+{
+	int dev = READ_ONCE(sk->sk_bound_dev_if);
+
+	return esp_sk(sk)->sport == port && sock_net(sk) == net &&
+	       (!dev || dev == ifindex);
+}
+
+/**
+ * esp_lookup_listener() - who listens; one bound to the device comes first
+ * @net:	namespace
+ * @ifindex:	device
+ * @port:	port
+ *
+ * Return: a reference, or NULL
+ */
+struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
+{
+	struct esp_bucket *b = port_bucket(esp_listeners, net, port, false);
+	struct sock *sk, *best = NULL;
+
+	rcu_read_lock();
+	sk_for_each_rcu(sk, &b->head) {
+		if (is_dgram(sk) || !port_matches(sk, net, ifindex, port))
+			continue;
+		if (!best || READ_ONCE(sk->sk_bound_dev_if))
+			best = sk;
+	}
+	if (best && !refcount_inc_not_zero(&best->sk_refcnt))
+		best = NULL;
+	rcu_read_unlock();
+	return best;
+}
+
+/**
+ * esp_next_dgram() - EDP sockets of a port, one after the other
+ * @net:	namespace
+ * @ifindex:	device
+ * @port:	port
+ * @prev:	NULL, or the one before
+ *
+ * Context: RCU read side.
+ * Return: a socket, no reference; NULL: no more
+ */
+struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
+			    struct sock *prev)
+{
+	struct esp_bucket *b = port_bucket(esp_listeners, net, port, true);
+	bool found = !prev;
+	struct sock *sk;
+
+	sk_for_each_rcu(sk, &b->head) {
+		if (found && is_dgram(sk) &&
+		    port_matches(sk, net, ifindex, port))
+			return sk;
+		if (sk == prev)
+			found = true;
+	}
+	return NULL;
+}
+
+static bool walk(struct esp_bucket *table, unsigned int n, struct net *net,
+		 bool (*fn)(struct sock *sk, void *data), void *data)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct sock *sk;
+
+		rcu_read_lock();
+		sk_for_each_rcu(sk, &table[i].head) {
+			if (net_eq(sock_net(sk), net) && !fn(sk, data)) {
+				rcu_read_unlock();
+				return false;
+			}
+		}
+		rcu_read_unlock();
+		cond_resched();
+	}
+	return true;
+}
+
+/**
+ * esp_for_each_sock() - visit the sockets of a namespace that can be found
+ * @net:	namespace
+ * @fn:		called under RCU; false ends the walk
+ * @data:	for @fn
+ */
+void esp_for_each_sock(struct net *net,
+		       bool (*fn)(struct sock *sk, void *data), void *data)
+{
+	if (walk(esp_listeners, ESP_PORTS, net, fn, data))
+		walk(esp_conns, esp_conns_mask + 1, net, fn, data);
+}
+EXPORT_SYMBOL_GPL(esp_for_each_sock);
+
+static void init_table(struct esp_bucket *table, unsigned int n)
+{
+	while (n--) {
+		spin_lock_init(&table[n].lock);
+		INIT_HLIST_HEAD(&table[n].head);
+	}
+}
+
+int esp_hash_init(void)
+{
+	/* a bucket for each 64 KiB of memory, 1,024 to 65,536 */
+	unsigned long n = clamp_t(unsigned long,
+				  totalram_pages() >> (16 - PAGE_SHIFT),
+				  1024, 65536);
+
+	n = roundup_pow_of_two(n);
+	esp_conns = kvmalloc_array(n, sizeof(*esp_conns), GFP_KERNEL);
+	if (!esp_conns)
+		return -ENOMEM;
+	esp_conns_mask = n - 1;
+	esp_hash_seed = get_random_u32();
+	init_table(esp_conns, n);
+	init_table(esp_bound, ESP_PORTS);
+	init_table(esp_listeners, ESP_PORTS);
+	return 0;
+}
+
+void esp_hash_exit(void)
+{
+	kvfree(esp_conns);
+}

@@ -1,0 +1,846 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Input: from the device to the receive queue.
+ *
+ *   esp_rcv           checks the frame, finds the socket
+ *     |  \___ owner busy: backlog
+ *   esp_do_rcv        listener, handshake, or
+ *   esp_connected_rcv RST, ACK (esp_ack), RRQ, data (esp_data_rcv)
+ *     |                                       |
+ *   write queue shrinks, frames go    in order: sk_receive_queue
+ *                                     a gap: kept (ooo), RRQ later
+ */
+#include "esp.h"
+
+#define ESP_DUP_ACK_US	100	/* no answers to duplicates more often than this */
+
+static void drop(struct sk_buff *skb)
+{
+	kfree_skb(skb);
+}
+
+/**
+ * esp_ack_now() - an ACK that needs no permission leaves at once (rule 10)
+ * @sk:	socket; its owner calls
+ *
+ * Rate-limited: what comes too soon after the last one is delayed, not lost.
+ */
+void esp_ack_now(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u64 now = esp_now();
+
+	if (now - esp->last_ack_us >= ESP_DUP_ACK_US) {
+		esp_send_ack(sk);
+		return;
+	}
+	esp->ack_pending = 1;
+	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
+}
+
+/* An ACK that may ride on what the user sends next. */
+static void ack_soon(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp->ack_pending)
+		return;
+	esp->ack_pending = 1;
+	esp_timer_set(esp, ESP_T_ACK, esp_now() +
+		      READ_ONCE(esp_net(sock_net(sk))->conf.ack_delay_us));
+}
+
+static u32 packets_to_ack(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->user_to_ack ? esp->user_to_ack :
+	       READ_ONCE(esp_net(sock_net(sk))->conf.packets_to_ack);
+}
+
+/* How long reordering explains a gap: srtt / 4 (rule 19). */
+static u32 reorder_time(struct esp_opt *esp)
+{
+	return max_t(u32, esp_rtt_smooth(&esp->rtt) / 4, 20);
+}
+
+static void update_recv_seq(struct esp_opt *esp, u32 seq)
+{
+	WRITE_ONCE(esp->recv_seq, seq);
+	WRITE_ONCE(esp->grant.recv_seq, seq);
+}
+
+/*
+ * The peer's FIN has been consumed.
+ */
+static void fin_rcv(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp->fin_rcvd = 1;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
+	switch (sk->sk_state) {
+	case TCP_ESTABLISHED:
+		esp_set_state(sk, TCP_CLOSE_WAIT);
+		break;
+	case TCP_FIN_WAIT1:
+		esp_set_state(sk, TCP_CLOSING);
+		break;
+	case TCP_FIN_WAIT2:
+		esp_set_state(sk, TCP_TIME_WAIT);
+		esp_timer_set(esp, ESP_T_CONN, esp_now() +
+			      1000ull * esp_net(sock_net(sk))->conf.time_wait_ms);
+		break;
+	}
+	sk->sk_state_change(sk);
+	sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
+}
+
+/* What a run of packets consumed in order asks for. */
+struct consumed {
+	bool	bytes;		/* the reader has something to read */
+	bool	ask;		/* a TXS: permission is due */
+	bool	at_once;	/* TXF, FIN: an ACK leaves now */
+};
+
+/* Take one packet in order (rule 18: TXS and TXF act here, once). */
+static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_grant *g = &esp->grant;
+	bool whole = (f->flags & ESP_TXS) && (f->flags & ESP_TXF);
+
+	update_recv_seq(esp, f->pkt_seq + 1);
+	if (f->flags & ESP_FIN) {
+		drop(skb);
+		c->at_once = true;
+		fin_rcv(sk);
+		return;
+	}
+	if ((f->flags & ESP_TXS) && !whole && !g->announced) {
+		esp_ackq_announced(&esp->port->ackq, g,
+				   f->pkt_seq + esp->advice_told);
+		c->ask = true;
+	}
+	if ((f->flags & ESP_TXF) && g->announced) {
+		if (esp_ackq_remove(&esp->port->ackq, g))
+			__sock_put(sk);
+		esp_ackq_void(&esp->port->ackq, g);
+		esp_ackq_ended(&esp->port->ackq, g);
+		esp_timer_clear(esp, ESP_T_RRQ);
+		esp->expiries = 0;
+		esp_ack_pump(&esp->port->ackq);
+		esp_peer_advise(sk);
+		c->at_once = true;
+		c->ask = false;
+	}
+	esp->stats.rx_packets++;
+	esp->stats.rx_bytes += f->len;
+	ESP_INC(sock_net(sk), InData);
+	esp->to_ack++;
+	esp->rcv_records += !!(f->flags & ESP_EOR);
+	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len);
+	f->read = 0;
+	__skb_queue_tail(&sk->sk_receive_queue, skb);
+	c->bytes = true;
+}
+
+static struct sk_buff *ooo_first(struct esp_opt *esp)
+{
+	struct rb_node *n = rb_first(&esp->ooo);
+
+	return n ? rb_to_skb(n) : NULL;
+}
+
+/* Packets kept out of order whose turn has come. */
+static void consume_ooo(struct sock *sk, struct consumed *c)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+
+	while ((skb = ooo_first(esp)) &&
+	       ESP_RX(skb)->f.pkt_seq == esp->recv_seq) {
+		rb_erase(&skb->rbnode, &esp->ooo);
+		RB_CLEAR_NODE(&skb->rbnode);
+		skb->next = NULL;
+		skb->prev = NULL;
+		skb->dev = NULL;
+		WRITE_ONCE(esp->ooo_count, esp->ooo_count - 1);
+		if (esp->fin_rcvd) {
+			ESP_INC(sock_net(sk), InAfterFin);
+			drop(skb);
+			update_recv_seq(esp, esp->recv_seq + 1);
+			continue;
+		}
+		consume(sk, skb, c);
+	}
+}
+
+/* Keep a packet that is ahead; false: it is here already. */
+static bool keep_ooo(struct esp_opt *esp, struct sk_buff *skb)
+{
+	struct rb_node **p = &esp->ooo.rb_node, *parent = NULL;
+	u32 seq = ESP_RX(skb)->f.pkt_seq;
+
+	while (*p) {
+		u32 other = ESP_RX(rb_to_skb(*p))->f.pkt_seq;
+
+		parent = *p;
+		if (seq == other)
+			return false;
+		p = esp_before(seq, other) ? &parent->rb_left :
+					     &parent->rb_right;
+	}
+	rb_link_node(&skb->rbnode, parent, p);
+	rb_insert_color(&skb->rbnode, &esp->ooo);
+	WRITE_ONCE(esp->ooo_count, esp->ooo_count + 1);
+	if (esp_after(seq + 1, esp->ooo_high))
+		esp->ooo_high = seq + 1;
+	return true;
+}
+
+/* Something is missing before @upto: ask, unless it comes soon. */
+static void gap_seen(struct sock *sk, u32 upto)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp_after(upto, esp->ooo_high))
+		esp->ooo_high = upto;
+	if (esp->deadline[ESP_T_REORDER])
+		return;
+	esp->rrqs = 0;
+	esp->gap_seq = esp->recv_seq;
+	esp_timer_set(esp, ESP_T_REORDER, esp_now() + reorder_time(esp));
+}
+
+/**
+ * esp_gap_timeout() - a gap lasts longer than reordering explains: RRQ
+ * @sk:	socket; its lock is held
+ *
+ * Repeated with backoff while nothing arrives at the gap's start.
+ */
+void esp_gap_timeout(struct sock *sk)
+{
+	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	struct esp_opt *esp = esp_sk(sk);
+	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
+	u32 wait;
+
+	if (!esp_after(esp->ooo_high, esp->recv_seq))
+		return;
+	if (esp->gap_seq != esp->recv_seq) {
+		/* it has moved: a new gap, with a delay of its own */
+		esp->gap_seq = esp->recv_seq;
+		esp->rrqs = 0;
+	}
+	if (!esp->rrqs && esp->port) {
+		struct esp_ackq *q = &esp->port->ackq;
+
+		spin_lock_bh(&q->lock);
+		esp_qctl_loss(&q->ctl, &q->policy, esp_rtt_smooth(&esp->rtt),
+			      esp_now());
+		spin_unlock_bh(&q->lock);
+	}
+	esp_send_rrq(sk, esp->ooo_high);
+	if (esp->rrqs < 16)
+		esp->rrqs++;
+	wait = esp_rtt_timeout(&esp->rtt, 0, READ_ONCE(conf->rto_min_us), hi);
+	esp_timer_set(esp, ESP_T_REORDER, esp_now() +
+		      esp_rtt_backoff(wait, esp->rrqs - 1, hi));
+}
+
+/* Memory for a data packet: granted ones always find some (rule 20). */
+static bool charge(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp_before(ESP_RX(skb)->f.pkt_seq, esp->grant.edge)) {
+		if (!sk_rmem_schedule(sk, skb, skb->truesize))
+			esp_force_charge(sk, skb->truesize);
+	} else if (atomic_read(&sk->sk_rmem_alloc) > sk->sk_rcvbuf ||
+		   !sk_rmem_schedule(sk, skb, skb->truesize)) {
+		return false;
+	}
+	skb->dev = NULL;
+	skb_set_owner_r(skb, sk);
+	if (skb->truesize > esp->rcv_est)
+		WRITE_ONCE(esp->rcv_est, skb->truesize);
+	return true;
+}
+
+/* Decide which ACK the packets just consumed ask for (rules 10, 14). */
+static void ack_consumed(struct sock *sk, struct consumed *c)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_grant *g = &esp->grant;
+	u32 n = packets_to_ack(sk);
+	bool used_up;
+
+	if (sk->sk_state == TCP_CLOSE)
+		return;
+	if (g->announced) {
+		used_up = !esp_after(READ_ONCE(g->edge), esp->recv_seq);
+		if (c->ask || used_up)
+			esp_enqueue_ack(sk, true);
+		else if (esp->to_ack >= n)
+			esp_enqueue_ack(sk, false);
+		if (c->at_once && esp->ack_seq != esp->recv_seq)
+			esp_ack_now(sk);
+		return;
+	}
+	if (c->at_once)
+		esp_send_ack(sk);
+	else if (esp->to_ack >= min_t(u32, n, max_t(u32, esp->advice_told, 1)))
+		esp->to_ack >= n ? esp_ack_now(sk) : ack_soon(sk);
+	else if (c->bytes)
+		ack_soon(sk);
+}
+
+static void wake_reader(struct sock *sk)
+{
+	if (esp_readable(sk, READ_ONCE(sk->sk_rcvlowat)))
+		sk->sk_data_ready(sk);
+}
+
+/* Data for a socket that nobody reads any more: tell the sender. */
+static bool nobody_reads(struct sock *sk, struct esp_frame *f)
+{
+	if (!f->len || !sock_flag(sk, SOCK_DEAD))
+		return false;
+	ESP_INC(sock_net(sk), AbortOnData);
+	esp_send_reset(sk, f->ack_seq);
+	esp_done(sk, -ECONNRESET);
+	return true;
+}
+
+/* A packet with a number: data or FIN. Consumes @skb. */
+static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	struct net *net = sock_net(sk);
+	struct consumed c = {};
+	u32 seq = f->pkt_seq;
+	bool pump;
+
+	if (esp_before(seq, esp->recv_seq)) {
+		esp->stats.rx_dup++;
+		ESP_INC(net, InDuplicate);
+		esp_ack_now(sk);
+		goto drop;
+	}
+	if (seq - esp->recv_seq >= ESP_SEQ_WINDOW) {
+		ESP_INC(net, InBeyondWindow);
+		goto drop;
+	}
+	if (esp->fin_rcvd) {
+		ESP_INC(net, InAfterFin);
+		goto drop;
+	}
+	if (nobody_reads(sk, f))
+		goto drop;
+	if (!charge(sk, skb)) {
+		ESP_INC(net, InMemDrop);
+		WRITE_ONCE(esp->grant.pressure, 1);
+		esp_ack_now(sk);
+		goto drop;
+	}
+	if (seq != esp->recv_seq) {
+		if (!keep_ooo(esp, skb)) {
+			esp->stats.rx_dup++;
+			ESP_INC(net, InDuplicate);
+			esp_ack_now(sk);
+			goto drop;
+		}
+		esp->stats.rx_ooo++;
+		ESP_INC(net, InOutOfOrder);
+		pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
+		esp->expiries = 0;
+		gap_seen(sk, seq);
+		if (pump)
+			esp_ack_pump(&esp->port->ackq);
+		if (esp->ack_seq != esp->recv_seq)
+			esp_ack_now(sk);
+		return;
+	}
+	pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
+	esp->expiries = 0;
+	if (atomic_read(&esp->grant.open))
+		esp_timer_set(esp, ESP_T_RRQ, esp_now() +
+			      esp_rtt_timeout(&esp->rtt, 0,
+					      esp_net(net)->conf.rto_min_us,
+					      ESP_RTT_MAX_US));
+	consume(sk, skb, &c);
+	if (esp->ooo_count)
+		consume_ooo(sk, &c);
+	if (pump)
+		esp_ack_pump(&esp->port->ackq);
+	if (!esp_after(esp->ooo_high, esp->recv_seq)) {
+		esp->ooo_high = esp->recv_seq;
+		esp_timer_clear(esp, ESP_T_REORDER);
+	} else if (esp->gap_seq != esp->recv_seq &&
+		   esp->deadline[ESP_T_REORDER]) {
+		esp->gap_seq = esp->recv_seq;
+		esp->rrqs = 0;
+		esp_timer_set(esp, ESP_T_REORDER,
+			      esp_now() + reorder_time(esp));
+	}
+	if (c.bytes)
+		wake_reader(sk);
+	ack_consumed(sk, &c);
+	return;
+drop:
+	drop(skb);
+}
+
+/* An empty packet: a probe, or a sign of what has been sent. */
+static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 seq = f->pkt_seq;
+
+	esp->stats.rx_empty++;
+	ESP_INC(sock_net(sk), InEmpty);
+	if (esp_after(seq, esp->recv_seq) &&
+	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
+		gap_seen(sk, seq);
+		if (f->flags & ESP_TXS)
+			esp_ack_now(sk);
+		return;
+	}
+	if (!(f->flags & ESP_TXS))
+		return;
+	if (seq != esp->recv_seq || esp->fin_rcvd) {
+		esp_ack_now(sk);	/* keepalive */
+		return;
+	}
+	if (!esp->grant.announced)
+		esp_ackq_announced(&esp->port->ackq, &esp->grant, seq);
+	if (READ_ONCE(esp->grant.pressure))
+		esp_pressure_lifted(sk);
+	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
+		esp_ack_now(sk);	/* the answer was lost: again */
+	else
+		esp_enqueue_ack(sk, true);
+}
+
+/* Our FIN has been acknowledged. */
+static void fin_acked(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+
+	switch (sk->sk_state) {
+	case TCP_FIN_WAIT1:
+		esp_set_state(sk, TCP_FIN_WAIT2);
+		if (sock_flag(sk, SOCK_DEAD))
+			esp_timer_set(esp, ESP_T_CONN, esp_now() +
+				      1000ull * conf->fin_timeout_ms);
+		sk->sk_state_change(sk);
+		break;
+	case TCP_CLOSING:
+		esp_set_state(sk, TCP_TIME_WAIT);
+		esp_timer_set(esp, ESP_T_CONN, esp_now() +
+			      1000ull * conf->time_wait_ms);
+		sk->sk_state_change(sk);
+		break;
+	case TCP_LAST_ACK:
+		esp_done(sk, 0);
+		break;
+	}
+}
+
+/* A round trip: for the timers, and for the budget that the receiver hands out. */
+static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
+	u32 median, min;
+
+	if (rtt >= ESP_RTT_MAX_US)
+		return;
+	esp_rtt_sample(&esp->rtt, rtt);
+	if (!esp_rtt_round_add(&esp->round, rtt, esp_rtt_smooth(&esp->rtt),
+			       now, &median))
+		return;
+	min = esp_peer_rtt(sk, esp->round.sample[0], now);
+	esp->min_rtt = min;
+	if (esp->port && esp->grant.announced && esp->port->ackq.policy.adaptive) {
+		struct esp_ackq *q = &esp->port->ackq;
+
+		spin_lock_bh(&q->lock);
+		esp_qctl_sample(&q->ctl, &q->policy, median, min, now);
+		spin_unlock_bh(&q->lock);
+		esp_ack_pump(q);
+	}
+}
+
+/* After a timeout: repair from the front, a few packets for each ACK. */
+static void recover(struct sock *sk, u32 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 srtt = esp_rtt_smooth(&esp->rtt);
+	struct sk_buff *skb;
+	int n = 4;
+
+	skb_queue_walk(&sk->sk_write_queue, skb) {
+		if (!n || !esp_before(ESP_TX(skb)->seq, esp->rto_high) ||
+		    !esp_before(ESP_TX(skb)->seq, esp->snd.send_next))
+			break;
+		if (now - ESP_TX(skb)->sent_us < srtt)
+			break;
+		esp_retransmit(sk, skb);
+		n--;
+	}
+}
+
+/* Returns false if the frame must not be used. */
+static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	unsigned int res;
+
+	res = esp_window_ack(&esp->snd, f->ack_seq, f->grant);
+	if (res & ESP_ACK_INVALID) {
+		ESP_INC(sock_net(sk), InAckInvalid);
+		return false;
+	}
+	take_rtt(sk, f, now);
+	esp->progress_us = now;
+	esp->probes = 0;
+	esp->keep_probes = 0;
+	if (res & ESP_ACK_STALE)
+		return true;
+	if (res & ESP_ACK_CUT)
+		esp->advice_echo = 1;
+	if (esp->snd.held) {
+		esp->stats.holds_rx++;
+		ESP_INC(sock_net(sk), HoldsReceived);
+	}
+	if (res & ESP_ACK_PROGRESS) {
+		esp->retransmits = 0;
+		esp_clean_write_queue(sk);
+		sk->sk_write_space(sk);
+		if (esp->recovering) {
+			if (esp_before(esp->snd.una_seq, esp->rto_high))
+				recover(sk, (u32)now);
+			else
+				esp->recovering = 0;
+		}
+	}
+	if (res & (ESP_ACK_PROGRESS | ESP_ACK_OPENED)) {
+		esp->probe_tries = 0;
+		esp_arm_send(sk, now);
+	}
+	return true;
+}
+
+/* The packets that an RRQ names, unless they are on their way (rule 19). */
+static void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	u32 srtt = esp_rtt_smooth(&esp->rtt);
+	struct esp_wire_range r[ESP_RRQ_RANGES];
+	unsigned int i, n = f->len / sizeof(r[0]);
+	struct sk_buff *p;
+
+	esp->stats.rrq_rx++;
+	ESP_INC(sock_net(sk), InRRQ);
+	if (skb_copy_bits(skb, f->hlen, r, f->len))
+		return;
+	p = skb_peek(&sk->sk_write_queue);
+	for (i = 0; i < n; i++) {
+		u32 from = f->ack_seq + ntohs(r[i].offset);
+		u32 to = from + ntohs(r[i].count);
+
+		for (; p; p = skb_queue_is_last(&sk->sk_write_queue, p) ? NULL :
+		     skb_queue_next(&sk->sk_write_queue, p)) {
+			u32 seq = ESP_TX(p)->seq;
+
+			if (!esp_before(seq, esp->snd.send_next))
+				return;
+			if (!esp_before(seq, to))
+				break;
+			if (esp_before(seq, from))
+				continue;
+			if ((u32)now - ESP_TX(p)->sent_us < srtt) {
+				ESP_INC(sock_net(sk), RRQIgnored);
+				continue;
+			}
+			esp_retransmit(sk, p);
+		}
+	}
+}
+
+static void reset_rcv(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (f->pkt_seq != esp->recv_seq) {
+		/* perhaps true, but not up to date: ask for it once more */
+		ESP_INC(sock_net(sk), InResetsIgnored);
+		esp_ack_now(sk);
+		return;
+	}
+	ESP_INC(sock_net(sk), InResets);
+	switch (sk->sk_state) {
+	case TCP_CLOSE_WAIT:
+		esp_done(sk, -EPIPE);
+		break;
+	case TCP_TIME_WAIT:
+	case TCP_LAST_ACK:
+	case TCP_CLOSING:
+		esp_done(sk, 0);
+		break;
+	default:
+		esp_done(sk, esp->echo ? -ECONNREFUSED : -ECONNRESET);
+	}
+}
+
+/**
+ * esp_connected_rcv() - a frame for a connection
+ * @sk:		socket beyond the handshake; its lock is held
+ * @skb:	frame with the right cookie, or a SYN|ACK; consumed
+ */
+void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	u64 now = esp_now();
+
+	if (f->flags & ESP_SYN) {
+		/* our echo was lost */
+		if (f->flags & ESP_ACK)
+			esp_ack_now(sk);
+		goto drop;
+	}
+	if (esp->reset) {
+		if (!(f->flags & ESP_RST))
+			esp_send_reset(sk, f->ack_seq);
+		goto drop;
+	}
+	if (f->flags & ESP_RST) {
+		reset_rcv(sk, f);
+		goto drop;
+	}
+	WRITE_ONCE(esp->ts_recent, (u64)f->ts_val << 32 | (u32)now);
+	if (esp->echo) {
+		WRITE_ONCE(esp->echo, 0);
+		esp_timer_clear(esp, ESP_T_CONN);
+		esp_update_mss(sk);
+	}
+	if (!esp_ack(sk, f, now))
+		goto drop;
+	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS_HELLO) &&
+	    f->advice <= esp->advice_told)
+		esp_peer_echoed(sk);
+	if (f->flags & ESP_RRQ)
+		esp_rrq_rcv(sk, skb, now);
+	if (sk->sk_send_head)
+		esp_push_frames(sk);
+	if (esp->fin_queued && esp_after(esp->snd.una_seq, esp->fin_seq))
+		fin_acked(sk);
+	if (sk->sk_state == TCP_CLOSE)
+		goto drop;
+	if (esp_frame_is_empty(f)) {
+		esp_empty_rcv(sk, f);
+		if (esp->advice_echo)
+			esp_send_ack(sk);
+		goto drop;
+	}
+	esp_data_rcv(sk, skb);
+	if (esp->advice_echo && sk->sk_state != TCP_CLOSE)
+		ack_soon(sk);
+	return;
+drop:
+	drop(skb);
+}
+
+static void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	switch (sk->sk_state) {
+	case TCP_CLOSE:
+		drop(skb);
+		break;
+	case TCP_LISTEN:
+		esp_listen_rcv(sk, skb);
+		break;
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		esp_handshake_rcv(sk, skb);
+		break;
+	default:
+		esp_connected_rcv(sk, skb);
+	}
+}
+
+int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	esp_do_rcv(sk, skb);
+	return 0;
+}
+
+/* Hand a frame to the socket, or to its backlog. Takes over the reference. */
+static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
+{
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk)) {
+		esp_do_rcv(sk, skb);
+	} else if (sk_add_backlog(sk, skb, READ_ONCE(sk->sk_rcvbuf) +
+				  READ_ONCE(sk->sk_sndbuf) + 65536)) {
+		ESP_INC(net, InBacklogDrop);
+		drop(skb);
+	}
+	bh_unlock_sock(sk);
+	sock_put(sk);
+}
+
+static const int malformed_mib[] = {
+	[ESP_WIRE_SHORT]	= ESP_MIB_InShort,
+	[ESP_WIRE_VERSION]	= ESP_MIB_InVersion,
+	[ESP_WIRE_HLEN]		= ESP_MIB_InHeaderLength,
+	[ESP_WIRE_FLAGS]	= ESP_MIB_InFlags,
+	[ESP_WIRE_OPTION]	= ESP_MIB_InOption,
+	[ESP_WIRE_PORT]		= ESP_MIB_InPort,
+	[ESP_WIRE_RANGE]	= ESP_MIB_InRange,
+};
+
+/*
+ * A version that we don't speak. The fields that find a socket and answer a
+ * SYN are taken to be where ours are: a SYN gets one rate-limited RST, and
+ * our own SYN that is answered so ends with EPROTONOSUPPORT.
+ */
+static bool other_version(struct net *net, struct esp_dev *ed,
+			  struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	u8 version = f->version, copy[ESP_HLEN_MAX];
+	unsigned int n = min_t(unsigned int, skb->len, sizeof(copy));
+
+	if (skb_copy_bits(skb, 0, copy, n))
+		return false;
+	copy[0] = ESP_VERSION << 4 | (copy[0] & 15);
+	if (esp_wire_parse(copy, n, skb->len, f))
+		return false;
+	f->version = version;
+	if (f->flags == ESP_SYN)
+		esp_reply_reset(net, ed, skb);
+	return f->flags & ESP_RST;
+}
+
+/* Read and check the header; false: drop, counted. */
+static bool frame_valid(struct net *net, struct esp_dev *ed,
+			struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	enum esp_malformed bad = ESP_WIRE_SHORT;
+	unsigned int hlen;
+
+	if (pskb_may_pull(skb, ESP_HLEN)) {
+		hlen = clamp_t(unsigned int, (skb->data[0] & 15) * 4, ESP_HLEN,
+			       ESP_HLEN_MAX);
+		if (pskb_may_pull(skb, hlen))
+			bad = esp_wire_parse(skb->data, skb_headlen(skb),
+					     skb->len, f);
+	}
+	if (bad) {
+		SNMP_INC_STATS(esp_net(net)->mib, malformed_mib[bad]);
+		if (bad != ESP_WIRE_VERSION || !other_version(net, ed, skb))
+			return false;
+	}
+	if (pskb_trim_rcsum(skb, f->hlen + f->len))
+		return false;
+	if (csum_fold(skb_checksum(skb, 0, skb->len, 0))) {
+		ESP_INC(net, InChecksum);
+		return false;
+	}
+	if (is_multicast_ether_addr(eth_hdr(skb)->h_source) ||
+	    (skb->pkt_type != PACKET_HOST && !esp_frame_is_dgram(f))) {
+		ESP_INC(net, InGroupSource);
+		return false;
+	}
+	return true;
+}
+
+/* May this frame be for a socket of a connection? Its cookies are fixed. */
+static bool cookie_fits(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return f->flags == ESP_SYN || f->cookie == esp->cookie;
+}
+
+/* A frame of the reliable types: find its socket. Consumes @skb. */
+static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
+			   struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct sock *sk;
+
+	sk = esp_lookup(net, ed->ifindex, f->dport, f->sport,
+			eth_hdr(skb)->h_source);
+	if (sk) {
+		if (cookie_fits(sk, f)) {
+			deliver(net, sk, skb);
+			return;
+		}
+		if (f->flags & ESP_RST)
+			ESP_INC(net, InResetsIgnored);
+		else
+			ESP_INC(net, InCookie);
+		sock_put(sk);
+		goto drop;
+	}
+	sk = esp_lookup_listener(net, ed->ifindex, f->dport);
+	if (sk) {
+		deliver(net, sk, skb);
+		return;
+	}
+	ESP_INC(net, InNoSocket);
+	esp_reply_reset(net, ed, skb);
+drop:
+	drop(skb);
+}
+
+/**
+ * esp_rcv() - packet handler of the EtherType
+ * @skb:	frame, behind the Ethernet header
+ * @dev:	device that it came in by
+ * @pt:		ours
+ * @orig_dev:	lowest device
+ *
+ * Context: softirq, RCU read side.
+ * Return: NET_RX_SUCCESS or NET_RX_DROP
+ */
+int esp_rcv(struct sk_buff *skb, struct net_device *dev,
+	    struct packet_type *pt, struct net_device *orig_dev)
+{
+	struct net *net = dev_net(dev);
+	struct esp_dev *ed;
+
+	if (skb->pkt_type == PACKET_OTHERHOST || skb->pkt_type == PACKET_LOOPBACK)
+		goto drop;
+	skb = skb_share_check(skb, GFP_ATOMIC);
+	if (!skb)
+		return NET_RX_DROP;
+	ed = esp_dev_rcu(dev);
+	if (!ed || !READ_ONCE(ed->enabled)) {
+		ESP_INC(net, InDevDisabled);
+		goto drop;
+	}
+	ESP_INC(net, InFrames);
+	skb_orphan(skb);
+	skb->skb_iif = dev->ifindex;
+	if (!frame_valid(net, ed, skb))
+		goto drop;
+	if (esp_frame_is_dgram(&ESP_RX(skb)->f))
+		esp_dgram_rcv(net, ed, skb);
+	else
+		esp_stream_rcv(net, ed, skb);
+	return NET_RX_SUCCESS;
+drop:
+	drop(skb);
+	return NET_RX_DROP;
+}

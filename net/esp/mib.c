@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Counters, and the ACK queues as they stand: /proc/net/esp/{stat,dev}. */
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <net/ip.h>
+#include "esp.h"
+
+static const struct {
+	const char	*name;
+	int		item;
+} esp_mib_names[] = {
+#define ESP_MIB_NAME(n, text)	{ #n, ESP_MIB_##n },
+	ESP_MIBS(ESP_MIB_NAME)
+#undef ESP_MIB_NAME
+};
+
+static unsigned long fold(struct net *net, int item)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(esp_net(net)->mib, cpu)->mibs[item];
+	return sum;
+}
+
+static int stat_show(struct seq_file *seq, void *v)
+{
+	struct net *net = seq->private;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(esp_mib_names); i++)
+		seq_printf(seq, "%s %lu\n", esp_mib_names[i].name,
+			   fold(net, esp_mib_names[i].item));
+	return 0;
+}
+
+static int dev_show(struct seq_file *seq, void *v)
+{
+	struct net *net = seq->private;
+	struct net_device *dev;
+
+	seq_puts(seq, "# device enabled peers esp_recv_count parked open budget first_bursts\n");
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev) {
+		struct esp_dev *ed = esp_dev_rcu(dev);
+		struct esp_ackq *q;
+
+		if (!ed)
+			continue;
+		q = &ed->port->ackq;
+		seq_printf(seq, "%s %d %u %d %u %d %u %u\n", dev->name,
+			   READ_ONCE(ed->enabled), READ_ONCE(ed->port->npeers),
+			   atomic_read(&q->esp_recv_count), READ_ONCE(q->qlen),
+			   atomic_read(&q->open), READ_ONCE(q->ctl.q),
+			   READ_ONCE(ed->port->given));
+	}
+	rcu_read_unlock();
+	return 0;
+}
+
+int esp_mib_net_init(struct net *net)
+{
+	struct esp_net *en = esp_net(net);
+	struct proc_dir_entry *dir;
+
+	en->mib = alloc_percpu(struct esp_mib);
+	if (!en->mib)
+		return -ENOMEM;
+	dir = proc_net_mkdir(net, "esp", net->proc_net);
+	if (!dir)
+		goto fail;
+	if (!proc_create_net_single("stat", 0444, dir, stat_show, NULL) ||
+	    !proc_create_net_single("dev", 0444, dir, dev_show, NULL)) {
+		remove_proc_subtree("esp", net->proc_net);
+		goto fail;
+	}
+	return 0;
+fail:
+	free_percpu(en->mib);
+	return -ENOMEM;
+}
+
+void esp_mib_net_exit(struct net *net)
+{
+	remove_proc_subtree("esp", net->proc_net);
+	free_percpu(esp_net(net)->mib);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Output engine (seed: "Design of the ESP Output Engine", "Sending Data to
+ * the Receiver").
+ *
+ *   sendmsg   ACK   timers            RRQ, retransmission timer
+ *       \      |    /                          |
+ *      esp_push_frames                         |
+ *              |                               |
+ *     esp_push_one_frame -- esp_cwnd_test      |
+ *              |                               |
+ *              +-------> esp_skb_xmit <--------+       write queue
+ *   -----------------------------------------------------------------
+ *     esp_send_ack, esp_send_rrq, esp_send_probe,      empty packets
+ *     esp_send_reset --> esp_send_empty
+ *
+ * ACKs that leave for another socket have their own exit: ack_queue.c.
+ */
+#include "esp.h"
+
+/* What the peer may send beyond @recv_seq, or is advised to start with. */
+u16 esp_grant_now(struct esp_opt *esp, u32 recv_seq)
+{
+	u32 edge = READ_ONCE(esp->grant.edge);
+
+	if (!READ_ONCE(esp->grant.announced))
+		return READ_ONCE(esp->advice_told);
+	return esp_after(edge, recv_seq) ?
+	       min_t(u32, edge - recv_seq, ESP_SEQ_WINDOW) : 0;
+}
+
+/* The echo of the last ts_val, plus the time for which it was held. */
+static u32 ts_echo(struct esp_opt *esp, u32 now)
+{
+	u64 ts = READ_ONCE(esp->ts_recent);
+
+	return (u32)(ts >> 32) + (now - (u32)ts);
+}
+
+/* Fill in what every frame of a connection carries. */
+static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
+		       u16 len, u32 pkt_seq, u16 grant)
+{
+	u32 now = (u32)esp_now();
+
+	memset(f, 0, sizeof(*f));
+	f->version = ESP_VERSION;
+	f->flags = flags;
+	f->grant = grant;
+	f->sport = esp->sport;
+	f->dport = esp->dport;
+	f->cookie = esp->peer_cookie;
+	f->pkt_seq = pkt_seq;
+	f->ts_val = now + esp->ts_off;
+	f->len = len;
+	if (flags & ESP_ACK) {
+		f->ack_seq = READ_ONCE(esp->recv_seq);
+		f->ts_ecr = ts_echo(esp, now);
+	}
+	if ((flags & ESP_SYN) || READ_ONCE(esp->echo)) {
+		if (flags == ESP_SYN)
+			f->cookie = 0;
+		esp_hello(&esp->sk, f);
+	} else if (READ_ONCE(esp->advice_echo)) {
+		/* rule 21: a cut frees its share only when it is echoed */
+		f->opts = ESP_HAS(ESP_OPT_ADVICE);
+		f->advice = esp->snd.advice;
+	}
+}
+
+/**
+ * esp_skb_alloc_sk() - a packet that never enters the write queue
+ * @sk:		socket, connected
+ * @flags:	of the header
+ * @payload:	bytes to be put behind the header (RRQ)
+ * @pkt_seq:	packet number
+ * @grant:	permission
+ *
+ * Safe without the socket's lock while the caller holds a reference: reads
+ * only what is fixed, or whole in one word.
+ *
+ * Return: the packet, header built, without checksum; NULL: no memory
+ */
+struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
+				 u32 pkt_seq, u16 grant)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_frame f;
+	struct sk_buff *skb;
+	unsigned int room;
+
+	fill_frame(esp, &f, flags, payload, pkt_seq, grant);
+	room = esp_dev_headroom(esp->dev);
+	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
+	if (!skb) {
+		ESP_INC(sock_net(sk), OutAllocFail);
+		return NULL;
+	}
+	skb_reserve(skb, room);
+	esp_wire_build(skb_put(skb, esp_wire_hlen(&f)), &f);
+	skb->priority = READ_ONCE(sk->sk_priority);
+	skb->mark = READ_ONCE(sk->sk_mark);
+	return skb;
+}
+
+/**
+ * esp_finish_frame() - the checksum, over header and payload
+ * @esp:	socket
+ * @skb:	frame from the ESP header on
+ *
+ * Return: 0, always; the frame is complete
+ */
+int esp_finish_frame(struct esp_opt *esp, struct sk_buff *skb)
+{
+	struct esp_wire *h = (struct esp_wire *)skb->data;
+
+	h->csum = (__force u16)csum_fold(skb_checksum(skb, 0, skb->len, 0));
+	return 0;
+}
+
+/* An ACK is leaving, on whatever frame: none is owed any more. */
+static void ack_left(struct esp_opt *esp)
+{
+	esp->ack_seq = esp->recv_seq;
+	esp->ack_pending = 0;
+	esp->to_ack = 0;
+	esp->advice_echo = 0;
+	esp_timer_clear(esp, ESP_T_ACK);
+}
+
+/**
+ * esp_skb_xmit() - send a packet of the write queue
+ * @sk:		socket; its owner calls
+ * @skb:	packet on the write queue; stays there
+ * @again:	it has been sent before
+ *
+ * Return: 0, ENOMEM or ENETDOWN. Failing counts as sent: the retransmission
+ * timer has the same cure for it as for a loss.
+ */
+int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
+{
+	struct esp_tx_cb *cb = ESP_TX(skb);
+	struct esp_opt *esp = esp_sk(sk);
+	struct net *net = sock_net(sk);
+	struct esp_frame f;
+	struct sk_buff *out;
+
+	cb->sent_us = (u32)esp_now();
+	if (skb_cloned(skb))	/* an earlier copy is still on its way */
+		out = pskb_copy(skb, GFP_ATOMIC);
+	else
+		out = skb_clone(skb, GFP_ATOMIC);
+	if (!out) {
+		ESP_INC(net, OutAllocFail);
+		return -ENOMEM;
+	}
+	skb_orphan(out);
+	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq,
+		   esp_grant_now(esp, esp->recv_seq));
+	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
+		kfree_skb(out);
+		ESP_INC(net, OutAllocFail);
+		return -ENOMEM;
+	}
+	esp_wire_build(skb_push(out, esp_wire_hlen(&f)), &f);
+	out->priority = READ_ONCE(sk->sk_priority);
+	out->mark = READ_ONCE(sk->sk_mark);
+	ack_left(esp);
+	if (again) {
+		cb->retrans = 1;
+		esp->stats.retrans++;
+		ESP_INC(net, OutRetrans);
+	} else {
+		esp->stats.tx_packets++;
+		esp->stats.tx_bytes += skb->len;
+		ESP_INC(net, OutData);
+	}
+	esp_finish_frame(esp, out);
+	return esp_dev_xmit(out, esp->dev, esp->daddr);
+}
+
+void esp_retransmit(struct sock *sk, struct sk_buff *skb)
+{
+	esp_skb_xmit(sk, skb, true);
+}
+
+/* A whole transmission in one small packet (rule 7). */
+static bool is_small(struct sk_buff *skb)
+{
+	return (ESP_TX(skb)->flags & (ESP_TXS | ESP_TXF)) == (ESP_TXS | ESP_TXF) &&
+	       skb->len <= ESP_SMALL;
+}
+
+/**
+ * esp_cwnd_test() - may this packet be sent for the first time?
+ * @sk:		socket; its owner calls
+ * @skb:	sk_send_head
+ *
+ * A FIN takes no room at the receiver and is not held back.
+ *
+ * Return: true if so
+ */
+bool esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (ESP_TX(skb)->flags & ESP_FIN)
+		return true;
+	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
+		esp_window_announce(&esp->snd, is_small(skb));
+		if (esp->snd.edge == esp->snd.send_next) {
+			/* advised to start with nothing: ask first (rule 21) */
+			ESP_INC(sock_net(sk), AdviceEmpty);
+			esp_send_probe(sk);
+			return false;
+		}
+	}
+	return esp_window_test(&esp->snd, ESP_TX(skb)->seq);
+}
+
+/* Nagle, cork, MSG_MORE: a packet that is not full may have to wait. */
+bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (skb->len >= esp->mss || !skb_queue_is_last(&sk->sk_write_queue, skb) ||
+	    (ESP_TX(skb)->flags & (ESP_FIN | ESP_EOR)))
+		return false;
+	if (esp->cork || esp->more)
+		return true;
+	return !esp->nodelay && esp->snd.una_seq != esp->snd.send_next;
+}
+
+/*
+ * While a sendmsg is copying, the last packet stays: it may have to carry
+ * TXF. But if that call waits for the memory of this very packet, it goes.
+ */
+static bool waits_alone(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->waiting == esp->copying &&
+	       skb_queue_len(&sk->sk_write_queue) == 1;
+}
+
+/**
+ * esp_push_one_frame() - send the packet at sk_send_head, if it may go
+ * @sk:	socket; its owner calls
+ *
+ * Rule 4: the last packet gets TXF before it leaves, unless a sendmsg is
+ * still copying; then the next write announces anew.
+ *
+ * Return: true if it has been sent
+ */
+bool esp_push_one_frame(struct sock *sk)
+{
+	struct sk_buff *skb = sk->sk_send_head;
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_tx_cb *cb;
+
+	if (!skb || esp_hold_back(sk, skb))
+		return false;
+	cb = ESP_TX(skb);
+	if (skb_queue_is_last(&sk->sk_write_queue, skb) &&
+	    !(cb->flags & ESP_FIN)) {
+		if (!esp->copying) {
+			cb->flags |= ESP_TXF;
+			esp->snd.trans_announced = 0;
+		} else if (!waits_alone(sk)) {
+			return false;
+		}
+	}
+	if (!esp_cwnd_test(sk, skb))
+		return false;
+	sk->sk_send_head = skb_queue_is_last(&sk->sk_write_queue, skb) ?
+			   NULL : skb_queue_next(&sk->sk_write_queue, skb);
+	esp->notsent -= skb->len;
+	esp->unacked += skb->len;
+	esp_window_sent(&esp->snd, cb->flags & (ESP_TXF | ESP_FIN));
+	esp_skb_xmit(sk, skb, false);
+	return true;
+}
+
+/**
+ * esp_push_frames() - send what may go, and see to it that a timer watches
+ * @sk:	socket; its owner calls
+ */
+void esp_push_frames(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	bool sent = false;
+
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+		return;
+	while (esp_push_one_frame(sk))
+		sent = true;
+	if ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])
+		esp_arm_send(sk, esp_now());
+}
+
+/**
+ * esp_send_empty() - build and send an empty packet
+ * @sk:		socket; its owner calls
+ * @flags:	beside ACK
+ * @pkt_seq:	packet number
+ */
+void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+
+	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq,
+			       esp_grant_now(esp, esp->recv_seq));
+	if (!skb)
+		return;
+	ack_left(esp);
+	esp->last_ack_us = esp_now();
+	esp->stats.tx_empty++;
+	ESP_INC(sock_net(sk), OutEmpty);
+	esp_finish_frame(esp, skb);
+	esp_dev_xmit(skb, esp->dev, esp->daddr);
+}
+
+/* What has arrived, and the permission as it stands. */
+void esp_send_ack(struct sock *sk)
+{
+	esp_send_empty(sk, 0, esp_sk(sk)->snd.send_next);
+}
+
+/**
+ * esp_send_probe() - ask how things stand; every TXS is answered at once
+ * @sk:	socket; its owner calls
+ *
+ * While there is data to announce, this announces it (again).
+ */
+void esp_send_probe(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sk->sk_send_head)
+		esp_send_empty(sk, ESP_TXS, esp->snd.send_next);
+	else
+		esp_send_empty(sk, ESP_TXS, esp->snd.send_next - 1);
+}
+
+/**
+ * esp_send_reset() - the connection is gone
+ * @sk:		socket
+ * @pkt_seq:	what the peer expects next, as far as we know
+ */
+void esp_send_reset(struct sock *sk, u32 pkt_seq)
+{
+	ESP_INC(sock_net(sk), OutResets);
+	esp_send_empty(sk, ESP_RST, pkt_seq);
+}
+
+static u32 put_range(__be16 *p, u32 ack_seq, u32 from, u32 to)
+{
+	p[0] = htons(from - ack_seq);
+	p[1] = htons(to - from);
+	return 1;
+}
+
+/**
+ * esp_send_rrq() - name the packets that are missing (rule 19)
+ * @sk:		socket; its owner calls
+ * @upto:	behind the last packet that should be here
+ */
+void esp_send_rrq(struct sock *sk, u32 upto)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	__be16 r[2 * ESP_RRQ_RANGES];
+	u32 next = esp->recv_seq;
+	struct sk_buff *skb;
+	struct rb_node *n;
+	u32 count = 0;
+
+	if (esp_after(upto, esp->recv_seq + ESP_SEQ_WINDOW))
+		upto = esp->recv_seq + ESP_SEQ_WINDOW;
+	for (n = rb_first(&esp->ooo); n && count < ESP_RRQ_RANGES; n = rb_next(n)) {
+		u32 seq = ESP_RX(rb_to_skb(n))->f.pkt_seq;
+
+		if (!esp_before(seq, upto))
+			break;
+		if (seq != next)
+			count += put_range(r + 2 * count, esp->recv_seq, next, seq);
+		next = seq + 1;
+	}
+	if (count < ESP_RRQ_RANGES && esp_before(next, upto))
+		count += put_range(r + 2 * count, esp->recv_seq, next, upto);
+	if (!count)
+		return;
+	skb = esp_skb_alloc_sk(sk, ESP_ACK | ESP_RRQ, 4 * count,
+			       esp->snd.send_next,
+			       esp_grant_now(esp, esp->recv_seq));
+	if (!skb)
+		return;
+	skb_put_data(skb, r, 4 * count);
+	ack_left(esp);
+	esp->stats.rrq_tx++;
+	ESP_INC(sock_net(sk), OutRRQ);
+	esp_finish_frame(esp, skb);
+	esp_dev_xmit(skb, esp->dev, esp->daddr);
+}

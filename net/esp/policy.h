@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who may send next and how much (rules 14, 21, 22). */
+#ifndef _ESP_POLICY_H
+#define _ESP_POLICY_H
+
+#include "pure.h"
+
+#define ESP_GRANT_MIN		2	/* packets in one grant, rule 22 */
+#define ESP_GRANT_MAX		32
+#define ESP_GRANT_LONE		32	/* a lone sender's, so that bursts stay large */
+#define ESP_EXTRA_US		50	/* queueing that is not yet congestion, at least */
+#define ESP_ADVICE_HANDSHAKE	32	/* largest advice in a SYN|ACK */
+#define ESP_ADVICE_MAX		64
+
+/**
+ * struct esp_policy - what the administrator sets, per receiving device
+ * @adaptive:		rule 22's budget; 0: the seed's policy
+ * @burst_length:	adaptive: cap on a sender's permission, 0 none; seed's:
+ *			the window
+ * @q_min:		bounds of the budget, packets
+ * @q_max:		likewise
+ * @first_pool:		F, packets of all senders' first bursts (rule 21)
+ */
+struct esp_policy {
+	u8	adaptive;
+	u16	burst_length;
+	u32	q_min;
+	u32	q_max;
+	u32	first_pool;
+};
+
+/**
+ * struct esp_qctl - the budget Q and its control
+ * @q:		packets that may be granted and not yet arrived
+ * @last:	when it was last adapted, microseconds
+ * @limited:	it has held somebody back since
+ * @fast:	still doubling
+ */
+struct esp_qctl {
+	u32	q;
+	u64	last;
+	u8	limited;
+	u8	fast;
+};
+
+/* The two functions in which the policies differ. */
+bool esp_policy_fast(const struct esp_policy *p, u32 q, int open, int count);
+bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
+			int count);
+
+u32 esp_policy_grant(const struct esp_policy *p, u32 q, int count);
+void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
+void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
+		     u32 median, u32 min_rtt, u64 now);
+void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
+		   u64 now);
+u32 esp_advice_handshake(u32 pool, u32 given);
+u32 esp_advice_connected(u32 pool, u32 given, u32 own, u32 peers);
+
+#endif /* _ESP_POLICY_H */

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the receive queue to user-space (the seed's last station of the data
+ * flow).
+ *
+ * SOCK_SEQPACKET: one call returns bytes of one record, with MSG_EOR where it
+ * ends. What doesn't fit into the user's buffer is thrown away (MSG_TRUNC).
+ * A record larger than the receive buffer comes in pieces without MSG_EOR.
+ */
+#include "esp.h"
+
+/* Nothing more will come. */
+static bool at_end(struct sock *sk)
+{
+	return (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
+	       smp_load_acquire(&sk->sk_state) == TCP_CLOSE;
+}
+
+/**
+ * esp_readable() - is there enough for a reader?
+ * @sk:		socket; any context
+ * @target:	bytes, SO_RCVLOWAT
+ *
+ * Return: true if a read need not wait
+ */
+bool esp_readable(struct sock *sk, int target)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 bytes = READ_ONCE(esp->rcv_bytes);
+
+	if (!bytes)
+		return false;
+	if (sk->sk_type == SOCK_SEQPACKET && !READ_ONCE(esp->rcv_records))
+		return at_end(sk) || READ_ONCE(esp->grant.pressure);
+	return sk->sk_type == SOCK_SEQPACKET || (int)bytes >= target ||
+	       at_end(sk) || READ_ONCE(esp->grant.pressure);
+}
+
+/* Take @n bytes off the packet at the head; true if it is used up. */
+static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
+{
+	struct esp_rx_cb *cb = ESP_RX(skb);
+	struct esp_opt *esp = esp_sk(sk);
+
+	cb->f.read += n;
+	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes - n);
+	if (cb->f.read < cb->f.len)
+		return false;
+	if (cb->f.flags & ESP_EOR)
+		WRITE_ONCE(esp->rcv_records, esp->rcv_records - 1);
+	__skb_unlink(skb, &sk->sk_receive_queue);
+	kfree_skb(skb);
+	return true;
+}
+
+/* The end of a record whose beginning did not fit: throw it away. */
+static void discard(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+
+	while (esp->rcv_discard && (skb = skb_peek(&sk->sk_receive_queue))) {
+		if (ESP_RX(skb)->f.flags & ESP_EOR)
+			esp->rcv_discard = 0;
+		take(sk, skb, ESP_RX(skb)->f.len - ESP_RX(skb)->f.read);
+	}
+}
+
+/*
+ * Copy what is there, up to @len bytes, to the end of a record at most.
+ * Returns bytes or an error; *@eor: the record's end has been reached.
+ */
+static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
+		    bool *eor)
+{
+	struct sk_buff *skb = skb_peek(&sk->sk_receive_queue), *next;
+	bool record = sk->sk_type == SOCK_SEQPACKET;
+	int copied = 0;
+
+	while (skb && copied < len) {
+		struct esp_rx_cb *cb = ESP_RX(skb);
+		u32 n = min_t(size_t, cb->f.len - cb->f.read, len - copied);
+		bool end = record && (cb->f.flags & ESP_EOR) &&
+			   cb->f.read + n == cb->f.len;
+		int err = 0;
+
+		if (!(flags & MSG_TRUNC) || record)
+			err = skb_copy_datagram_msg(skb, cb->f.hlen + cb->f.read,
+						    msg, n);
+		if (err)
+			return copied ? copied : err;
+		copied += n;
+		next = skb_queue_is_last(&sk->sk_receive_queue, skb) ? NULL :
+		       skb_queue_next(&sk->sk_receive_queue, skb);
+		if (!(flags & MSG_PEEK))
+			take(sk, skb, n);
+		if (end) {
+			*eor = true;
+			break;
+		}
+		skb = next;
+	}
+	return copied;
+}
+
+/* Why a read with nothing to read ends; 0: end of stream, 1: wait. */
+static int ending(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_shutdown & RCV_SHUTDOWN)
+		return 0;
+	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_LISTEN)
+		return esp->peer ? 0 : -ENOTCONN;
+	return 1;
+}
+
+static int wait_data(struct sock *sk, long *timeo)
+{
+	if (!*timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	sk_wait_data(sk, timeo, skb_peek_tail(&sk->sk_receive_queue));
+	return 0;
+}
+
+static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
+		      int flags)
+{
+	int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	bool record = sk->sk_type == SOCK_SEQPACKET, eor = false;
+	struct esp_opt *esp = esp_sk(sk);
+	int copied = 0, err;
+
+	for (;;) {
+		discard(sk);
+		if (esp_readable(sk, 1)) {
+			err = copy_out(sk, msg, len - copied, flags, &eor);
+			if (err < 0)
+				return copied ? copied : err;
+			copied += err;
+			if (!(flags & MSG_PEEK))
+				esp_pressure_lifted(sk);
+		}
+		if (copied && (record || copied >= target || copied == len ||
+			       (flags & MSG_PEEK)))
+			break;
+		if (!len && esp->rcv_bytes)
+			break;
+		err = ending(sk);
+		if (err <= 0 && esp->rcv_bytes && !sk->sk_err && err == 0)
+			break;
+		if (err <= 0) {
+			if (!copied)
+				return err;
+			break;
+		}
+		err = wait_data(sk, &timeo);
+		if (err) {
+			if (!copied)
+				return err;
+			break;
+		}
+	}
+	if (!record)
+		return copied;
+	if (eor) {
+		msg->msg_flags |= MSG_EOR;
+	} else if (copied == len && esp->rcv_bytes) {
+		msg->msg_flags |= MSG_TRUNC;
+		if (!(flags & MSG_PEEK)) {
+			esp->rcv_discard = 1;
+			discard(sk);
+			esp_pressure_lifted(sk);
+		}
+	}
+	return copied;
+}
+
+/**
+ * esp_recvmsg() - recvmsg of stream and seqpacket sockets
+ * @sock:	socket
+ * @msg:	buffers
+ * @len:	their size
+ * @flags:	MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL, MSG_TRUNC (stream: throw the
+ *		bytes away)
+ *
+ * Return: bytes; 0 at the end of the stream; ENOTCONN, ECONNRESET, ETIMEDOUT,
+ * ENETDOWN, EAGAIN, EINTR, EFAULT, EOPNOTSUPP
+ */
+int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
+{
+	struct sock *sk = sock->sk;
+	int err;
+
+	if (flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	if (flags & MSG_ERRQUEUE)
+		return -EAGAIN;
+	lock_sock(sk);
+	err = do_recvmsg(sk, msg, len, flags);
+	release_sock(sk);
+	return err;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Round trips, measured with every frame: ts_ecr is the echoed clock plus the
+ * time for which the peer held it, so that waiting in an ACK queue enters no
+ * sample (rule 13).
+ */
+#include "rtt.h"
+
+/**
+ * esp_rtt_sample() - smooth one measurement in (RFC 6298, section 2)
+ * @r:		estimator
+ * @rtt:	measured round trip; 0 counts as 1
+ */
+void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
+{
+	s32 err;
+
+	rtt = clamp_t(u32, rtt, 1, ESP_RTT_MAX_US);
+	if (!r->srtt8) {
+		r->srtt8 = rtt << 3;
+		r->rttvar4 = rtt << 1;
+		return;
+	}
+	err = (s32)rtt - (s32)(r->srtt8 >> 3);
+	r->srtt8 += err;
+	if (!r->srtt8)
+		r->srtt8 = 1;
+	if (err < 0)
+		err = -err;
+	r->rttvar4 += err - (s32)(r->rttvar4 >> 2);
+}
+
+/**
+ * esp_rtt_timeout() - srtt + 4 rttvar + @extra, within bounds
+ * @r:		estimator
+ * @extra:	delay that the peer may add (ACK delay, a burst on the wire)
+ * @lo:		floor
+ * @hi:		ceiling
+ *
+ * Return: microseconds; before the first measurement ten times the floor
+ */
+u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi)
+{
+	u64 t = r->srtt8 ? (u64)(r->srtt8 >> 3) + r->rttvar4 : 10ull * lo;
+
+	t = max_t(u64, t, lo) + extra;
+	return min_t(u64, t, hi);
+}
+
+/**
+ * esp_rtt_backoff() - double a timeout @n times, up to @hi
+ * @timeout:	first timeout
+ * @n:		expirations so far
+ * @hi:		ceiling
+ *
+ * Return: microseconds
+ */
+u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi)
+{
+	u64 t = (u64)timeout << min_t(unsigned int, n, 31);
+
+	return min_t(u64, t, hi);
+}
+
+/**
+ * esp_min_rtt_sample() - keep the smallest round trip of ten seconds
+ * @m:		filter; zeroed: nothing measured yet
+ * @rtt:	measurement
+ * @now:	microseconds
+ */
+void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now)
+{
+	if (!m->since || now - m->since >= 2 * ESP_MIN_RTT_WINDOW_US) {
+		m->cur = rtt;
+		m->prev = rtt;
+		m->since = now ? now : 1;
+	} else if (now - m->since >= ESP_MIN_RTT_WINDOW_US) {
+		m->prev = m->cur;
+		m->cur = rtt;
+		m->since = now;
+	} else if (rtt < m->cur) {
+		m->cur = rtt;
+	}
+}
+
+static void sort(u32 *v, unsigned int n)
+{
+	unsigned int i, j;
+
+	for (i = 1; i < n; i++) {
+		u32 x = v[i];
+
+		for (j = i; j && v[j - 1] > x; j--)
+			v[j] = v[j - 1];
+		v[j] = x;
+	}
+}
+
+/**
+ * esp_rtt_round_add() - collect samples; once a round trip, their median
+ * @r:		round
+ * @rtt:	measurement
+ * @srtt:	length of a round
+ * @now:	microseconds
+ * @median:	result
+ *
+ * Return: true once in @srtt, with @median set
+ */
+bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
+		       u32 *median)
+{
+	if (r->n < ESP_RTT_SAMPLES)
+		r->sample[r->n++] = rtt;
+	if (now - r->start < srtt)
+		return false;
+	sort(r->sample, r->n);
+	*median = r->sample[r->n / 2];
+	r->n = 0;
+	r->start = now;
+	return true;
+}

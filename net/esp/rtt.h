@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Round trips and timeouts (rules 8, 13, 17, 22). Microseconds throughout. */
+#ifndef _ESP_RTT_H
+#define _ESP_RTT_H
+
+#include "pure.h"
+
+#define ESP_RTT_MAX_US		(30u * 1000 * 1000)	/* larger ones are lies */
+#define ESP_MIN_RTT_WINDOW_US	(5u * 1000 * 1000)	/* half of rule 22's */
+#define ESP_RTT_SAMPLES		15
+
+/**
+ * struct esp_rtt - measured round trips of one connection
+ * @srtt8:	smoothed round trip, times 8; 0: nothing measured yet
+ * @rttvar4:	mean deviation, times 4
+ */
+struct esp_rtt {
+	u32	srtt8;
+	u32	rttvar4;
+};
+
+/**
+ * struct esp_min_rtt - smallest round trip of the last ten seconds
+ * @cur:	of the running half
+ * @prev:	of the half before
+ * @since:	start of the running half, microseconds
+ */
+struct esp_min_rtt {
+	u32	cur;
+	u32	prev;
+	u64	since;
+};
+
+/**
+ * struct esp_rtt_round - the samples of one round trip, for their median
+ * @start:	of the round, microseconds
+ * @n:		samples so far
+ * @sample:	the first ESP_RTT_SAMPLES of them
+ */
+struct esp_rtt_round {
+	u64	start;
+	u32	n;
+	u32	sample[ESP_RTT_SAMPLES];
+};
+
+void esp_rtt_sample(struct esp_rtt *r, u32 rtt);
+u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi);
+u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi);
+void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now);
+bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
+		       u32 *median);
+
+static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
+{
+	return r->srtt8 >> 3;
+}
+
+static inline u32 esp_min_rtt_get(const struct esp_min_rtt *m)
+{
+	return min(m->cur, m->prev);
+}
+
+#endif /* _ESP_RTT_H */

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Socket options at level SOL_ESP, SIOCINQ and SIOCOUTQ. */
+#include <asm/ioctls.h>
+#include <linux/sockios.h>
+#include "esp.h"
+
+static bool idle(struct sock *sk)
+{
+	return sk->sk_state == TCP_CLOSE;
+}
+
+static int bounded(int v, int lo, int hi)
+{
+	return v < lo || v > hi ? -EINVAL : 0;
+}
+
+/* Set an unsigned field if @v is within bounds. */
+static int set_u32(u32 *field, int v, int lo, int hi)
+{
+	int err = bounded(v, lo, hi);
+
+	if (!err)
+		*field = v;
+	return err;
+}
+
+static void push_now(struct sock *sk)
+{
+	if (sk->sk_send_head && sk->sk_state != TCP_CLOSE)
+		esp_push_frames(sk);
+}
+
+static int set_option(struct sock *sk, int name, int v)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	int err = 0;
+
+	switch (name) {
+	case ESP_MAXSEG:
+		if (!idle(sk))
+			return -EISCONN;
+		return set_u32(&esp->user_mss, v, ESP_MSS_MIN, ESP_PAYLOAD_MAX);
+	case ESP_NODELAY:
+		esp->nodelay = !!v;
+		push_now(sk);
+		break;
+	case ESP_CORK:
+		esp->cork = !!v;
+		push_now(sk);
+		break;
+	case ESP_USER_TIMEOUT:
+		return set_u32(&esp->user_timeout_ms, v, 0, INT_MAX);
+	case ESP_KEEPIDLE:
+		err = set_u32(&esp->keep_idle, v, 1, 32767);
+		if (!err)
+			esp_start_keepalive(sk);
+		break;
+	case ESP_KEEPINTVL:
+		return set_u32(&esp->keep_intvl, v, 1, 32767);
+	case ESP_KEEPCNT:
+		return set_u32(&esp->keep_cnt, v, 1, 127);
+	case ESP_BURST_LENGTH:
+		err = bounded(v, 0, ESP_SEQ_WINDOW);
+		if (!err) {
+			esp->user_burst = v;
+			esp->snd.burst_length = v;
+		}
+		break;
+	case ESP_INITIAL_ACK_BURST_LENGTH:
+		err = bounded(v, -1, ESP_ADVICE_MAX);
+		if (!err) {
+			esp->user_initial = v;
+			esp->snd.initial = v;
+		}
+		break;
+	case ESP_PACKETS_TO_ACK:
+		err = bounded(v, 1, 64);
+		if (!err)
+			esp->user_to_ack = v;
+		break;
+	case ESP_MTU:
+	case ESP_STATS:
+	case ESP_INFO:
+		return -ENOPROTOOPT;	/* can only be read */
+	default:
+		return -ENOPROTOOPT;
+	}
+	return err;
+}
+
+int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
+		   unsigned int len)
+{
+	struct sock *sk = sock->sk;
+	int err, v;
+
+	if (level != SOL_ESP)
+		return -ENOPROTOOPT;
+	if (len < sizeof(v))
+		return -EINVAL;
+	if (copy_from_sockptr(&v, val, sizeof(v)))
+		return -EFAULT;
+	lock_sock(sk);
+	err = set_option(sk, name, v);
+	release_sock(sk);
+	return err;
+}
+
+static u32 conf_or(u32 own, int conf)
+{
+	return own ? own : conf;
+}
+
+/**
+ * esp_get_info() - protocol state of a socket
+ * @sk:		socket; its lock is held, or the caller lives with a picture
+ *		that is not of one moment (sock_diag)
+ * @info:	result
+ */
+void esp_get_info(struct sock *sk, struct esp_info *info)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_grant *g = &esp->grant;
+
+	memset(info, 0, sizeof(*info));
+	info->state = sk->sk_state;
+	info->flags = (esp->snd.trans_announced ? ESP_IF_TRANS_ANNOUNCED : 0) |
+		      (g->announced ? ESP_IF_RECV_ANNOUNCED : 0) |
+		      (g->pressure ? ESP_IF_RCV_MEM_PRESSURE : 0) |
+		      (g->queued ? ESP_IF_PARKED : 0) |
+		      (esp->snd.held ? ESP_IF_HELD : 0) |
+		      (esp->echo ? ESP_IF_ECHOING : 0);
+	info->retransmits = esp->retransmits;
+	info->probes = esp->probes;
+	info->mss = esp->mss;
+	info->peer_mss = esp->peer_mss;
+	info->rtt_us = esp_rtt_smooth(&esp->rtt);
+	info->rttvar_us = esp->rtt.rttvar4 >> 2;
+	info->min_rtt_us = esp->min_rtt;
+	info->rto_us = esp_rto(esp);
+	info->una_seq = esp->snd.una_seq;
+	info->send_next = esp->snd.send_next;
+	info->send_seq = esp->snd.send_seq;
+	info->announce_seq = esp->snd.announce_seq;
+	info->edge = esp->snd.edge;
+	info->recv_seq = esp->recv_seq;
+	info->ack_seq = esp->ack_seq;
+	info->recv_edge = g->edge;
+	info->open = atomic_read(&g->open);
+	info->advice = esp->snd.advice;
+	info->advice_given = esp->advice_told;
+	info->notsent = esp->notsent;
+	info->unacked = esp->unacked;
+	info->stats = esp->stats;
+}
+EXPORT_SYMBOL_GPL(esp_get_info);
+
+static int get_int(struct sock *sk, int name, int *v)
+{
+	struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	struct esp_opt *esp = esp_sk(sk);
+
+	switch (name) {
+	case ESP_MTU:
+		if (!esp->dev || !esp_dev_mtu(esp->dev))
+			return -ENODEV;
+		*v = esp_dev_mtu(esp->dev) - ESP_HLEN;
+		break;
+	case ESP_MAXSEG:
+		*v = esp->peer ? esp->mss : esp->user_mss;
+		break;
+	case ESP_NODELAY:
+		*v = esp->nodelay;
+		break;
+	case ESP_CORK:
+		*v = esp->cork;
+		break;
+	case ESP_USER_TIMEOUT:
+		*v = esp->user_timeout_ms;
+		break;
+	case ESP_KEEPIDLE:
+		*v = conf_or(esp->keep_idle, conf->keepalive_time);
+		break;
+	case ESP_KEEPINTVL:
+		*v = conf_or(esp->keep_intvl, conf->keepalive_intvl);
+		break;
+	case ESP_KEEPCNT:
+		*v = conf_or(esp->keep_cnt, conf->keepalive_probes);
+		break;
+	case ESP_BURST_LENGTH:
+		*v = esp->user_burst >= 0 ? esp->user_burst : conf->burst_length;
+		break;
+	case ESP_INITIAL_ACK_BURST_LENGTH:
+		*v = esp->user_initial != -2 ? esp->user_initial :
+		     conf->initial_ack_burst_length;
+		break;
+	case ESP_PACKETS_TO_ACK:
+		*v = esp->user_to_ack ? esp->user_to_ack : conf->packets_to_ack;
+		break;
+	default:
+		return -ENOPROTOOPT;
+	}
+	return 0;
+}
+
+int esp_getsockopt(struct socket *sock, int level, int name,
+		   char __user *val, int __user *optlen)
+{
+	struct sock *sk = sock->sk;
+	struct esp_info info;
+	void *from = &info;
+	int v, len, size, err = 0;
+
+	if (level != SOL_ESP)
+		return -ENOPROTOOPT;
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 0)
+		return -EINVAL;
+	lock_sock(sk);
+	switch (name) {
+	case ESP_STATS:
+		info.stats = esp_sk(sk)->stats;
+		from = &info.stats;
+		size = sizeof(info.stats);
+		break;
+	case ESP_INFO:
+		esp_get_info(sk, &info);
+		size = sizeof(info);
+		break;
+	default:
+		err = get_int(sk, name, &v);
+		from = &v;
+		size = sizeof(v);
+	}
+	release_sock(sk);
+	if (err)
+		return err;
+	len = min(len, size);
+	if (put_user(len, optlen) || copy_to_user(val, from, len))
+		return -EFAULT;
+	return 0;
+}
+
+static int queued_in(struct sock *sk)
+{
+	struct sk_buff *skb;
+	int n = 0;
+
+	if (sk->sk_type != SOCK_DGRAM)
+		return esp_sk(sk)->rcv_bytes;
+	spin_lock_bh(&sk->sk_receive_queue.lock);
+	skb = skb_peek(&sk->sk_receive_queue);
+	if (skb)
+		n = ESP_RX(skb)->f.len;
+	spin_unlock_bh(&sk->sk_receive_queue.lock);
+	return n;
+}
+
+/**
+ * esp_ioctl() - SIOCINQ and SIOCOUTQ; the interface ioctls are the core's
+ * @sock:	socket
+ * @cmd:	SIOCINQ: bytes to be read (EDP: of the next datagram); SIOCOUTQ:
+ *		bytes not yet acknowledged; SIOCOUTQNSD: not yet sent
+ * @arg:	int *
+ *
+ * Return: 0, EINVAL (listening), EFAULT, ENOIOCTLCMD
+ */
+int esp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct sock *sk = sock->sk;
+	int n, err = 0;
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN)
+		err = -EINVAL;
+	switch (cmd) {
+	case SIOCINQ:
+		n = queued_in(sk);
+		break;
+	case SIOCOUTQ:
+		n = sk->sk_type == SOCK_DGRAM ? sk_wmem_alloc_get(sk) :
+		    esp_sk(sk)->notsent + esp_sk(sk)->unacked;
+		break;
+	case SIOCOUTQNSD:
+		n = esp_sk(sk)->notsent;
+		break;
+	default:
+		err = -ENOIOCTLCMD;
+	}
+	release_sock(sk);
+	return err ? err : put_user(n, (int __user *)arg);
+}

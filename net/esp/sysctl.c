@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * net.esp.*: per network namespace, each with a range; what is out of range is
+ * refused, and the log says what the range is.
+ */
+#include <linux/mm.h>
+#include <linux/sysctl.h>
+#include "esp.h"
+
+long esp_mem[3] __read_mostly;
+atomic_long_t esp_memory_allocated ____cacheline_aligned_in_smp;
+struct percpu_counter esp_sockets_allocated ____cacheline_aligned_in_smp;
+unsigned long esp_memory_pressure;
+
+static const struct esp_conf esp_defaults = {
+	.burst_length			= 0,
+	.initial_ack_burst_length	= -1,
+	.packets_to_ack			= 8,
+	.adaptive			= 1,
+	.q_min				= 8,
+	.q_max				= 4096,
+	.first_burst_pool		= 64,
+	.rto_min_us			= 1000,
+	.rto_max_ms			= 500,
+	.ack_delay_us			= 500,
+	.syn_retries			= 9,
+	.retries			= 60,
+	.expiries			= 5,
+	.probe_max_ms			= 500,
+	.keepalive_time			= 7200,
+	.keepalive_intvl		= 75,
+	.keepalive_probes		= 9,
+	.fin_timeout_ms			= 10000,
+	.time_wait_ms			= 50,
+	.rcvbuf				= 4 << 20,
+	.sndbuf				= 4 << 20,
+};
+
+static int limit_0;
+static int limit_1 = 1;
+static int limit_minus_1 = -1;
+static int limit_advice = ESP_ADVICE_MAX;
+static int limit_64k = ESP_SEQ_WINDOW;
+static int limit_250 = 250;
+static int limit_second_us = 1000 * 1000;
+static int limit_minute_ms = 60 * 1000;
+static int limit_keep = 32767;
+static int limit_127 = 127;
+static int limit_buf_min = SOCK_MIN_RCVBUF;
+static int limit_buf_max = 1 << 30;
+
+/* As proc_dointvec_minmax, but tells what the range is. */
+static int esp_range(ESP_CTL_CONST struct ctl_table *table, int write,
+		     void *buffer, size_t *lenp, loff_t *ppos)
+{
+	int err = proc_dointvec_minmax(table, write, buffer, lenp, ppos);
+
+	if (write && err == -EINVAL)
+		pr_info_ratelimited("esp: net.esp.%s: range is %d ... %d\n",
+				    table->procname, *(int *)table->extra1,
+				    *(int *)table->extra2);
+	return err;
+}
+
+/* What the ACK queues work with: all of them are told. */
+static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
+			    void *buffer, size_t *lenp, loff_t *ppos)
+{
+	int err = esp_range(table, write, buffer, lenp, ppos);
+
+	if (write && !err)
+		esp_dev_policy(current->nsproxy->net_ns);
+	return err;
+}
+
+#define ESP_CTL(field, lo, hi, handler)			\
+	{						\
+		.procname	= #field,		\
+		.data		= &((struct esp_conf *)0)->field, \
+		.maxlen		= sizeof(int),		\
+		.mode		= 0644,			\
+		.proc_handler	= handler,		\
+		.extra1		= &(lo),		\
+		.extra2		= &(hi),		\
+	}
+
+static const struct ctl_table esp_table[] = {
+	ESP_CTL(burst_length, limit_0, limit_64k, esp_policy_range),
+	ESP_CTL(initial_ack_burst_length, limit_minus_1, limit_advice, esp_range),
+	ESP_CTL(packets_to_ack, limit_1, limit_advice, esp_range),
+	ESP_CTL(adaptive, limit_0, limit_1, esp_policy_range),
+	ESP_CTL(q_min, limit_1, limit_64k, esp_policy_range),
+	ESP_CTL(q_max, limit_1, limit_64k, esp_policy_range),
+	ESP_CTL(first_burst_pool, limit_0, limit_64k, esp_policy_range),
+	ESP_CTL(rto_min_us, limit_1, limit_second_us, esp_range),
+	ESP_CTL(rto_max_ms, limit_1, limit_minute_ms, esp_range),
+	ESP_CTL(ack_delay_us, limit_0, limit_second_us, esp_range),
+	ESP_CTL(syn_retries, limit_0, limit_250, esp_range),
+	ESP_CTL(retries, limit_1, limit_250, esp_range),
+	ESP_CTL(expiries, limit_1, limit_250, esp_range),
+	ESP_CTL(probe_max_ms, limit_1, limit_minute_ms, esp_range),
+	ESP_CTL(keepalive_time, limit_1, limit_keep, esp_range),
+	ESP_CTL(keepalive_intvl, limit_1, limit_keep, esp_range),
+	ESP_CTL(keepalive_probes, limit_1, limit_127, esp_range),
+	ESP_CTL(fin_timeout_ms, limit_1, limit_minute_ms, esp_range),
+	ESP_CTL(time_wait_ms, limit_1, limit_minute_ms, esp_range),
+	ESP_CTL(rcvbuf, limit_buf_min, limit_buf_max, esp_range),
+	ESP_CTL(sndbuf, limit_buf_min, limit_buf_max, esp_range),
+};
+
+static struct ctl_table esp_mem_template = {
+	.procname	= "mem",
+	.data		= esp_mem,
+	.maxlen		= sizeof(esp_mem),
+	.mode		= 0644,
+	.proc_handler	= proc_doulongvec_minmax,
+};
+
+static void init_mem(void)
+{
+	unsigned long limit = max(nr_free_buffer_pages() / 16, 128UL);
+
+	esp_mem[0] = limit / 4 * 3;
+	esp_mem[1] = limit;
+	esp_mem[2] = esp_mem[0] * 2;
+}
+
+/**
+ * esp_policy_get() - what a namespace's ACK queues are to follow
+ * @net:	namespace
+ * @p:		result
+ *
+ * The seed's policy needs a window: 64 packets where none is set.
+ */
+void esp_policy_get(struct net *net, struct esp_policy *p)
+{
+	const struct esp_conf *conf = &esp_net(net)->conf;
+
+	p->adaptive = READ_ONCE(conf->adaptive);
+	p->burst_length = READ_ONCE(conf->burst_length);
+	if (!p->adaptive && !p->burst_length)
+		p->burst_length = 64;
+	p->q_min = READ_ONCE(conf->q_min);
+	p->q_max = max_t(u32, READ_ONCE(conf->q_max), p->q_min);
+	p->first_pool = READ_ONCE(conf->first_burst_pool);
+}
+
+int esp_sysctl_net_init(struct net *net)
+{
+	struct esp_net *en = esp_net(net);
+	size_t n = ARRAY_SIZE(esp_table);
+	struct ctl_table *table;
+	size_t i;
+
+	en->conf = esp_defaults;
+	/* one more for "mem", one for the end that older kernels want */
+	table = kcalloc(n + 2, sizeof(*table), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	memcpy(table, esp_table, sizeof(esp_table));
+	for (i = 0; i < n; i++)
+		table[i].data = (char *)&en->conf + (unsigned long)table[i].data;
+	if (net_eq(net, &init_net)) {
+		init_mem();
+		table[n++] = esp_mem_template;
+	}
+	en->table = table;
+	en->ctl = register_net_sysctl_sz(net, "net/esp", table, n);
+	if (!en->ctl) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void esp_sysctl_net_exit(struct net *net)
+{
+	struct esp_net *en = esp_net(net);
+
+	unregister_net_sysctl_table(en->ctl);
+	kfree(en->table);
+}
+
+/**
+ * esp_sysctl_dev_init() - net.esp.dev.NAME.enable
+ * @net:	the device's namespace
+ * @ed:		device
+ * @name:	of the device
+ *
+ * Return: 0 or ENOMEM
+ */
+int esp_sysctl_dev_init(struct net *net, struct esp_dev *ed, const char *name)
+{
+	struct ctl_table *t;
+
+	t = kcalloc(2, sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return -ENOMEM;
+	snprintf(ed->name, sizeof(ed->name), "net/esp/dev/%s", name);
+	t[0].procname = "enable";
+	t[0].data = &ed->enabled;
+	t[0].maxlen = sizeof(int);
+	t[0].mode = 0644;
+	t[0].proc_handler = esp_range;
+	t[0].extra1 = &limit_0;
+	t[0].extra2 = &limit_1;
+	ed->table = t;
+	ed->ctl = register_net_sysctl_sz(net, ed->name, t, 1);
+	if (!ed->ctl) {
+		kfree(t);
+		ed->table = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void esp_sysctl_dev_exit(struct esp_dev *ed)
+{
+	if (!ed->ctl)
+		return;
+	unregister_net_sysctl_table(ed->ctl);
+	kfree(ed->table);
+	ed->ctl = NULL;
+	ed->table = NULL;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timers. Each socket has one hrtimer (softirq) for all its deadlines:
+ *
+ *   ESP_T_SEND	   sender    armed while something sent is unacknowledged, or
+ *			     permission is awaited; fires a retransmission of
+ *			     the oldest packet (rule 8), or a probe (rule 13).
+ *			     Stops while everything sent is acknowledged and
+ *			     nothing waits.
+ *   ESP_T_RRQ	   receiver  armed when permission leaves; fires when granted
+ *			     packets did not come (rule 17)
+ *   ESP_T_REORDER receiver  armed by a gap; fires an RRQ (rule 19)
+ *   ESP_T_ACK	   receiver  armed by data whose ACK may ride on a reply
+ *   ESP_T_CONN	   both	     handshake; orphaned FIN_WAIT2; TIME_WAIT
+ *   ESP_T_KEEP	   both	     keepalive
+ *
+ * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ also by
+ * those who release its permission from the ACK queue, who hold a reference.
+ * Setting one later than the hrtimer's time costs a store: the hrtimer fires
+ * early, finds nothing due and is armed anew.
+ *
+ * The hrtimer holds a reference to the socket while it is armed or running
+ * (timer_ref, under timer_lock).
+ */
+#include "esp.h"
+
+/* Arm for @at unless it fires earlier anyway. Takes timer_lock. */
+static void arm(struct esp_opt *esp, u64 at)
+{
+	spin_lock_bh(&esp->timer_lock);
+	if (at < esp->timer_at) {
+		if (!esp->timer_ref) {
+			esp->timer_ref = 1;
+			sock_hold(&esp->sk);
+		}
+		WRITE_ONCE(esp->timer_at, at);
+		hrtimer_start(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
+			      HRTIMER_MODE_ABS_SOFT);
+	}
+	spin_unlock_bh(&esp->timer_lock);
+}
+
+/**
+ * esp_timer_set() - set a deadline
+ * @esp:	socket; the caller owns it or holds a reference (ESP_T_RRQ)
+ * @t:		which
+ * @at:		microseconds of esp_now()
+ */
+void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
+{
+	if (!at)
+		at = 1;
+	WRITE_ONCE(esp->deadline[t], at);
+	smp_mb();	/* pairs with rearm(): deadline before timer_at */
+	if (at < READ_ONCE(esp->timer_at))
+		arm(esp, at);
+}
+
+static u64 earliest(struct esp_opt *esp)
+{
+	u64 at = U64_MAX;
+	int t;
+
+	for (t = 0; t < ESP_T_MAX; t++) {
+		u64 d = READ_ONCE(esp->deadline[t]);
+
+		if (d && d < at)
+			at = d;
+	}
+	return at;
+}
+
+/* The hrtimer has fired and what was due is done: arm for the next. */
+static void rearm(struct esp_opt *esp)
+{
+	u64 at = earliest(esp);
+
+	if (at != U64_MAX)
+		arm(esp, at);
+}
+
+/**
+ * esp_timer_stop() - no deadline counts any more
+ * @sk:	socket; its owner calls
+ */
+void esp_timer_stop(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	bool put = false;
+	int t;
+
+	for (t = 0; t < ESP_T_MAX; t++)
+		WRITE_ONCE(esp->deadline[t], 0);
+	spin_lock_bh(&esp->timer_lock);
+	if (esp->timer_ref && hrtimer_try_to_cancel(&esp->timer) == 1) {
+		esp->timer_ref = 0;
+		WRITE_ONCE(esp->timer_at, U64_MAX);
+		put = true;
+	}
+	spin_unlock_bh(&esp->timer_lock);
+	if (put)
+		__sock_put(sk);	/* the caller has a reference of its own */
+}
+
+/**
+ * esp_rto() - retransmission timeout in force
+ * @esp:	socket
+ *
+ * Return: microseconds
+ */
+u32 esp_rto(struct esp_opt *esp)
+{
+	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
+	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
+
+	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt,
+					       READ_ONCE(conf->ack_delay_us),
+					       READ_ONCE(conf->rto_min_us), hi),
+			       esp->retransmits, hi);
+}
+
+/**
+ * esp_arm_send() - the sender's timer, as things stand
+ * @sk:		socket; its owner calls
+ * @now:	microseconds
+ */
+void esp_arm_send(struct sock *sk, u64 now)
+{
+	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	struct esp_opt *esp = esp_sk(sk);
+	u32 wait;
+
+	if (esp->snd.una_seq != esp->snd.send_next) {
+		wait = esp_rto(esp);
+	} else if (sk->sk_send_head && !esp_hold_back(sk, sk->sk_send_head)) {
+		wait = esp_rtt_backoff(2 * esp_rto(esp), esp->probe_tries,
+				       1000 * READ_ONCE(conf->probe_max_ms));
+	} else {
+		esp_timer_clear(esp, ESP_T_SEND);
+		return;
+	}
+	esp_timer_set(esp, ESP_T_SEND, now + wait);
+}
+
+/* Nobody answers: is it time to give up? */
+static bool gave_up(struct sock *sk, u32 tries, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 limit = READ_ONCE(esp_net(sock_net(sk))->conf.retries);
+
+	if (esp->user_timeout_ms ?
+	    now - esp->progress_us < 1000ull * esp->user_timeout_ms :
+	    tries <= limit)
+		return false;
+	ESP_INC(sock_net(sk), AbortOnTimeout);
+	esp_done(sk, -ETIMEDOUT);
+	return true;
+}
+
+static void send_timeout(struct sock *sk, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb = skb_peek(&sk->sk_write_queue);
+
+	if (skb && esp->snd.una_seq != esp->snd.send_next) {
+		if (gave_up(sk, esp->retransmits + 1u, now))
+			return;
+		if (esp->retransmits < 255)
+			esp->retransmits++;
+		esp->stats.timeouts++;
+		ESP_INC(sock_net(sk), Timeouts);
+		esp->rto_high = esp->snd.send_next;
+		esp->recovering = 1;
+		esp_retransmit(sk, skb);
+	} else if (sk->sk_send_head) {
+		if (gave_up(sk, esp->probes + 1u, now))
+			return;
+		if (esp->probes < 255)
+			esp->probes++;
+		if (esp->probe_tries < 16)
+			esp->probe_tries++;
+		ESP_INC(sock_net(sk), Probes);
+		esp_send_probe(sk);
+	}
+	esp_arm_send(sk, now);
+}
+
+/* An option, or the sysctl of its name: in microseconds, and a count. */
+static u64 keep_idle(struct esp_opt *esp)
+{
+	u32 conf = READ_ONCE(esp_net(sock_net(&esp->sk))->conf.keepalive_time);
+
+	return 1000000ull * (esp->keep_idle ? esp->keep_idle : conf);
+}
+
+static u64 keep_intvl(struct esp_opt *esp)
+{
+	u32 conf = READ_ONCE(esp_net(sock_net(&esp->sk))->conf.keepalive_intvl);
+
+	return 1000000ull * (esp->keep_intvl ? esp->keep_intvl : conf);
+}
+
+static u32 keep_cnt(struct esp_opt *esp)
+{
+	u32 conf = READ_ONCE(esp_net(sock_net(&esp->sk))->conf.keepalive_probes);
+
+	return esp->keep_cnt ? esp->keep_cnt : conf;
+}
+
+/**
+ * esp_start_keepalive() - SO_KEEPALIVE was set, or the connection opened
+ * @sk:	socket; its owner calls
+ */
+void esp_start_keepalive(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sock_flag(sk, SOCK_KEEPOPEN) && esp->peer &&
+	    ((1 << sk->sk_state) & ~(TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT |
+				     TCPF_SYN_RECV)))
+		esp_timer_set(esp, ESP_T_KEEP, esp_now() + keep_idle(esp));
+	else
+		esp_timer_clear(esp, ESP_T_KEEP);
+}
+
+static void keep_timeout(struct sock *sk, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u64 idle = keep_idle(esp);
+
+	if (!sock_flag(sk, SOCK_KEEPOPEN) || sk->sk_state == TCP_CLOSE)
+		return;
+	if (esp->snd.una_seq != esp->snd.send_next || sk->sk_send_head) {
+		/* the sender's own timer watches */
+		esp_timer_set(esp, ESP_T_KEEP, now + idle);
+		return;
+	}
+	if (now - esp->progress_us < idle && !esp->keep_probes) {
+		esp_timer_set(esp, ESP_T_KEEP, esp->progress_us + idle);
+		return;
+	}
+	if (esp->keep_probes >= keep_cnt(esp)) {
+		ESP_INC(sock_net(sk), AbortOnTimeout);
+		esp_done(sk, -ETIMEDOUT);
+		return;
+	}
+	esp->keep_probes++;
+	ESP_INC(sock_net(sk), KeepaliveProbes);
+	esp_send_probe(sk);
+	esp_timer_set(esp, ESP_T_KEEP, now + keep_intvl(esp));
+}
+
+static void ack_timeout(struct sock *sk)
+{
+	if (!esp_sk(sk)->ack_pending)
+		return;
+	ESP_INC(sock_net(sk), AckDelayed);
+	esp_send_ack(sk);
+}
+
+static void fire(struct sock *sk, enum esp_timer t, u64 now)
+{
+	switch (t) {
+	case ESP_T_SEND:
+		send_timeout(sk, now);
+		break;
+	case ESP_T_RRQ:
+		esp_expiry(sk);
+		break;
+	case ESP_T_REORDER:
+		esp_gap_timeout(sk);
+		break;
+	case ESP_T_ACK:
+		ack_timeout(sk);
+		break;
+	case ESP_T_CONN:
+		esp_conn_timeout(sk);
+		break;
+	case ESP_T_KEEP:
+		keep_timeout(sk, now);
+		break;
+	case ESP_T_MAX:
+		break;
+	}
+}
+
+/**
+ * esp_timers_run() - do what is due, arm for the next
+ * @sk:	socket; its lock is held and nobody owns it
+ */
+void esp_timers_run(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u64 now = esp_now();
+	int t;
+
+	WRITE_ONCE(esp->deferred, 0);
+	for (t = 0; t < ESP_T_MAX && sk->sk_state != TCP_CLOSE; t++) {
+		u64 at = READ_ONCE(esp->deadline[t]);
+
+		if (!at || at > now)
+			continue;
+		WRITE_ONCE(esp->deadline[t], 0);
+		fire(sk, t, now);
+	}
+	if (sk->sk_state != TCP_CLOSE)
+		rearm(esp);
+}
+
+static enum hrtimer_restart timer_fn(struct hrtimer *timer)
+{
+	struct esp_opt *esp = container_of(timer, struct esp_opt, timer);
+	struct sock *sk = &esp->sk;
+	bool put = false;
+
+	/* from here on a new deadline arms anew (pairs with esp_timer_set) */
+	spin_lock(&esp->timer_lock);
+	WRITE_ONCE(esp->timer_at, U64_MAX);
+	spin_unlock(&esp->timer_lock);
+	smp_mb();
+
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk))
+		esp_timers_run(sk);
+	else
+		WRITE_ONCE(esp->deferred, 1);	/* esp_release_cb() */
+	bh_unlock_sock(sk);
+
+	spin_lock(&esp->timer_lock);
+	if (esp->timer_ref && !hrtimer_is_queued(timer)) {
+		esp->timer_ref = 0;
+		put = true;
+	}
+	spin_unlock(&esp->timer_lock);
+	if (put)
+		sock_put(sk);
+	return HRTIMER_NORESTART;
+}
+
+void esp_timer_init(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	spin_lock_init(&esp->timer_lock);
+	esp->timer_at = U64_MAX;
+	hrtimer_setup(&esp->timer, timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
+}

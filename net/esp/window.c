@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The sender's window. A packet may go while its number is before edge. Each
+ * ACK moves edge to ack_seq + grant, never back; announcing a transmission
+ * sets it to the end of the first burst, because the end of the transmission
+ * before (TXF) gave back what was left of its permission.
+ */
+#include "window.h"
+
+/**
+ * esp_window_init() - a window behind the handshake's SYN
+ * @w:		window
+ * @isn:	number of the SYN
+ */
+void esp_window_init(struct esp_window *w, u32 isn)
+{
+	w->una_seq = isn + 1;
+	w->send_next = isn + 1;
+	w->send_seq = isn + 1;
+	w->announce_seq = isn;
+	w->edge = isn + 1;
+	w->trans_announced = 0;
+	w->in_trans = 0;
+	w->announcing = 0;
+	w->held = 0;
+}
+
+/**
+ * esp_window_first_burst() - packets allowed before the first ACK
+ * @w:	window
+ *
+ * Rule 3: up to and including announce_seq + initial_ack_burst_length; the
+ * peer's advice replaces that unless the user insisted.
+ *
+ * Return: packets, the announcing one included; 0: announce by an empty TXS
+ */
+u32 esp_window_first_burst(const struct esp_window *w)
+{
+	u32 n = w->initial >= 0 ? (u32)w->initial + 1 : w->advice;
+
+	return w->burst_length ? min_t(u32, n, w->burst_length) : n;
+}
+
+/**
+ * esp_window_may_announce() - does announce_seq move with the next TXS?
+ * @w:	window
+ *
+ * Return: false while the last announcement is unacknowledged (rule 3)
+ */
+bool esp_window_may_announce(const struct esp_window *w)
+{
+	return !w->announcing;
+}
+
+/**
+ * esp_window_announce() - the packet send_next announces a transmission
+ * @w:		window
+ * @small:	it is a whole transmission of at most ESP_SMALL bytes (rule 7)
+ */
+void esp_window_announce(struct esp_window *w, bool small)
+{
+	u32 n = esp_window_first_burst(w);
+
+	if (small)
+		n = max_t(u32, n, 1);
+	w->announce_seq = w->send_next;
+	w->edge = w->send_next + n;
+	w->announcing = 1;
+	w->held = 0;
+}
+
+/**
+ * esp_window_sent() - the packet send_next has been sent for the first time
+ * @w:		window
+ * @txf:	it ended its transmission
+ */
+void esp_window_sent(struct esp_window *w, bool txf)
+{
+	w->send_next++;
+	w->in_trans = !txf;
+}
+
+/**
+ * esp_window_test() - may this packet be sent for the first time?
+ * @w:		window
+ * @seq:	its number
+ *
+ * The pure part of esp_cwnd_test().
+ *
+ * Return: true if it is before the edge
+ */
+bool esp_window_test(const struct esp_window *w, u32 seq)
+{
+	return esp_before(seq, w->edge);
+}
+
+/**
+ * esp_window_ack() - take an acknowledgement
+ * @w:		window
+ * @ack_seq:	next packet that the peer expects
+ * @grant:	packets beyond that it lets through
+ *
+ * While nothing is announced and everything is acknowledged, @grant is the
+ * first burst that the peer advises. Otherwise it is permission; but not if
+ * it answers what came before the announcement, for the peer has voided that.
+ *
+ * Return: ESP_ACK_* bits; with INVALID and STALE nothing changed
+ */
+unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
+{
+	unsigned int res = 0;
+	u32 edge;
+
+	if (esp_after(ack_seq, w->send_next))
+		return ESP_ACK_INVALID;
+	if (esp_before(ack_seq, w->una_seq))
+		return ESP_ACK_STALE;
+	if (ack_seq != w->una_seq) {
+		w->una_seq = ack_seq;
+		res |= ESP_ACK_PROGRESS;
+	}
+	if (w->announcing && esp_after(ack_seq, w->announce_seq))
+		w->announcing = 0;
+
+	if (ack_seq == w->send_next && !w->in_trans && !w->announcing) {
+		if (grant < w->advice)
+			res |= ESP_ACK_CUT;
+		w->advice = grant;
+		w->held = 0;
+		return res;
+	}
+	if (w->announcing && esp_before(ack_seq, w->announce_seq))
+		return res;
+	w->held = !grant;
+	edge = ack_seq + (w->burst_length ? min(grant, w->burst_length) :
+			  grant);
+	if (esp_after(edge, w->edge)) {
+		w->edge = edge;
+		res |= ESP_ACK_OPENED;
+	}
+	return res;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The sender's window (seed: "Sending Data to the Receiver"; rules 2-4, 7). */
+#ifndef _ESP_WINDOW_H
+#define _ESP_WINDOW_H
+
+#include "pure.h"
+
+/* Rule 7: a transmission of one packet up to this size never waits. */
+#define ESP_SMALL	256
+
+/**
+ * struct esp_window - what the sender may send; the socket's owner writes it
+ * @una_seq:		first packet sent and not acknowledged (or send_next)
+ * @send_next:		next packet to be sent for the first time
+ * @send_seq:		number of the next packet to be made
+ * @announce_seq:	packet that announced the last transmission; stands
+ *			still while it is unacknowledged (rule 3)
+ * @edge:		first packet that may not be sent
+ * @advice:		first burst that the peer advises, packets (rule 21)
+ * @burst_length:	cap on what a grant opens, packets; 0: none
+ * @initial:		esp_initial_ack_burst_length where the user fixed it for
+ *			this socket; -1: the peer's advice counts
+ * @trans_announced:	sendmsg goes on with a transmission (seed: state tables)
+ * @in_trans:		the last packet sent did not end its transmission (TXF)
+ * @announcing:		no ACK has answered the announcement yet
+ * @held:		the last ACK gave no permission (HOLD, rule 13)
+ */
+struct esp_window {
+	u32	una_seq;
+	u32	send_next;
+	u32	send_seq;
+	u32	announce_seq;
+	u32	edge;
+	u16	advice;
+	u16	burst_length;
+	s16	initial;
+	u8	trans_announced;
+	u8	in_trans;
+	u8	announcing;
+	u8	held;
+};
+
+/* Result of esp_window_ack(), bits. */
+#define ESP_ACK_INVALID		0x01	/* acknowledges what was never sent */
+#define ESP_ACK_STALE		0x02	/* older than one already taken */
+#define ESP_ACK_PROGRESS	0x04	/* una_seq advanced */
+#define ESP_ACK_OPENED		0x08	/* edge advanced */
+#define ESP_ACK_CUT		0x10	/* advice lowered: echo it (rule 21) */
+
+void esp_window_init(struct esp_window *w, u32 isn);
+u32 esp_window_first_burst(const struct esp_window *w);
+bool esp_window_may_announce(const struct esp_window *w);
+void esp_window_announce(struct esp_window *w, bool small);
+void esp_window_sent(struct esp_window *w, bool txf);
+bool esp_window_test(const struct esp_window *w, u32 seq);
+unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant);
+
+#endif /* _ESP_WINDOW_H */

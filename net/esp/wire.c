@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wire format: one parser and one builder. No kernel services; what a frame
+ * claims is checked here before anything else looks at it.
+ */
+#include "wire.h"
+
+static u16 get16(const u8 *p)
+{
+	return p[0] << 8 | p[1];
+}
+
+static u32 get32(const u8 *p)
+{
+	return (u32)get16(p) << 16 | get16(p + 2);
+}
+
+static void put16(u8 *p, u16 v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+static void put32(u8 *p, u32 v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v);
+}
+
+static bool flags_valid(u8 fl)
+{
+	if (!fl)
+		return true;
+	if (fl & ESP_SYN)	/* SYN or SYN|ACK, nothing else with it */
+		return !(fl & ~(ESP_SYN | ESP_ACK));
+	if (fl & ESP_RST)
+		return !(fl & ~(ESP_RST | ESP_ACK));
+	if (!(fl & ESP_ACK))
+		return false;
+	if (fl & ESP_RRQ)
+		return !(fl & ~(ESP_RRQ | ESP_ACK));
+	if (fl & ESP_FIN)
+		return !(fl & ~(ESP_FIN | ESP_ACK));
+	return true;
+}
+
+/**
+ * esp_wire_parse_options() - read the options behind a parsed header
+ * @data:	the header, @f->hlen bytes of it
+ * @f:		frame to be completed
+ *
+ * Unknown options are skipped.
+ *
+ * Return: ESP_WIRE_OK or ESP_WIRE_OPTION
+ */
+enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
+{
+	unsigned int at = ESP_HLEN;
+
+	f->opts = 0;
+	while (at < f->hlen && data[at] != ESP_OPT_END) {
+		unsigned int left = f->hlen - at;
+		const u8 *v = data + at + 2;
+		unsigned int len, want;
+
+		if (left < 2)
+			return ESP_WIRE_OPTION;
+		len = data[at + 1];
+		if (len < 2 || len > left)
+			return ESP_WIRE_OPTION;
+		switch (data[at]) {
+		case ESP_OPT_COOKIE:
+		case ESP_OPT_BURST:
+			want = 6;
+			break;
+		case ESP_OPT_MSS:
+		case ESP_OPT_ADVICE:
+			want = 4;
+			break;
+		case ESP_OPT_TYPE:
+		case ESP_OPT_FEATURES:
+			want = 3;
+			break;
+		default:
+			want = 0;
+		}
+		if (want) {
+			if (len != want || (f->opts & ESP_HAS(data[at])))
+				return ESP_WIRE_OPTION;
+			f->opts |= ESP_HAS(data[at]);
+		}
+		switch (data[at]) {
+		case ESP_OPT_COOKIE:
+			f->peer_cookie = get32(v);
+			break;
+		case ESP_OPT_BURST:
+			f->burst = get16(v);
+			f->to_ack = get16(v + 2);
+			break;
+		case ESP_OPT_MSS:
+			f->mss = get16(v);
+			break;
+		case ESP_OPT_ADVICE:
+			f->advice = get16(v);
+			break;
+		case ESP_OPT_TYPE:
+			f->type = v[0];
+			break;
+		case ESP_OPT_FEATURES:
+			f->features = v[0];
+			break;
+		}
+		at += len;
+	}
+	return ESP_WIRE_OK;
+}
+
+/**
+ * esp_wire_parse() - read and check a header
+ * @data:	the frame behind its Ethernet header
+ * @avail:	bytes readable at @data; at least min(@frame_len, ESP_HLEN_MAX)
+ * @frame_len:	bytes in the frame, padding included
+ * @f:		result; @f->version is valid with ESP_WIRE_VERSION too
+ *
+ * The checksum is the caller's business: it covers the payload.
+ *
+ * Return: ESP_WIRE_OK, or why the frame must be dropped
+ */
+enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
+				  unsigned int frame_len, struct esp_frame *f)
+{
+	enum esp_malformed bad;
+
+	memset(f, 0, sizeof(*f));
+	if (avail < ESP_HLEN || frame_len < ESP_HLEN)
+		return ESP_WIRE_SHORT;
+	f->version = data[0] >> 4;
+	if (f->version != ESP_VERSION)
+		return ESP_WIRE_VERSION;
+	f->hlen = (data[0] & 15) * 4;
+	if (f->hlen < ESP_HLEN)
+		return ESP_WIRE_HLEN;
+	f->flags = data[1];
+	f->grant = get16(data + 2);
+	memcpy(&f->sport, data + 4, 2);
+	memcpy(&f->dport, data + 6, 2);
+	f->cookie = get32(data + 8);
+	f->pkt_seq = get32(data + 12);
+	f->ack_seq = get32(data + 16);
+	f->ts_val = get32(data + 20);
+	f->ts_ecr = get32(data + 24);
+	f->len = get16(data + 28);
+	if (f->hlen > avail || (unsigned int)f->hlen + f->len > frame_len)
+		return ESP_WIRE_SHORT;
+	if (!f->sport || !f->dport)
+		return ESP_WIRE_PORT;
+	if (!flags_valid(f->flags))
+		return ESP_WIRE_FLAGS;
+	if (f->len && (f->flags & (ESP_SYN | ESP_FIN | ESP_RST)))
+		return ESP_WIRE_FLAGS;
+	if ((f->flags & (ESP_EOR | ESP_TXF)) && !f->len)
+		return ESP_WIRE_FLAGS;
+	if ((f->flags & ESP_RRQ) &&
+	    (!f->len || f->len % 4 || f->len > 4 * ESP_RRQ_RANGES))
+		return ESP_WIRE_RANGE;
+	bad = esp_wire_parse_options(data, f);
+	if (bad)
+		return bad;
+	if ((f->flags & ESP_SYN) && (f->opts & ESP_HAS_HELLO) != ESP_HAS_HELLO)
+		return ESP_WIRE_OPTION;
+	return ESP_WIRE_OK;
+}
+
+/**
+ * esp_wire_hlen() - length of the header that esp_wire_build() makes
+ * @f:	only @f->opts is read
+ *
+ * Return: bytes, a multiple of four, at most ESP_HLEN_MAX
+ */
+unsigned int esp_wire_hlen(const struct esp_frame *f)
+{
+	unsigned int n = ESP_HLEN;
+
+	if (f->opts & ESP_HAS(ESP_OPT_COOKIE))
+		n += 6;
+	if (f->opts & ESP_HAS(ESP_OPT_MSS))
+		n += 4;
+	if (f->opts & ESP_HAS(ESP_OPT_TYPE))
+		n += 3;
+	if (f->opts & ESP_HAS(ESP_OPT_FEATURES))
+		n += 3;
+	if (f->opts & ESP_HAS(ESP_OPT_BURST))
+		n += 6;
+	if (f->opts & ESP_HAS(ESP_OPT_ADVICE))
+		n += 4;
+	return (n + 3) & ~3u;
+}
+
+static u8 *opt(u8 *p, u8 type, u8 len)
+{
+	p[0] = type;
+	p[1] = len;
+	return p + 2;
+}
+
+/**
+ * esp_wire_build() - write a header
+ * @data:	room for esp_wire_hlen(@f) bytes
+ * @f:		what to write; @f->version, @f->hlen and payload are as given
+ *		by the caller and by @f->opts
+ *
+ * The checksum field is left zero.
+ */
+void esp_wire_build(u8 *data, const struct esp_frame *f)
+{
+	unsigned int hlen = esp_wire_hlen(f);
+	u8 *p = data + ESP_HLEN;
+
+	data[0] = f->version << 4 | hlen / 4;
+	data[1] = f->flags;
+	put16(data + 2, f->grant);
+	memcpy(data + 4, &f->sport, 2);
+	memcpy(data + 6, &f->dport, 2);
+	put32(data + 8, f->cookie);
+	put32(data + 12, f->pkt_seq);
+	put32(data + 16, f->ack_seq);
+	put32(data + 20, f->ts_val);
+	put32(data + 24, f->ts_ecr);
+	put16(data + 28, f->len);
+	put16(data + 30, 0);
+
+	if (f->opts & ESP_HAS(ESP_OPT_COOKIE)) {
+		put32(opt(p, ESP_OPT_COOKIE, 6), f->peer_cookie);
+		p += 6;
+	}
+	if (f->opts & ESP_HAS(ESP_OPT_MSS)) {
+		put16(opt(p, ESP_OPT_MSS, 4), f->mss);
+		p += 4;
+	}
+	if (f->opts & ESP_HAS(ESP_OPT_TYPE)) {
+		*opt(p, ESP_OPT_TYPE, 3) = f->type;
+		p += 3;
+	}
+	if (f->opts & ESP_HAS(ESP_OPT_FEATURES)) {
+		*opt(p, ESP_OPT_FEATURES, 3) = f->features;
+		p += 3;
+	}
+	if (f->opts & ESP_HAS(ESP_OPT_BURST)) {
+		put16(opt(p, ESP_OPT_BURST, 6), f->burst);
+		put16(p + 4, f->to_ack);
+		p += 6;
+	}
+	if (f->opts & ESP_HAS(ESP_OPT_ADVICE)) {
+		put16(opt(p, ESP_OPT_ADVICE, 4), f->advice);
+		p += 4;
+	}
+	while (p < data + hlen)
+		*p++ = ESP_OPT_END;
+}
