@@ -9,8 +9,6 @@
 #include <linux/hrtimer.h>
 #include <net/sock.h>
 
-#endif
-
 #ifdef ESP_OLD_SOCKADDR
 #define sockaddr_unsized	sockaddr
 #endif
