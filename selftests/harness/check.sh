@@ -89,12 +89,14 @@ kunit() {
 	grep -aE '^ +# ' "$JOB/ktap"
 	awk '/^ *# Subtest:/ { suite = $3 }
 		/^    (not )?ok [0-9]+ / { sub(/^ +/, ""); sub(/ok [0-9]+ /, "ok " suite "."); print; n++ }
-		END { if (!n) print "not ok no KUnit results" }' "$JOB/ktap"
+		END { if (!n) print "not ok no KUnit results" }' "$JOB/ktap" | tee "$JOB/tap"
+	grep -q '^not ok' "$JOB/tap" && [ "$STATUS" = 0 ] && STATUS=1
 	[ -z "$SPLAT" ] || {
 		grep -a -A40 -E "$SPLATS" "$JOB/splat" | head -50 | sed 's/^/# /'
 		echo "not ok kernel log: $SPLAT"
+		STATUS=1
 	}
-	[ "$STATUS" = 0 ] || cat "$JOB/ktap"
+	grep -q ^ok "$JOB/tap" || cat "$JOB/ktap"
 	exit "$STATUS"
 }
 

@@ -157,8 +157,16 @@ test_begin() { :; }
 test_end() { :; }
 NET=()
 show_line() { printf '%s\n' "$1"; }
-# The guest is led by timeout, in a process group of its own.
-kill_guests() { [ -n "$GUEST" ] && kill -KILL -- "-$GUEST" 2>/dev/null; }
+# The guest is led by timeout, in a process group of its own; UML makes another.
+kill_guests() {
+	local p
+
+	[ -n "$GUEST" ] || return
+	for p in $(cat "/proc/$GUEST/task/$GUEST/children" 2>/dev/null); do
+		kill -KILL -- "$p" "-$p" 2>/dev/null
+	done
+	kill -KILL -- "-$GUEST" 2>/dev/null
+}
 
 # boot_qemu KERNEL [OPTION...]: the same with QEMU.
 boot_qemu() {
