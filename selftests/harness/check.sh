@@ -135,7 +135,7 @@ check() {
 		done
 	done <"$SRC/selftests/tests"
 	targets=$(awk '!seen[$1]++ { print $1 }' "$LIST")
-	(programs) || { FAILED=1 && rm "$LIST" && targets=; }
+	(programs) || FAILED=1
 	rm -f "$SRC"/build/check-*.tap
 	mkdir -p "$SRC/build/log"
 	for t in host uml uml-debug 6.1 6.12 7 $(grep pair: <<<"$targets"); do

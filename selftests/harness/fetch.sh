@@ -28,8 +28,8 @@ need() {
 	export DEBIAN_FRONTEND=noninteractive
 	exec 8>/run/lock/esp-apt.lock
 	flock 8
-	apt-get -qq -y --no-install-recommends install "${missing[@]}" >/dev/null 2>&1 ||
-		{ apt-get -qq update && apt-get -qq -y --no-install-recommends install "${missing[@]}" >/dev/null; } ||
+	apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "${missing[@]}" >/dev/null 2>&1 ||
+		{ apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "${missing[@]}" >/dev/null; } ||
 		die "cannot install ${missing[*]}"
 	exec 8>&-
 }
@@ -56,7 +56,14 @@ apt_set() {
 	# The mirror is the one that the machine itself uses.
 	uri=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -1)
 	sec=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian-Security' | head -1)
-	[ -n "$uri" ] || uri=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 debian)
+	if [ -z "$uri" ]; then
+		# apt knows the origins only when it has read the lists once.
+		[ -z "$UPDATED" ] || die "apt's configuration names no Debian mirror"
+		apt-get -qq -o DPkg::Lock::Timeout=300 update >&2
+		UPDATED=1
+		apt_set "${d##*/}" "$@"
+		return
+	fi
 	for s; do
 		case $s in
 		*-security) [ -n "$sec" ] && echo "deb [signed-by=$key] $sec $s main" ;;

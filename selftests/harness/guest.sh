@@ -50,6 +50,8 @@ boot() {
 	# which hides leaks from kmemleak; a debugged slab has no such caches.
 	[ "$1" = uml-debug ] && APPEND="slab_debug=Z $APPEND"
 	ulimit -c 0
+	# UML's memory is a file, in /dev/shm unless that is small.
+	[ "$(df -k --output=avail /dev/shm | tail -1)" -gt 4000000 ] || export TMPDIR=${TMPDIR:-/var/tmp}
 	case $1 in
 	uml*)
 		"${limit[@]}" "$k/linux" mem="$MEM" ncpus="$SMP" seccomp=on rootfstype=hostfs rootflags=/ ro \
