@@ -42,8 +42,8 @@ lint: ## checkpatch and sparse
 
 clean: ## remove what was built (kernels stay in the cache)
 	rm -rf build
-	find net \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \) -delete
-	rm -f modules.order Module.symvers net/esp/modules.order .*.cmd
+	find . -path ./.git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o \
+		-name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -exec rm {} +
 	[ ! -e tools/esp/Makefile ] || $(MAKE) -C tools/esp clean
 
 help: ## this list

@@ -277,7 +277,7 @@ verdict() {
 				kind = "ok"
 			print kind "\t" $0
 		}' "$out")
-	if [ "$status" = 124 ]; then
+	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
 		result 'not ok' "$name" "timed out"
 	elif [ $n = 0 ] && [ "$status" = 4 ]; then
 		result skip "$name" "$(tail -1 "$out")"

@@ -48,7 +48,7 @@ boot() {
 	[ -n "$INTERACTIVE" ] && in=fd:0 limit=()
 	# The per-processor caches of SLUB keep stale pointers to objects in use,
 	# which hides leaks from kmemleak; a debugged slab has no such caches.
-	[ "$1" = uml-debug ] && APPEND="slab_debug=Z $APPEND"
+	[ "$1" = uml-debug ] && APPEND="slab_debug=F kasan_multi_shot $APPEND"
 	ulimit -c 0
 	# UML's memory is a file, in /dev/shm unless that is small.
 	[ "$(df -k --output=avail /dev/shm | tail -1)" -gt 4000000 ] || export TMPDIR=${TMPDIR:-/var/tmp}
