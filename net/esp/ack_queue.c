@@ -27,22 +27,28 @@ static void start_rrq_timer(struct esp_opt *esp)
 		esp_timer_set(esp, ESP_T_RRQ, esp_now() + expiry_time(esp));
 }
 
-/*
- * Memory is reserved when permission is given (rule 20): every packet up to
- * the edge may be as large as the largest one seen.
+/**
+ * esp_grant_room() - packets for which the receive buffer has memory left
+ * @esp:	socket; the caller need not own it
+ *
+ * Return: packets, each as large as the largest one seen
  */
+u32 esp_grant_room(struct esp_opt *esp)
+{
+	struct sock *sk = &esp->sk;
+	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
+
+	if (room <= 0 || READ_ONCE(esp_memory_pressure))
+		return 0;
+	return room / READ_ONCE(esp->rcv_est);
+}
+
+/* Memory is reserved when permission is given (rule 20). */
 static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 {
 	struct esp_opt *esp = grant_owner(g);
-	struct sock *sk = &esp->sk;
-	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
-	u32 n;
+	u32 n = esp_grant_room(esp) + READ_ONCE(esp->ooo_count);
 
-	if (room <= 0 || READ_ONCE(esp_memory_pressure))
-		n = 0;
-	else
-		n = room / READ_ONCE(esp->rcv_est);
-	n += READ_ONCE(esp->ooo_count);
 	return recv_seq + min_t(u32, n, ESP_SEQ_WINDOW);
 }
 

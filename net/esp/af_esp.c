@@ -812,10 +812,8 @@ static __poll_t esp_poll(struct file *file, struct socket *sock,
 
 static void esp_release_cb(struct sock *sk)
 {
-	if (!READ_ONCE(esp_sk(sk)->deferred))
-		return;
-	sock_release_ownership(sk);
-	esp_timers_run(sk);
+	if (READ_ONCE(esp_sk(sk)->deferred))
+		esp_timers_run(sk);
 }
 
 static void esp_keepalive(struct sock *sk, int on)

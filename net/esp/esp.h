@@ -525,6 +525,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
 
 /* ack_queue.c */
 extern const struct esp_ackq_ops esp_ackq_ops;
+u32 esp_grant_room(struct esp_opt *esp);
 void esp_enqueue_ack(struct sock *sk, bool answer);
 void esp_expiry(struct sock *sk);
 void esp_ackq_leave(struct sock *sk);

@@ -250,12 +250,28 @@ void esp_gap_timeout(struct sock *sk)
 		      esp_rtt_backoff(wait, esp->rrqs - 1, hi));
 }
 
-/* Memory for a data packet: granted ones always find some (rule 20). */
+/*
+ * Was the sender allowed to send this packet? By a grant, or by the advice for
+ * its first burst; of the latter no more than fits, for in number it is
+ * without end.
+ */
+static bool was_allowed(struct sock *sk, u32 seq)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp_before(seq, READ_ONCE(esp->grant.edge)))
+		return true;
+	return esp_before(seq, esp->recv_seq + esp->advice_told) &&
+	       atomic_read(&sk->sk_rmem_alloc) <
+	       sk->sk_rcvbuf + (int)(ESP_ADVICE_MAX * esp->rcv_est);
+}
+
+/* Memory for a data packet: allowed ones always find some (rule 20). */
 static bool charge(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (esp_before(ESP_RX(skb)->f.pkt_seq, esp->grant.edge)) {
+	if (was_allowed(sk, ESP_RX(skb)->f.pkt_seq)) {
 		if (!sk_rmem_schedule(sk, skb, skb->truesize))
 			esp_force_charge(sk, skb->truesize);
 	} else if (atomic_read(&sk->sk_rmem_alloc) > sk->sk_rcvbuf ||
@@ -514,7 +530,7 @@ static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
 		return true;
 	if (res & ESP_ACK_CUT)
 		esp->advice_echo = 1;
-	if (esp->snd.held) {
+	if (res & ESP_ACK_HOLD) {
 		esp->stats.holds_rx++;
 		ESP_INC(sock_net(sk), HoldsReceived);
 	}

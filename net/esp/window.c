@@ -131,6 +131,8 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 	}
 	if (w->announcing && esp_before(ack_seq, w->announce_seq))
 		return res;
+	if (!grant && !w->held)
+		res |= ESP_ACK_HOLD;
 	w->held = !grant;
 	edge = ack_seq + (w->burst_length ? min(grant, w->burst_length) :
 			  grant);

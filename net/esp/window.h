@@ -46,6 +46,7 @@ struct esp_window {
 #define ESP_ACK_PROGRESS	0x04	/* una_seq advanced */
 #define ESP_ACK_OPENED		0x08	/* edge advanced */
 #define ESP_ACK_CUT		0x10	/* advice lowered: echo it (rule 21) */
+#define ESP_ACK_HOLD		0x20	/* permission is parked, or refused */
 
 void esp_window_init(struct esp_window *w, u32 isn);
 u32 esp_window_first_burst(const struct esp_window *w);
