@@ -78,7 +78,7 @@ static void grant_send(struct esp_grant *g, bool queued)
 	struct esp_opt *esp = grant_owner(g);
 	struct sock *sk = &esp->sk;
 
-	if (READ_ONCE(g->pressure))
+	if (READ_ONCE(g->rcv_mem_pressure))
 		ESP_INC(sock_net(sk), MemPressure);
 	ESP_INC(sock_net(sk), AckReleased);
 	rcu_read_lock();
@@ -128,7 +128,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer)
 		esp_send_ack(sk);
 		return;
 	}
-	if (READ_ONCE(g->pressure)) {
+	if (READ_ONCE(g->rcv_mem_pressure)) {
 		/* nothing can be given until recvmsg() makes room (rule 20) */
 		ESP_INC(sock_net(sk), MemPressure);
 		esp_ack_pump(q);
@@ -191,7 +191,7 @@ void esp_expiry(struct sock *sk)
 		esp_ackq_leave(sk);
 		return;
 	}
-	if (g->announced && esp_after(g->edge, esp->recv_seq)) {
+	if (g->recv_announced && esp_after(g->edge, esp->recv_seq)) {
 		esp_send_rrq(sk, g->edge);
 		if (!READ_ONCE(g->queued)) {
 			g->expired = 1;
@@ -215,13 +215,13 @@ void esp_pressure_lifted(struct sock *sk)
 	struct esp_grant *g = &esp->grant;
 	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
 
-	if (!READ_ONCE(g->pressure) || !esp->port)
+	if (!READ_ONCE(g->rcv_mem_pressure) || !esp->port)
 		return;
 	if (room < min_t(int, sk->sk_rcvbuf / 8, 4 * esp->rcv_est) &&
 	    esp->rcv_bytes)
 		return;
-	WRITE_ONCE(g->pressure, 0);
-	if (g->announced)
+	WRITE_ONCE(g->rcv_mem_pressure, 0);
+	if (g->recv_announced)
 		esp_enqueue_ack(sk, true);
 	else
 		esp_send_ack(sk);

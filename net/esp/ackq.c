@@ -42,9 +42,9 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 {
 	INIT_LIST_HEAD(&g->link);
 	g->queued = 0;
-	g->pressure = 0;
+	g->rcv_mem_pressure = 0;
 	g->expired = 0;
-	g->announced = 0;
+	g->recv_announced = 0;
 	atomic_set(&g->open, 0);
 	g->recv_seq = recv_seq;
 	g->edge = recv_seq;
@@ -118,7 +118,7 @@ out:
  * @g:	permission, not queued; the caller owns its socket
  *
  * Return: true if the caller is to send the ACK; false: park, unless
- * @g->pressure tells that memory is what is short
+ * @g->rcv_mem_pressure tells that memory is what is short
  */
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 {
@@ -129,7 +129,7 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 		return false;
 	if (extend(q, g, n))
 		return true;
-	WRITE_ONCE(g->pressure, 1);
+	WRITE_ONCE(g->rcv_mem_pressure, 1);
 	return false;
 }
 
@@ -188,7 +188,7 @@ void esp_ack_pump(struct esp_ackq *q)
 		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
 		ok = extend(q, g, n);
 		if (!ok)
-			WRITE_ONCE(g->pressure, 1);
+			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		unlink_grant(q, g);
 		spin_unlock_bh(&q->lock);
 		q->ops->send(g, true);
@@ -222,7 +222,7 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
  */
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 edge)
 {
-	g->announced = 1;
+	g->recv_announced = 1;
 	g->expired = 0;
 	if (esp_before(edge, g->recv_seq))
 		edge = g->recv_seq;
@@ -282,9 +282,9 @@ int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
  */
 void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 {
-	if (!g->announced)
+	if (!g->recv_announced)
 		return;
-	g->announced = 0;
+	g->recv_announced = 0;
 	WRITE_ONCE(g->edge, g->recv_seq);
 	atomic_dec(&q->esp_recv_count);
 	smp_mb();	/* the count before qlen */

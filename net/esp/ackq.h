@@ -55,9 +55,9 @@ struct esp_ackq {
  * struct esp_grant - a socket's permission, its place in the queue
  * @link:	in esp_ack_queue
  * @queued:	parked; the queue holds a reference to the socket
- * @pressure:	rcv_mem_pressure: no memory could be reserved
+ * @rcv_mem_pressure: no memory could be reserved
  * @expired:	tokens taken back while packets were missing (rule 17)
- * @announced:	recv_announced: counted in esp_recv_count
+ * @recv_announced: the sender has announced a transmission: counted in esp_recv_count
  * @open:	tokens: packets granted and not yet arrived
  * @recv_seq:	the socket's recv_seq, for those who don't own it
  * @edge:	first packet that the peer may not send
@@ -66,9 +66,9 @@ struct esp_ackq {
 struct esp_grant {
 	struct list_head	link;
 	u8			queued;
-	u8			pressure;
+	u8			rcv_mem_pressure;
 	u8			expired;
-	u8			announced;
+	u8			recv_announced;
 	atomic_t		open;
 	u32			recv_seq;
 	u32			edge;

@@ -80,7 +80,7 @@ static u16 own_burst(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->user_burst >= 0 ? esp->user_burst :
-	       READ_ONCE(esp_net(sock_net(sk))->conf.burst_length);
+	       READ_ONCE(esp_net(sock_net(sk))->conf.esp_burst_length);
 }
 
 /**
@@ -98,7 +98,7 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 	f->mss = own_mss(esp->dev);
 	f->type = sk->sk_type;
 	f->burst = own_burst(sk);
-	f->to_ack = READ_ONCE(esp_net(sock_net(sk))->conf.packets_to_ack);
+	f->to_ack = READ_ONCE(esp_net(sock_net(sk))->conf.esp_packets_to_ack);
 	if (esp->echo) {
 		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->syn_advice;
@@ -113,7 +113,7 @@ static void init_numbers(struct sock *sk)
 
 	esp_window_init(&esp->snd, esp_isn(esp->cookie));
 	esp->snd.initial = esp->user_initial != -2 ? esp->user_initial :
-			   READ_ONCE(conf->initial_ack_burst_length);
+			   READ_ONCE(conf->esp_initial_ack_burst_length);
 	esp->snd.burst_length = own_burst(sk);
 	esp->ts_off = get_random_u32();
 }
@@ -414,7 +414,7 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 	f.pkt_seq = esp_isn(f.peer_cookie);
 	f.mss = own_mss(ed);
 	f.burst = own_burst(sk);
-	f.to_ack = READ_ONCE(esp_net(net)->conf.packets_to_ack);
+	f.to_ack = READ_ONCE(esp_net(net)->conf.esp_packets_to_ack);
 	reply(net, ed, skb, &f);
 }
 

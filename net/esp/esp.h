@@ -41,10 +41,10 @@
 
 /**
  * struct esp_conf - sysctls of a namespace, see Documentation/sysctl.rst
- * @burst_length:	cap on a sender's permission, packets; 0: by policy
- * @initial_ack_burst_length: packets behind the announcing one before the
+ * @esp_burst_length: cap on a sender's permission, packets; 0: by policy
+ * @esp_initial_ack_burst_length: packets behind the announcing one before the
  *			first ACK; -1: as the peer advises
- * @packets_to_ack:	packets queued in order for each ACK
+ * @esp_packets_to_ack: packets queued in order for each ACK
  * @adaptive:		1: rule 22's policy; 0: the seed's
  * @q_min:		bounds of the adaptive budget, packets
  * @q_max:		likewise
@@ -66,9 +66,9 @@
  * @sndbuf:		default SO_SNDBUF, bytes
  */
 struct esp_conf {
-	int	burst_length;
-	int	initial_ack_burst_length;
-	int	packets_to_ack;
+	int	esp_burst_length;
+	int	esp_initial_ack_burst_length;
+	int	esp_packets_to_ack;
 	int	adaptive;
 	int	q_min;
 	int	q_max;

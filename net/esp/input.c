@@ -55,7 +55,7 @@ static u32 packets_to_ack(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->user_to_ack ? esp->user_to_ack :
-	       READ_ONCE(esp_net(sock_net(sk))->conf.packets_to_ack);
+	       READ_ONCE(esp_net(sock_net(sk))->conf.esp_packets_to_ack);
 }
 
 /* How long reordering explains a gap: srtt / 4 (rule 19). */
@@ -118,12 +118,12 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		fin_rcv(sk);
 		return;
 	}
-	if ((f->flags & ESP_TXS) && !whole && !g->announced) {
+	if ((f->flags & ESP_TXS) && !whole && !g->recv_announced) {
 		esp_ackq_announced(&esp->port->ackq, g,
 				   f->pkt_seq + esp->advice_told);
 		c->ask = true;
 	}
-	if ((f->flags & ESP_TXF) && g->announced) {
+	if ((f->flags & ESP_TXF) && g->recv_announced) {
 		if (esp_ackq_remove(&esp->port->ackq, g))
 			__sock_put(sk);
 		esp_ackq_void(&esp->port->ackq, g);
@@ -295,7 +295,7 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
-	if (g->announced) {
+	if (g->recv_announced) {
 		used_up = !esp_after(READ_ONCE(g->edge), esp->recv_seq);
 		if (c->ask || used_up)
 			esp_enqueue_ack(sk, true);
@@ -358,7 +358,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		goto drop;
 	if (!charge(sk, skb)) {
 		ESP_INC(net, InMemDrop);
-		WRITE_ONCE(esp->grant.pressure, 1);
+		WRITE_ONCE(esp->grant.rcv_mem_pressure, 1);
 		esp_ack_now(sk);
 		goto drop;
 	}
@@ -431,9 +431,9 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 		esp_ack_now(sk);	/* keepalive */
 		return;
 	}
-	if (!esp->grant.announced)
+	if (!esp->grant.recv_announced)
 		esp_ackq_announced(&esp->port->ackq, &esp->grant, seq);
-	if (READ_ONCE(esp->grant.pressure))
+	if (READ_ONCE(esp->grant.rcv_mem_pressure))
 		esp_pressure_lifted(sk);
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
 		esp_ack_now(sk);	/* the answer was lost: again */
@@ -482,7 +482,7 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 		return;
 	min = esp_peer_rtt(sk, esp->round.sample[0], now);
 	esp->min_rtt = min;
-	if (esp->port && esp->grant.announced && esp->port->ackq.policy.adaptive) {
+	if (esp->port && esp->grant.recv_announced && esp->port->ackq.policy.adaptive) {
 		struct esp_ackq *q = &esp->port->ackq;
 
 		spin_lock_bh(&q->lock);

@@ -23,7 +23,7 @@ u16 esp_grant_now(struct esp_opt *esp, u32 recv_seq)
 {
 	u32 edge = READ_ONCE(esp->grant.edge);
 
-	if (!READ_ONCE(esp->grant.announced))
+	if (!READ_ONCE(esp->grant.recv_announced))
 		return min(READ_ONCE(esp->advice_told), esp_grant_room(esp));
 	return esp_after(edge, recv_seq) ?
 	       min_t(u32, edge - recv_seq, ESP_SEQ_WINDOW) : 0;

@@ -31,9 +31,9 @@ bool esp_readable(struct sock *sk, int target)
 	if (!bytes)
 		return false;
 	if (sk->sk_type == SOCK_SEQPACKET && !READ_ONCE(esp->rcv_records))
-		return at_end(sk) || READ_ONCE(esp->grant.pressure);
+		return at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
 	return sk->sk_type == SOCK_SEQPACKET || (int)bytes >= target ||
-	       at_end(sk) || READ_ONCE(esp->grant.pressure);
+	       at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
 }
 
 /* Take @n bytes off the packet at the head; true if it is used up. */

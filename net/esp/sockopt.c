@@ -125,8 +125,8 @@ void esp_get_info(struct sock *sk, struct esp_info *info)
 	memset(info, 0, sizeof(*info));
 	info->state = sk->sk_state;
 	info->flags = (esp->snd.trans_announced ? ESP_IF_TRANS_ANNOUNCED : 0) |
-		      (g->announced ? ESP_IF_RECV_ANNOUNCED : 0) |
-		      (g->pressure ? ESP_IF_RCV_MEM_PRESSURE : 0) |
+		      (g->recv_announced ? ESP_IF_RECV_ANNOUNCED : 0) |
+		      (g->rcv_mem_pressure ? ESP_IF_RCV_MEM_PRESSURE : 0) |
 		      (g->queued ? ESP_IF_PARKED : 0) |
 		      (esp->snd.held ? ESP_IF_HELD : 0) |
 		      (esp->echo ? ESP_IF_ECHOING : 0);
@@ -188,14 +188,14 @@ static int get_int(struct sock *sk, int name, int *v)
 		*v = conf_or(esp->keep_cnt, conf->keepalive_probes);
 		break;
 	case ESP_BURST_LENGTH:
-		*v = esp->user_burst >= 0 ? esp->user_burst : conf->burst_length;
+		*v = esp->user_burst >= 0 ? esp->user_burst : conf->esp_burst_length;
 		break;
 	case ESP_INITIAL_ACK_BURST_LENGTH:
 		*v = esp->user_initial != -2 ? esp->user_initial :
-		     conf->initial_ack_burst_length;
+		     conf->esp_initial_ack_burst_length;
 		break;
 	case ESP_PACKETS_TO_ACK:
-		*v = esp->user_to_ack ? esp->user_to_ack : conf->packets_to_ack;
+		*v = esp->user_to_ack ? esp->user_to_ack : conf->esp_packets_to_ack;
 		break;
 	default:
 		return -ENOPROTOOPT;

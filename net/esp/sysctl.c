@@ -13,9 +13,9 @@ struct percpu_counter esp_sockets_allocated ____cacheline_aligned_in_smp;
 unsigned long esp_memory_pressure;
 
 static const struct esp_conf esp_defaults = {
-	.burst_length			= 0,
-	.initial_ack_burst_length	= -1,
-	.packets_to_ack			= 8,
+	.esp_burst_length		= 0,
+	.esp_initial_ack_burst_length	= -1,
+	.esp_packets_to_ack		= 8,
 	.adaptive			= 1,
 	.q_min				= 8,
 	.q_max				= 4096,
@@ -73,9 +73,12 @@ static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
 	return err;
 }
 
-#define ESP_CTL(field, lo, hi, handler)			\
+#define ESP_CTL(field, lo, hi, handler)	\
+	ESP_CTL_NAMED(#field, field, lo, hi, handler)
+
+#define ESP_CTL_NAMED(name, field, lo, hi, handler)	\
 	{						\
-		.procname	= #field,		\
+		.procname	= name,			\
 		.data		= &((struct esp_conf *)0)->field, \
 		.maxlen		= sizeof(int),		\
 		.mode		= 0644,			\
@@ -85,9 +88,10 @@ static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
 	}
 
 static const struct ctl_table esp_table[] = {
-	ESP_CTL(burst_length, limit_0, limit_64k, esp_policy_range),
-	ESP_CTL(initial_ack_burst_length, limit_minus_1, limit_advice, esp_range),
-	ESP_CTL(packets_to_ack, limit_1, limit_advice, esp_range),
+	ESP_CTL_NAMED("burst_length", esp_burst_length, limit_0, limit_64k, esp_policy_range),
+	ESP_CTL_NAMED("initial_ack_burst_length", esp_initial_ack_burst_length,
+		      limit_minus_1, limit_advice, esp_range),
+	ESP_CTL_NAMED("packets_to_ack", esp_packets_to_ack, limit_1, limit_advice, esp_range),
 	ESP_CTL(adaptive, limit_0, limit_1, esp_policy_range),
 	ESP_CTL(q_min, limit_1, limit_64k, esp_policy_range),
 	ESP_CTL(q_max, limit_1, limit_64k, esp_policy_range),
@@ -137,7 +141,7 @@ void esp_policy_get(struct net *net, struct esp_policy *p)
 	const struct esp_conf *conf = &esp_net(net)->conf;
 
 	p->adaptive = READ_ONCE(conf->adaptive);
-	p->burst_length = READ_ONCE(conf->burst_length);
+	p->burst_length = READ_ONCE(conf->esp_burst_length);
 	if (!p->adaptive && !p->burst_length)
 		p->burst_length = 64;
 	p->q_min = READ_ONCE(conf->q_min);
