@@ -88,7 +88,6 @@ void esp_destroy(struct sock *sk)
 	esp_timer_stop(sk);
 	esp_unhash(sk);
 	esp_unbind(sk);
-	esp_peer_put(sk);
 	esp_dev_unlink(sk);
 	esp_write_queue_purge(sk);
 	purge_ooo(esp);
@@ -103,6 +102,8 @@ static void esp_destruct(struct sock *sk)
 	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
 	WARN_ON_ONCE(sk->sk_wmem_queued);
 	sk_sockets_allocated_dec(sk);
+	esp_peer_put(sk);
+	esp_dev_release(sk);
 	if (sk->sk_frag.page) {
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
@@ -294,7 +295,7 @@ static void connect_failed(struct sock *sk)
 	esp->dport = 0;
 	if (esp->dev_auto) {
 		esp->dev_auto = 0;
-		esp_dev_unlink(sk);
+		esp_dev_release(sk);
 	}
 }
 
@@ -840,6 +841,9 @@ static bool esp_stream_memory_free(const struct sock *sk, int wake)
 
 static DEFINE_PER_CPU(int, esp_fw_alloc);
 
+/* What a socket gets even while all of them together have too much. */
+static int esp_buf_min = SOCK_MIN_RCVBUF;
+
 struct proto esp_prot = {
 	.name			= "ESP",
 	.owner			= THIS_MODULE,
@@ -855,7 +859,8 @@ struct proto esp_prot = {
 	.sockets_allocated	= &esp_sockets_allocated,
 	.memory_pressure	= &esp_memory_pressure,
 	.sysctl_mem		= esp_mem,
-	.sysctl_wmem_offset	= 0,
+	.sysctl_wmem		= &esp_buf_min,
+	.sysctl_rmem		= &esp_buf_min,
 	.max_header		= LL_MAX_HEADER + ESP_HLEN_MAX,
 	.no_autobind		= true,
 };
@@ -918,6 +923,7 @@ static int __net_init esp_net_init(struct net *net)
 {
 	int err;
 
+	esp_net(net)->net = net;
 	get_random_bytes(&esp_net(net)->secret, sizeof(siphash_key_t));
 	err = esp_mib_net_init(net);
 	if (err)

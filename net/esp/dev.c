@@ -148,6 +148,11 @@ void esp_dev_link(struct sock *sk, struct esp_dev *ed)
 	spin_unlock_bh(&ed->lock);
 }
 
+/**
+ * esp_dev_unlink() - what happens to the device is no longer the socket's
+ * @sk:	socket; its owner calls. Its pointer and reference stay: somebody may
+ *	be sending for it (grant_send())
+ */
 void esp_dev_unlink(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -158,6 +163,20 @@ void esp_dev_unlink(struct sock *sk)
 	spin_lock_bh(&ed->lock);
 	list_del_init(&esp->dev_node);
 	spin_unlock_bh(&ed->lock);
+}
+
+/**
+ * esp_dev_release() - give the socket's device back
+ * @sk:	socket that nobody else refers to, or that never was connected
+ */
+void esp_dev_release(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_dev *ed = esp->dev;
+
+	if (!ed)
+		return;
+	esp_dev_unlink(sk);
 	esp->dev = NULL;
 	esp_dev_put(ed);
 }

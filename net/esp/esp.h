@@ -94,6 +94,7 @@ struct esp_conf {
  * @conf:	sysctls; written by their handlers, read anywhere
  * @mib:	counters
  * @secret:	of the handshake's cookies
+ * @net:	the namespace
  * @ctl:	sysctls
  * @table:	their table
  * @reset_since: rate limit of RSTs to strangers: start of its interval,
@@ -104,6 +105,7 @@ struct esp_net {
 	struct esp_conf			conf;
 	DEFINE_SNMP_STAT(struct esp_mib, mib);
 	siphash_key_t			secret;
+	struct net			*net;
 	struct ctl_table_header		*ctl;
 	struct ctl_table		*table;
 	u64				reset_since;
@@ -229,10 +231,11 @@ enum esp_timer {
  * @sk:		must be first
  * @bind_node:	in the table of bound ports
  * @dev_node:	in esp_dev.socks
- * @dev:	device; set by bind() or connect(), holds a reference
+ * @dev:	device; set by bind() or connect(), holds a reference until the
+ *		socket is freed
  * @ifindex:	@dev's
  * @dev_auto:	@dev was chosen by connect()
- * @port:	the ACK queue's device, from connecting to destruction; reference
+ * @port:	the ACK queue's device, from connecting to the end; reference
  * @peer:	the other host, likewise
  * @sport:	local port, 0: none
  * @dport:	peer's port
@@ -468,6 +471,7 @@ struct esp_dev *esp_dev_only(struct net *net);
 void esp_dev_put(struct esp_dev *ed);
 void esp_dev_link(struct sock *sk, struct esp_dev *ed);
 void esp_dev_unlink(struct sock *sk);
+void esp_dev_release(struct sock *sk);
 int esp_dev_usable(struct esp_dev *ed);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);

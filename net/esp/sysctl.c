@@ -23,7 +23,7 @@ static const struct esp_conf esp_defaults = {
 	.rto_min_us			= 1000,
 	.rto_max_ms			= 500,
 	.ack_delay_us			= 500,
-	.syn_retries			= 9,
+	.syn_retries			= 20,
 	.retries			= 60,
 	.expiries			= 5,
 	.probe_max_ms			= 500,
@@ -62,6 +62,8 @@ static int esp_range(ESP_CTL_CONST struct ctl_table *table, int write,
 	return err;
 }
 
+static struct net *table_net(const struct ctl_table *table);
+
 /* What the ACK queues work with: all of them are told. */
 static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
 			    void *buffer, size_t *lenp, loff_t *ppos)
@@ -69,7 +71,7 @@ static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
 	int err = esp_range(table, write, buffer, lenp, ppos);
 
 	if (write && !err)
-		esp_dev_policy(current->nsproxy->net_ns);
+		esp_dev_policy(table_net(table));
 	return err;
 }
 
@@ -111,6 +113,18 @@ static const struct ctl_table esp_table[] = {
 	ESP_CTL(rcvbuf, limit_buf_min, limit_buf_max, esp_range),
 	ESP_CTL(sndbuf, limit_buf_min, limit_buf_max, esp_range),
 };
+
+/* The namespace whose configuration @table's data belongs to. */
+static struct net *table_net(const struct ctl_table *table)
+{
+	struct esp_conf *conf;
+	size_t i = 0;
+
+	while (strcmp(esp_table[i].procname, table->procname))
+		i++;
+	conf = (void *)((char *)table->data - (unsigned long)esp_table[i].data);
+	return container_of(conf, struct esp_net, conf)->net;
+}
 
 static struct ctl_table esp_mem_template = {
 	.procname	= "mem",
