@@ -1,0 +1,695 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
+// SOURCES: net/esp/policy.c
+/*
+ * The ACK queue under random operations: rules 11, 12, 14-18, 20 and the
+ * must-hold list.
+ *
+ *	host-ackq-fuzz [SEED]		all seeds, or one of them with its trace
+ *
+ * Sockets send transmissions to a receiver whose decisions are the real
+ * ackq.c and policy.c; what ack_queue.c and input.c add is repeated here in a
+ * few lines. Frames come in any order, get lost, expire; sockets close,
+ * policies and memory change.
+ *
+ * Other processors: wherever ackq.c reads a shared word without its lock,
+ * another socket's whole operation may run first (turn()). The invariants are
+ * checked whenever nothing is half done.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "pure.h"
+#include "ackq.h"
+
+static void turn(void);
+static bool locked;
+
+#undef READ_ONCE
+#define READ_ONCE(x)		(turn(), *(const volatile __typeof__(x) *)&(x))
+#undef smp_mb
+#define smp_mb()		turn()
+#undef spin_lock_bh
+#define spin_lock_bh(l)		(turn(), (void)(l), locked = true)
+#undef spin_unlock_bh
+#define spin_unlock_bh(l)	((void)(l), locked = false, turn())
+#define atomic_read(a)		(turn(), (atomic_read)(a))
+#define atomic_try_cmpxchg(a, o, v) (turn(), (atomic_try_cmpxchg)(a, o, v))
+#define atomic_sub_return(n, a)	(turn(), (atomic_sub_return)(n, a))
+#define atomic_xchg(a, v)	(turn(), (atomic_xchg)(a, v))
+
+#include "ackq.c"
+
+#define SOCKS		8
+#define RING		512	/* packets that a socket may have on its way */
+#define RUNS		30000
+#define STEPS		400
+#define EXPIRIES	5	/* net.esp.expiries */
+#define TXS		1
+#define TXF		2
+
+enum where { UNSENT, FLIGHT, LOST, HERE };
+
+/* A socket of the receiver and the sender at its other end. */
+struct sk {
+	struct esp_grant g;
+	int	nr;
+	bool	owned;		/* an operation of its is half done */
+	int	refs;		/* that the queue holds */
+	u32	recv_seq;
+	u32	advice;
+	int	cap;		/* memory, packets */
+	int	unread;
+	int	to_ack;
+	int	expiries;
+	bool	timer;		/* RRQ timer */
+	/* sender */
+	u32	next;		/* first unsent */
+	u32	end;		/* behind the last packet made */
+	u32	edge;
+	u8	at[RING];	/* enum where */
+	u8	flags[RING];
+};
+
+static struct esp_ackq q;
+static struct sk socks[SOCKS];
+static struct sk *fifo[SOCKS];		/* what esp_ack_queue must be */
+static int nfifo;
+static int nsocks;
+static int depth;			/* operations that are half done */
+static bool smp;			/* turn() does something */
+static bool calm;			/* no more losses */
+static u32 max_q, max_grant;		/* since nothing was half done */
+static int old_open;
+static bool new_policy;			/* a permission may be half given */
+static uint64_t seed, rnd_state;
+static bool verbose;
+static unsigned long ops_done, released, fast_done, turns;
+
+static void check(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	printf("not ok 1 - %s\n# reproduce: host-ackq-fuzz %llu\n", what,
+	       (unsigned long long)seed);
+	for (int i = 0; i < nsocks; i++) {
+		struct sk *s = &socks[i];
+
+		printf("# %d: open %d edge %u tok_lo %u recv_seq %u next %u end %u sender's edge %u%s%s%s\n",
+		       i, s->g.open.v, s->g.edge, s->g.tok_lo, s->recv_seq,
+		       s->next, s->end, s->edge,
+		       s->g.recv_announced ? " announced" : "",
+		       s->g.queued ? " queued" : "",
+		       s->g.rcv_mem_pressure ? " pressure" : "");
+	}
+	exit(1);
+}
+
+static void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!verbose)
+		return;
+	va_start(ap, fmt);
+	printf("# %*s", 2 * depth, "");
+	vprintf(fmt, ap);
+	printf(" | open %d q %u queued %u count %d\n", q.open.v, q.ctl.q, q.qlen,
+	       q.esp_recv_count.v);
+	va_end(ap);
+}
+
+/* xorshift64* */
+static u32 rnd(u32 n)
+{
+	rnd_state ^= rnd_state >> 12;
+	rnd_state ^= rnd_state << 25;
+	rnd_state ^= rnd_state >> 27;
+	return n ? (u32)((rnd_state * 0x2545f4914f6cdd1dull) >> 32) % n : 0;
+}
+
+static struct sk *owner(struct esp_grant *g)
+{
+	return container_of(g, struct sk, g);
+}
+
+static void note_bounds(void)
+{
+	max_q = max(max_q, q.ctl.q);
+	max_grant = max(max_grant, q.policy.adaptive ? (u32)ESP_GRANT_MAX :
+			(u32)q.policy.burst_length);
+}
+
+/*
+ * Senders.
+ */
+
+static void sender_push(struct sk *s)
+{
+	for (; s->next != s->end && esp_before(s->next, s->edge); s->next++)
+		s->at[s->next % RING] = !calm && !rnd(8) ? LOST : FLIGHT;
+}
+
+/* An ACK leaves: ack_seq, and permission or advice. It may get lost. */
+static void ack_out(struct sk *s)
+{
+	u32 grant = s->g.recv_announced ?
+		    (esp_after(s->g.edge, s->recv_seq) ?
+		     s->g.edge - s->recv_seq : 0) : s->advice;
+
+	s->to_ack = 0;
+	if (!calm && !rnd(6))
+		return;
+	if (esp_after(s->recv_seq + grant, s->edge))
+		s->edge = s->recv_seq + grant;
+	sender_push(s);
+}
+
+static void rrq_out(struct sk *s)
+{
+	u32 seq;
+
+	if (!calm && !rnd(6))
+		return;
+	for (seq = s->recv_seq; seq != s->next; seq++)
+		if (s->at[seq % RING] == LOST)
+			s->at[seq % RING] = FLIGHT;
+}
+
+/*
+ * The receiver, as in ack_queue.c and input.c.
+ */
+
+static u32 model_room(struct esp_grant *g, u32 recv_seq)
+{
+	struct sk *s = owner(g);
+	int room;
+
+	turn();		/* without the lock in the fast path */
+	room = s->cap - s->unread;
+	return recv_seq + (room > 0 ? room : 0);
+}
+
+static void start_rrq_timer(struct sk *s)
+{
+	if (s->g.open.v)
+		s->timer = true;
+}
+
+/* The mirror of the queue exists while nothing happens in between. */
+static void forget(struct sk *s)
+{
+	int i, n = 0;
+
+	for (i = 0; i < nfifo; i++)
+		if (fifo[i] != s)
+			fifo[n++] = fifo[i];
+	nfifo = n;
+}
+
+static void model_send(struct esp_grant *g, bool queued)
+{
+	struct sk *s = owner(g);
+
+	released++;
+	check(queued && (smp || !g->queued), "released, but not from the queue");
+	check(smp || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
+	forget(s);
+	check(s->refs > 0, "released without a reference");
+	s->refs--;
+	start_rrq_timer(s);
+	ack_out(s);
+	say("released %d", s->nr);
+}
+
+static const struct esp_ackq_ops model_ops = {
+	.room	= model_room,
+	.send	= model_send,
+};
+
+static void park(struct sk *s, bool head)
+{
+	s->refs++;
+	check(smp || s->refs == 1, "queued twice (rule 11)");
+	if (!smp) {
+		check(nfifo < nsocks, "queue longer than there are sockets");
+		memmove(fifo + head, fifo, nfifo * sizeof(fifo[0]));
+		fifo[head ? 0 : nfifo] = s;
+		nfifo++;
+	}
+	esp_ackq_park(&q, &s->g, head);
+}
+
+static bool unpark(struct sk *s)
+{
+	if (!esp_ackq_remove(&q, &s->g))
+		return false;
+	forget(s);
+	s->refs--;
+	return true;
+}
+
+static void enqueue_ack(struct sk *s, bool answer)
+{
+	struct esp_grant *g = &s->g;
+	u32 before = q.qlen;
+
+	s->to_ack = 0;
+	if (READ_ONCE(g->queued)) {
+		if (answer)
+			ack_out(s);
+		return;
+	}
+	if (esp_ackq_fast(&q, g)) {
+		fast_done++;
+		check(smp || !before, "fast path past a queue (rule 15)");
+		start_rrq_timer(s);
+		ack_out(s);
+		return;
+	}
+	if (READ_ONCE(g->rcv_mem_pressure)) {
+		esp_ack_pump(&q);
+		if (answer)
+			ack_out(s);
+		return;
+	}
+	park(s, false);
+	esp_ack_pump(&q);
+	if (answer && READ_ONCE(g->queued))
+		ack_out(s);
+}
+
+static void leave(struct sk *s)
+{
+	unpark(s);
+	esp_ackq_void(&q, &s->g);
+	esp_ackq_ended(&q, &s->g);
+	s->timer = false;
+	esp_ack_pump(&q);
+}
+
+static void expiry(struct sk *s)
+{
+	struct esp_grant *g = &s->g;
+
+	s->timer = false;
+	if (!esp_ackq_void(&q, g))
+		return;
+	if (++s->expiries > EXPIRIES) {
+		s->expiries = 0;
+		leave(s);
+		check(!g->recv_announced, "recv_announced outlives rule 17's end");
+		return;
+	}
+	if (g->recv_announced && esp_after(g->edge, s->recv_seq)) {
+		rrq_out(s);
+		if (!READ_ONCE(g->queued)) {
+			g->expired = 1;
+			park(s, true);
+		}
+	}
+	esp_ack_pump(&q);
+}
+
+static void pressure_lifted(struct sk *s)
+{
+	if (!READ_ONCE(s->g.rcv_mem_pressure))
+		return;
+	if (s->cap - s->unread < min(s->cap / 8, 4) && s->unread)
+		return;
+	WRITE_ONCE(s->g.rcv_mem_pressure, 0);
+	if (s->g.recv_announced)
+		enqueue_ack(s, true);
+	else
+		ack_out(s);
+}
+
+struct consumed {
+	bool ask, at_once;
+};
+
+static void consume(struct sk *s, u32 seq, struct consumed *c)
+{
+	u8 f = s->flags[seq % RING];
+
+	s->unread++;
+	s->at[seq % RING] = UNSENT;
+	s->recv_seq = seq + 1;
+	WRITE_ONCE(s->g.recv_seq, seq + 1);
+	if (f == TXS && !s->g.recv_announced) {
+		esp_ackq_announced(&q, &s->g, seq + s->advice);
+		c->ask = true;
+	}
+	if ((f & TXF) && s->g.recv_announced) {
+		unpark(s);
+		esp_ackq_void(&q, &s->g);
+		esp_ackq_ended(&q, &s->g);
+		s->timer = false;
+		s->expiries = 0;
+		esp_ack_pump(&q);
+		c->at_once = true;
+		c->ask = false;
+	}
+	s->to_ack++;
+}
+
+static void arrive(struct sk *s, u32 seq)
+{
+	struct consumed c = {};
+	bool pump = esp_ackq_arrived(&q, &s->g, seq);
+
+	s->expiries = 0;
+	if (seq != s->recv_seq) {
+		s->at[seq % RING] = HERE;
+		if (pump)
+			esp_ack_pump(&q);
+		return;
+	}
+	if (s->g.open.v)
+		s->timer = true;
+	consume(s, seq, &c);
+	while (s->recv_seq != s->next && s->at[s->recv_seq % RING] == HERE)
+		consume(s, s->recv_seq, &c);
+	if (pump)
+		esp_ack_pump(&q);
+	if (!s->g.recv_announced) {
+		ack_out(s);
+		return;
+	}
+	if (c.ask || !esp_after(READ_ONCE(s->g.edge), s->recv_seq))
+		enqueue_ack(s, true);
+	else if (s->to_ack >= 4)
+		enqueue_ack(s, false);
+	if (c.at_once)
+		ack_out(s);
+}
+
+/* The sender's timer: the oldest packet again, or a probe (rules 8, 13). */
+static void send_timeout(struct sk *s)
+{
+	if (s->recv_seq != s->next) {
+		if (s->at[s->recv_seq % RING] == LOST)
+			s->at[s->recv_seq % RING] = FLIGHT;
+		else
+			ack_out(s);	/* a duplicate, which is answered */
+		return;
+	}
+	if (s->next == s->end)
+		return;
+	/* an empty TXS, as in esp_empty_rcv() */
+	if (!s->g.recv_announced)
+		esp_ackq_announced(&q, &s->g, s->recv_seq);
+	pressure_lifted(s);
+	if (esp_after(READ_ONCE(s->g.edge), s->recv_seq))
+		ack_out(s);
+	else
+		enqueue_ack(s, true);
+}
+
+/*
+ * Operations.
+ */
+
+static void sk_open(struct sk *s)
+{
+	u32 isn = rnd(3) ? rnd(0) : (u32)-rnd(64);	/* often close to a wrap */
+
+	isn = rnd(2) ? (u32)-rnd(64) : isn;
+	memset(s->at, 0, sizeof(s->at));
+	s->recv_seq = isn;
+	s->next = isn;
+	s->end = isn;
+	s->edge = isn;
+	s->cap = 1 + rnd(100);
+	s->unread = 0;
+	s->to_ack = 0;
+	s->expiries = 0;
+	s->timer = false;
+	s->advice = rnd(3) ? rnd(20) : 0;
+	esp_grant_init(&s->g, isn);
+}
+
+/* A transmission of @n packets; the one before has been sent. */
+static void transmit(struct sk *s, u32 n)
+{
+	u32 first;
+
+	if (s->next != s->end || s->end + n - s->recv_seq >= RING)
+		return;
+	for (u32 i = 0; i < n; i++) {
+		s->at[(s->end + i) % RING] = UNSENT;
+		s->flags[(s->end + i) % RING] = (i ? 0 : TXS) |
+						(i == n - 1 ? TXF : 0);
+	}
+	first = n == 1 ? max(s->advice, 1u) : s->advice;
+	s->end += n;
+	s->edge = s->next + first;
+	sender_push(s);
+}
+
+/* One of the packets on their way. */
+static bool some_flight(struct sk *s, u32 *seq)
+{
+	u32 n = 0;
+
+	for (u32 i = s->recv_seq; i != s->next; i++)
+		if (s->at[i % RING] == FLIGHT && !rnd(++n))
+			*seq = i;
+	return n;
+}
+
+static void set_policy(void)
+{
+	struct esp_policy p = {
+		.adaptive	= rnd(2),
+		.burst_length	= rnd(3) ? 0 : 1 + rnd(70),
+		.q_min		= 1 + rnd(16),
+	};
+
+	p.q_max = p.q_min + rnd(200);
+	if (!p.adaptive && !p.burst_length)
+		p.burst_length = 64;	/* as esp_policy_get() */
+	say("policy adaptive %d burst %u q %u..%u", p.adaptive, p.burst_length,
+	    p.q_min, p.q_max);
+	new_policy = true;
+	esp_ackq_policy(&q, &p);
+}
+
+static void adapt(void)
+{
+	static uint64_t now;
+
+	now += 100 * 1000;
+	spin_lock_bh(&q.lock);
+	if (rnd(3))
+		esp_qctl_sample(&q.ctl, &q.policy, 100 + rnd(200), 100, now);
+	else
+		esp_qctl_loss(&q.ctl, &q.policy, 100, now);
+	note_bounds();
+	spin_unlock_bh(&q.lock);
+	esp_ack_pump(&q);
+}
+
+static void one_op(void)
+{
+	struct sk *s = &socks[rnd(nsocks)];
+	u32 seq = 0, op = rnd(100);
+
+	if (s->owned)
+		return;
+	s->owned = true;
+	depth++;
+	ops_done++;
+	note_bounds();
+	if (op < 55) {
+		if (some_flight(s, &seq)) {
+			say("%d: %u arrives at %u", s->nr, seq, s->recv_seq);
+			arrive(s, seq);
+		}
+	} else if (op < 70) {
+		u32 n = rnd(3) ? 1 + rnd(60) : 1;
+
+		say("%d: transmits %u at %u, advice %u", s->nr, n, s->next,
+		    s->advice);
+		transmit(s, n);
+	} else if (op < 78) {
+		if (s->timer) {
+			say("%d: expires", s->nr);
+			expiry(s);
+		}
+	} else if (op < 84) {
+		say("%d: sender's timer", s->nr);
+		send_timeout(s);
+	} else if (op < 92) {
+		s->unread -= min(s->unread, (int)rnd(40));
+		say("%d: reads, %d left", s->nr, s->unread);
+		pressure_lifted(s);
+	} else if (op < 94) {
+		s->advice = rnd(3) ? rnd(20) : 0;
+	} else if (op < 96) {
+		say("%d: closes", s->nr);
+		leave(s);
+		sk_open(s);
+	} else if (op < 98) {
+		adapt();
+	} else if (op == 98) {
+		set_policy();
+	}
+	note_bounds();
+	depth--;
+	s->owned = false;
+}
+
+/* Another processor's turn. */
+static void turn(void)
+{
+	if (!smp || locked || depth >= 3 || !depth || rnd(25))
+		return;
+	turns++;
+	one_op();
+}
+
+/*
+ * The must-hold list.
+ */
+static void invariants(void)
+{
+	struct list_head *l = q.esp_ack_queue.next;
+	int open = 0, count = 0, queued = 0, i;
+
+	for (i = 0; i < nsocks; i++) {
+		struct sk *s = &socks[i];
+		u32 left = esp_after(s->g.edge, s->recv_seq) ?
+			   s->g.edge - s->recv_seq : 0;
+
+		check(s->g.open.v >= 0, "negative tokens");
+		open += s->g.open.v;
+		count += s->g.recv_announced;
+		queued += s->g.queued;
+		check(s->refs == s->g.queued, "references and queue differ");
+		check(!s->g.open.v || s->timer, "tokens without a timer");
+		check(!s->g.open.v || s->g.recv_announced,
+		      "tokens without a transmission");
+		check(!s->g.queued || s->g.recv_announced,
+		      "queued without a transmission");
+		check((u32)s->g.open.v <= left,
+		      "more tokens than packets that can still come");
+	}
+	check(q.open.v == open, "open is not the sum over the sockets");
+	check(q.esp_recv_count.v == count, "esp_recv_count leaks");
+	check((int)q.qlen == queued, "length of the queue");
+	check(smp || nfifo == queued, "an entry lost");
+	for (i = 0; i < nfifo; i++, l = l->next)
+		check(container_of(l, struct esp_grant, link) == &fifo[i]->g,
+		      "order of the queue");
+	check(!q.qlen || open > 0, "queue not empty and open = 0 (liveness)");
+	check(!esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count),
+	      "a release was due");
+	check(open <= old_open || !q.policy.adaptive || new_policy ||
+	      open < (int)(max_q + max(max_grant, 1u)),
+	      "open > Q + one grant (bound)");
+	old_open = open;
+	new_policy = false;
+	max_q = 0;
+	max_grant = 0;
+	note_bounds();
+}
+
+/* Nothing is lost any more: everything made must arrive. */
+static void drain(void)
+{
+	u32 seq, idle = 0;
+
+	calm = true;
+	while (idle < 4) {
+		bool moved = false, left = false;
+
+		for (int i = 0; i < nsocks; i++) {
+			struct sk *s = &socks[i];
+
+			s->owned = true;
+			depth++;
+			s->unread = 0;
+			pressure_lifted(s);
+			while (some_flight(s, &seq)) {
+				arrive(s, seq);
+				s->unread = 0;
+				moved = true;
+			}
+			depth--;
+			s->owned = false;
+			invariants();
+		}
+		for (int i = 0; i < nsocks; i++) {
+			struct sk *s = &socks[i];
+
+			left |= s->recv_seq != s->end;
+			if (moved)
+				continue;
+			s->owned = true;
+			depth++;
+			if (s->timer)
+				expiry(s);
+			if (s->recv_seq != s->end)
+				send_timeout(s);
+			depth--;
+			s->owned = false;
+			invariants();
+		}
+		if (!left)
+			return;
+		idle = moved ? 0 : idle + 1;
+	}
+	check(false, "deadlock: data left and nothing moves (liveness)");
+}
+
+static void run(uint64_t s)
+{
+	struct esp_policy p = { 1, 0, 8, 4096, 64 };
+
+	seed = s;
+	rnd_state = s * 0x9e3779b97f4a7c15ull | 1;
+	calm = false;
+	smp = false;
+	nfifo = 0;
+	old_open = 0;
+	nsocks = 1 + rnd(SOCKS);
+	esp_ackq_init(&q, &p, &model_ops);
+	q.ctl.q = 8 + rnd(64);
+	for (int i = 0; i < nsocks; i++) {
+		memset(&socks[i], 0, sizeof(socks[i]));
+		socks[i].nr = i;
+		sk_open(&socks[i]);
+	}
+	depth = 1;
+	set_policy();
+	depth = 0;
+	smp = s % 2;
+	for (int i = 0; i < STEPS; i++) {
+		one_op();
+		invariants();
+	}
+	drain();
+	smp = false;
+	for (int i = 0; i < nsocks; i++)
+		leave(&socks[i]);
+	invariants();
+	check(!q.open.v && !q.qlen && !q.esp_recv_count.v, "leak at the end");
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	puts("1..1");
+	if (argc > 1) {
+		verbose = true;
+		run(strtoull(argv[1], NULL, 0));
+	} else {
+		for (uint64_t s = 1; s <= RUNS; s++)
+			run(s);
+	}
+	printf("# %lu operations, %lu in the midst of another, %lu past the queue, %lu released\n",
+	       ops_done, turns, fast_done, released);
+	puts("ok 1 - the ACK queue keeps its invariants");
+	return 0;
+}
