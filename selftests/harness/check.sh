@@ -57,6 +57,7 @@ run_pair() {
 				grep -a -A30 -E "$SPLATS" "$JOB/splat" | head -40 | sed "s/^/$role: # /"
 				[ "$STATUS" = 0 ] && STATUS=1
 			}
+			[ "$STATUS" = 0 ] || echo "$role: exit status $STATUS"
 			cp "$JOB/console" "$SRC/build/log/console-pair-$role"
 			echo "$STATUS" >"$PAIR/status.$role"
 		) &
@@ -298,6 +299,7 @@ verdict() {
 		$((PASSED - p)) $((FAILED - f)) $((SKIPPED - s)) "$3"
 	[ "$FAILED" = "$f" ] || {
 		grep -a '^not ok' "$out" | head -20 | sed 's/^/    /'
+		[ "$status" = 0 ] || echo "    exit status $status"
 		[ -z "$5" ] || echo "    the kernel complained: $5"
 		tail -n 25 "$out" | sed 's/^/    | /'
 		echo "    the whole output: build/log/${TARGET//:/-}/$name.log"
