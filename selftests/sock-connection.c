@@ -1,0 +1,812 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * connect(), listen(), accept(): choice of the device, every way in which a
+ * connection does not come about, and what a listener keeps (protocol, tables
+ * "Names and numbers" and "Connections").
+ */
+#include <linux/if_packet.h>
+#include "sock-lib.h"
+
+FIXTURE(hosts) {
+};
+
+FIXTURE_SETUP(hosts)
+{
+	make_hosts();
+}
+
+FIXTURE_TEARDOWN(hosts)
+{
+	EXPECT_TRUE(leave_hosts());
+}
+
+FIXTURE_VARIANT(hosts)
+{
+	int type;
+};
+
+FIXTURE_VARIANT_ADD(hosts, stream)
+{
+	.type = SOCK_STREAM,
+};
+
+FIXTURE_VARIANT_ADD(hosts, seqpacket)
+{
+	.type = SOCK_SEQPACKET,
+};
+
+/* Both ends know their own name and the other's. */
+TEST_F(hosts, names)
+{
+	struct sockaddr_esp own, peer;
+	int fd[2];
+
+	make_pair(variant->type, fd);
+	own = sockname(fd[0]);
+	EXPECT_EQ(AF_ESP, own.sesp_family);
+	EXPECT_EQ(6, own.sesp_halen);
+	EXPECT_EQ(0, memcmp(own.sesp_addr, A->mac, 6));
+	EXPECT_EQ(A->ifindex, own.sesp_ifindex);
+	EXPECT_NE(0, own.sesp_port);
+	ASSERT_EQ(0, peername(fd[0], &peer));
+	EXPECT_EQ(0, memcmp(peer.sesp_addr, B->mac, 6));
+	EXPECT_EQ(PORT, ntohs(peer.sesp_port));
+	EXPECT_EQ(A->ifindex, peer.sesp_ifindex);
+
+	ASSERT_EQ(0, peername(fd[1], &peer));
+	EXPECT_EQ(own.sesp_port, peer.sesp_port);
+	EXPECT_EQ(0, memcmp(peer.sesp_addr, A->mac, 6));
+	EXPECT_EQ(B->ifindex, peer.sesp_ifindex);
+	own = sockname(fd[1]);
+	EXPECT_EQ(PORT, ntohs(own.sesp_port));
+	EXPECT_EQ(0, memcmp(own.sesp_addr, B->mac, 6));
+	EXPECT_EQ(variant->type, get_int(fd[1], SOL_SOCKET, SO_TYPE));
+	EXPECT_EQ(AF_ESP, get_int(fd[1], SOL_SOCKET, SO_DOMAIN));
+}
+
+/* accept() tells who came, cut to the room that there is. */
+TEST_F(hosts, accept_address)
+{
+	int l = listener(B, variant->type, PORT, 1);
+	int fd = esp_socket(A, variant->type);
+	struct sockaddr_esp a = {}, own;
+	socklen_t len = 4;
+
+	ASSERT_EQ(0, do_connect(fd, at(B, PORT)));
+	own = sockname(fd);
+	ASSERT_LE(0, accept(l, (struct sockaddr *)&a, &len));
+	EXPECT_EQ(sizeof(a), len);
+	EXPECT_EQ(AF_ESP, a.sesp_family);
+	EXPECT_EQ(own.sesp_port, a.sesp_port);
+	EXPECT_EQ(0, a.sesp_halen);
+
+	fd = esp_socket(A, variant->type);
+	ASSERT_EQ(0, do_connect(fd, at(B, PORT)));
+	len = sizeof(a);
+	ASSERT_LE(0, accept(l, (struct sockaddr *)&a, &len));
+	EXPECT_EQ(0, memcmp(a.sesp_addr, A->mac, 6));
+}
+
+/* Nobody listens: ECONNREFUSED, and the socket can try again. */
+TEST_F(hosts, refused)
+{
+	int fd = esp_socket(A, variant->type), l;
+
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(0, so_error(fd));
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, PORT)));
+	l = listener(B, variant->type, PORT, 1);
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* Bound only is not listening; the refused one keeps its own port. */
+TEST_F(hosts, refused_bound)
+{
+	int fd = esp_socket(A, variant->type);
+	int s = esp_socket(B, variant->type);
+
+	ASSERT_EQ(0, do_bind(s, any(PORT)));
+	ASSERT_EQ(0, do_bind(fd, any(3000)));
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(3000, ntohs(sockname(fd).sesp_port));
+}
+
+/* A stream and a seqpacket socket refuse each other. */
+TEST_F(hosts, type_mismatch)
+{
+	int other = variant->type == SOCK_STREAM ? SOCK_SEQPACKET : SOCK_STREAM;
+	int l = listener(B, other, PORT, 1);
+	int fd = esp_socket(A, variant->type);
+
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(0, events(l, POLLIN, SHORT));
+	EXPECT_LE(1, counter(B, "TypeMismatch"));
+}
+
+/* Silence: ETIMEDOUT after syn_retries. */
+TEST_F(hosts, timed_out)
+{
+	int fd = esp_socket(A, variant->type), l;
+	struct sockaddr_esp nobody = at(B, PORT);
+	long long start = now_ms();
+
+	nobody.sesp_addr[5] = 0x77;
+	sysctl(A, "syn_retries", 2);
+	EXPECT_ERRNO(ETIMEDOUT, do_connect(fd, nobody));
+	EXPECT_GT(LONG, now_ms() - start);
+	EXPECT_EQ(2, counter(A, "SynRetrans"));
+	EXPECT_EQ(1, counter(A, "AbortOnTimeout"));
+	l = listener(B, variant->type, PORT, 1);
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* A SYN is lost: the next one makes the connection. */
+TEST_F(hosts, syn_lost)
+{
+	int l = listener(B, variant->type, PORT, 1);
+	int fd = esp_socket(A, variant->type);
+
+	link_up(B, false);
+	nonblock(fd, true);
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, at(B, PORT)));
+	EXPECT_ERRNO(EALREADY, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(0, events(fd, POLLOUT | POLLIN, SHORT));
+	EXPECT_ERRNO(EAGAIN, send(fd, "x", 1, 0));
+	EXPECT_ERRNO(EAGAIN, recv(fd, &l, 1, 0));
+	link_up(B, true);
+	EXPECT_EQ(POLLOUT, events(fd, POLLOUT | POLLIN, LONG));
+	EXPECT_EQ(0, so_error(fd));
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_ERRNO(EISCONN, do_connect(fd, at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* A non-blocking connect() fails: poll() and SO_ERROR tell, once. */
+TEST_F(hosts, nonblocking_refused)
+{
+	int fd = esp_socket(A, variant->type), l;
+
+	nonblock(fd, true);
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(POLLOUT | POLLERR | POLLHUP,
+		  events(fd, POLLOUT, LONG) & (POLLOUT | POLLERR | POLLHUP));
+	EXPECT_EQ(ECONNREFUSED, so_error(fd));
+	EXPECT_EQ(0, so_error(fd));
+	EXPECT_ERRNO(ECONNABORTED, do_connect(fd, at(B, PORT)));
+	nonblock(fd, false);
+	l = listener(B, variant->type, PORT, 1);
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* Or the next connect() tells. */
+TEST_F(hosts, nonblocking_refused_told_by_connect)
+{
+	int fd = esp_socket(A, variant->type);
+
+	nonblock(fd, true);
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, at(B, PORT)));
+	events(fd, POLLOUT, LONG);
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, PORT)));
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, at(B, PORT)));
+}
+
+/* A signal ends the wait, not the attempt. */
+TEST_F(hosts, interrupted)
+{
+	int l = listener(B, variant->type, PORT, 1);
+	int fd = esp_socket(A, variant->type);
+
+	link_up(B, false);
+	alarm_in(30, false);
+	EXPECT_ERRNO(EINTR, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(1, alarms);
+	nonblock(fd, true);
+	EXPECT_ERRNO(EALREADY, do_connect(fd, at(B, PORT)));
+	nonblock(fd, false);
+	link_up(B, true);
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* SA_RESTART: the call goes on waiting. */
+TEST_F(hosts, restarted)
+{
+	int fd = esp_socket(A, variant->type);
+	struct sockaddr_esp nobody = at(B, PORT);
+
+	nobody.sesp_addr[5] = 0x77;
+	sysctl(A, "syn_retries", 3);
+	alarm_in(30, true);
+	EXPECT_ERRNO(ETIMEDOUT, do_connect(fd, nobody));
+	EXPECT_EQ(1, alarms);
+}
+
+/* SO_SNDTIMEO bounds the wait. */
+TEST_F(hosts, send_timeout)
+{
+	int fd = esp_socket(A, variant->type);
+	struct sockaddr_esp nobody = at(B, PORT);
+
+	nobody.sesp_addr[5] = 0x77;
+	set_timeo(fd, SO_SNDTIMEO, 30);
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, nobody));
+	EXPECT_ERRNO(EALREADY, do_connect(fd, nobody));
+}
+
+/* Addresses that lead nowhere; the socket is none the worse. */
+TEST_F(hosts, bad_address)
+{
+	int l = listener(B, variant->type, PORT, 1);
+	int fd = esp_socket(A, variant->type);
+	struct sockaddr_esp a = at(B, PORT);
+
+	EXPECT_ERRNO(EINVAL, connect(fd, (struct sockaddr *)&a, sizeof(a) - 1));
+	EXPECT_ERRNO(EINVAL, connect(fd, (struct sockaddr *)&a, 0));
+	a.sesp_family = AF_INET;
+	EXPECT_ERRNO(EAFNOSUPPORT, do_connect(fd, a));
+	a = at(B, PORT);
+	a.sesp_halen = 5;
+	EXPECT_ERRNO(EINVAL, do_connect(fd, a));
+	a = at(B, 0);
+	EXPECT_ERRNO(EADDRNOTAVAIL, do_connect(fd, a));
+	a = at(B, PORT);
+	a.sesp_addr[0] |= 1;
+	EXPECT_ERRNO(ENETUNREACH, do_connect(fd, a));
+	memset(a.sesp_addr, 0xff, 6);
+	EXPECT_ERRNO(ENETUNREACH, do_connect(fd, a));
+	EXPECT_EQ(0, sockname(fd).sesp_port);
+	/* the original's programs leave halen 0 */
+	a = at(B, PORT);
+	a.sesp_halen = 0;
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* connect() and listen() on sockets that are something already. */
+TEST_F(hosts, wrong_state)
+{
+	int l = listener(B, variant->type, PORT, 2), fd[2];
+	struct sockaddr_esp a;
+
+	EXPECT_ERRNO(EISCONN, do_connect(l, at(A, PORT)));
+	EXPECT_ERRNO(ENOTCONN, peername(l, &a));
+	EXPECT_ERRNO(ENOTCONN, recv(l, &a, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(l, &a, 1, MSG_NOSIGNAL));
+	connect_through(l, variant->type, fd);
+	EXPECT_ERRNO(EISCONN, do_connect(fd[0], at(B, PORT)));
+	EXPECT_ERRNO(EISCONN, do_connect(fd[1], at(A, PORT)));
+	EXPECT_ERRNO(EINVAL, listen(fd[0], 1));
+	EXPECT_ERRNO(EINVAL, listen(fd[1], 1));
+	EXPECT_ERRNO(EINVAL, accept(fd[0], NULL, NULL));
+	close(fd[0]);
+	fd[0] = esp_socket(A, variant->type);
+	EXPECT_ERRNO(EINVAL, accept(fd[0], NULL, NULL));
+	EXPECT_ERRNO(ENOTCONN, peername(fd[0], &a));
+	EXPECT_ERRNO(ENOTCONN, recv(fd[0], &a, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(fd[0], &a, 1, MSG_NOSIGNAL));
+	EXPECT_ERRNO(ENOTCONN, shutdown(fd[0], SHUT_RDWR));
+	EXPECT_ERRNO(EINVAL, shutdown(fd[1], 3));
+}
+
+/* The same two ports and hosts can't have two connections. */
+TEST_F(hosts, four_tuple)
+{
+	int l = listener(B, variant->type, PORT, 2);
+	int fd[2], i;
+
+	for (i = 0; i < 2; i++) {
+		fd[i] = esp_socket(A, variant->type);
+		set_int(fd[i], SOL_SOCKET, SO_REUSEADDR, 1);
+		ASSERT_EQ(0, do_bind(fd[i], any(3000)));
+	}
+	EXPECT_EQ(0, do_connect(fd[0], at(B, PORT)));
+	EXPECT_ERRNO(EADDRNOTAVAIL, do_connect(fd[1], at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/*
+ * Which device: the bound one; else sesp_ifindex; else the only one up; else
+ * EHOSTUNREACH.
+ */
+TEST_F(hosts, device_choice)
+{
+	int l = listener(B, variant->type, PORT, 10), fd, lo;
+	struct sockaddr_esp a = at(B, PORT);
+	unsigned int other;
+
+	/* the only one that is up */
+	fd = esp_socket(A, variant->type);
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+
+	/* two: which? */
+	make_dev("dummy", "other");
+	dev_up(A, "other", true);
+	other = if_nametoindex("other");
+	fd = esp_socket(A, variant->type);
+	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, a));
+	a.sesp_ifindex = 12345;
+	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, a));
+	a.sesp_ifindex = A->ifindex;
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+
+	/* bound by bind(), and sesp_ifindex is of no account */
+	fd = esp_socket(A, variant->type);
+	a = any(0);
+	a.sesp_ifindex = A->ifindex;
+	EXPECT_EQ(0, do_bind(fd, a));
+	a = at(B, PORT);
+	a.sesp_ifindex = other;
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_EQ(A->ifindex, sockname(fd).sesp_ifindex);
+	EXPECT_LE(0, accept(l, NULL, NULL));
+
+	/* bound by SO_BINDTODEVICE */
+	fd = esp_socket(A, variant->type);
+	ASSERT_EQ(0, setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "va", 3));
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_EQ(A->ifindex, sockname(fd).sesp_ifindex);
+	EXPECT_LE(0, accept(l, NULL, NULL));
+
+	/* a failure leaves no device behind */
+	sysctl(A, "syn_retries", 0);
+	fd = esp_socket(A, variant->type);
+	EXPECT_ERRNO(ETIMEDOUT, do_connect(fd, a));
+	EXPECT_EQ(0U, sockname(fd).sesp_ifindex);
+	sysctl(A, "syn_retries", 9);
+	a.sesp_ifindex = A->ifindex;
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+
+	/* one again, with an index that is not here any more */
+	dev_up(A, "other", false);
+	fd = esp_socket(A, variant->type);
+	a.sesp_ifindex = 12345;
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+
+	/* none; the loopback device doesn't count unless it is named */
+	dev_up(A, "va", false);
+	fd = esp_socket(A, variant->type);
+	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, at(B, PORT)));
+	lo = listener(A, variant->type, PORT, 1);
+	a = any(PORT);
+	a.sesp_ifindex = if_nametoindex("lo");
+	fd = esp_socket(A, variant->type);
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(lo, NULL, NULL));
+}
+
+/* Only a device that is enabled and up carries ESP. */
+TEST_F(hosts, device_disabled)
+{
+	int l = listener(B, variant->type, PORT, 1);
+	int fd = esp_socket(A, variant->type);
+	struct sockaddr_esp a = at(B, PORT);
+
+	sysctl(A, "dev/va/enable", 0);
+	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, a));
+	a.sesp_ifindex = A->ifindex;
+	EXPECT_ERRNO(ENETDOWN, do_connect(fd, a));
+	sysctl(A, "dev/va/enable", 1);
+	link_up(A, false);
+	EXPECT_ERRNO(ENETDOWN, do_connect(fd, a));
+	link_up(A, true);
+
+	/* at the listener's end: frames are dropped */
+	sysctl(B, "dev/vb/enable", 0);
+	sysctl(A, "syn_retries", 0);
+	EXPECT_ERRNO(ETIMEDOUT, do_connect(fd, a));
+	EXPECT_LE(1, counter(B, "InDevDisabled"));
+	sysctl(B, "dev/vb/enable", 1);
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* A listener that is bound to a device takes connections of this one only. */
+TEST_F(hosts, listener_bound)
+{
+	int any_l = listener(B, variant->type, PORT, 1), l, fd, s;
+	struct sockaddr_esp a = any(PORT);
+
+	close(any_l);
+	enter(B);
+	run("ip link add other type dummy && ip link set other up");
+	a.sesp_ifindex = if_nametoindex("other");
+	l = esp_socket(B, variant->type);
+	ASSERT_EQ(0, do_bind(l, a));
+	ASSERT_EQ(0, listen(l, 1));
+	fd = esp_socket(A, variant->type);
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, PORT)));
+	/* the port is free on the other device */
+	a.sesp_ifindex = B->ifindex;
+	s = esp_socket(B, variant->type);
+	ASSERT_EQ(0, do_bind(s, a));
+	ASSERT_EQ(0, listen(s, 1));
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(0, events(l, POLLIN, 0));
+	fd = accept(s, NULL, NULL);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(B->ifindex, sockname(fd).sesp_ifindex);
+}
+
+/* The host's own MAC is delivered locally: switches don't hairpin. */
+TEST_F(hosts, own_address)
+{
+	int l = listener(A, variant->type, PORT, 1), fd[2];
+
+	link_up(B, false);
+	fd[0] = esp_socket(A, variant->type);
+	ASSERT_EQ(0, do_connect(fd[0], at(A, PORT)));
+	fd[1] = accept(l, NULL, NULL);
+	ASSERT_LE(0, fd[1]);
+	EXPECT_TRUE(alive(fd));
+	EXPECT_EQ(0, transfer(fd[0], fd[1], 1 << 20));
+}
+
+TEST_F(hosts, loopback)
+{
+	int l = listener(A, variant->type, PORT, 1), fd[2];
+	struct sockaddr_esp a = any(PORT);
+
+	a.sesp_ifindex = if_nametoindex("lo");
+	fd[0] = esp_socket(A, variant->type);
+	ASSERT_EQ(0, do_connect(fd[0], a));
+	fd[1] = accept(l, NULL, NULL);
+	ASSERT_LE(0, fd[1]);
+	EXPECT_TRUE(alive(fd));
+	EXPECT_EQ(0, transfer(fd[0], fd[1], 1 << 20));
+}
+
+/* A socket that connects to itself talks to itself, as TCP's. */
+TEST_F(hosts, itself)
+{
+	int fd = esp_socket(A, variant->type);
+	char buf[6];
+
+	ASSERT_EQ(0, do_bind(fd, any(PORT)));
+	ASSERT_EQ(0, do_connect(fd, at(A, PORT)));
+	EXPECT_EQ(5, send(fd, "hello", 5, 0));
+	set_timeo(fd, SO_RCVTIMEO, LONG);
+	EXPECT_EQ(5, recv(fd, buf, sizeof(buf), 0));
+	EXPECT_EQ(0, memcmp(buf, "hello", 5));
+	EXPECT_EQ(0, transfer(fd, fd, 100000));
+	EXPECT_EQ(0, shutdown(fd, SHUT_WR));
+	EXPECT_EQ(0, recv(fd, buf, sizeof(buf), 0));
+}
+
+/* Simultaneous open: the SYNs cross on a slow link. */
+TEST_F(hosts, simultaneous_open)
+{
+	int fd[2], i;
+
+	for (i = 0; i < 2; i++) {
+		enter(&hosts[i]);
+		run("tc qdisc add dev %s root netem delay 30ms", hosts[i].dev);
+		fd[i] = esp_socket(&hosts[i], variant->type);
+		nonblock(fd[i], true);
+		ASSERT_EQ(0, do_bind(fd[i], any(PORT)));
+	}
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd[0], at(B, PORT)));
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd[1], at(A, PORT)));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(POLLOUT, events(fd[i], POLLOUT, LONG));
+		EXPECT_EQ(0, so_error(fd[i]));
+		EXPECT_EQ(1, counter(&hosts[i], "SimultaneousOpens"));
+	}
+	EXPECT_TRUE(alive(fd));
+}
+
+/* One SYN of two is lost: the other makes the connection all the same. */
+TEST_F(hosts, simultaneous_open_syn_lost)
+{
+	int fd[2], i;
+
+	for (i = 0; i < 2; i++) {
+		fd[i] = esp_socket(&hosts[i], variant->type);
+		nonblock(fd[i], true);
+		ASSERT_EQ(0, do_bind(fd[i], any(PORT)));
+	}
+	link_up(B, false);
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd[0], at(B, PORT)));
+	link_up(B, true);
+	do_connect(fd[1], at(A, PORT));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(POLLOUT, events(fd[i], POLLOUT, LONG));
+		EXPECT_EQ(0, so_error(fd[i]));
+	}
+	EXPECT_TRUE(alive(fd));
+}
+
+/* Simultaneous open of different types can't succeed, and ends. */
+TEST_F(hosts, simultaneous_open_mismatch)
+{
+	int other = variant->type == SOCK_STREAM ? SOCK_SEQPACKET : SOCK_STREAM;
+	int fd[2], i;
+
+	for (i = 0; i < 2; i++) {
+		enter(&hosts[i]);
+		run("tc qdisc add dev %s root netem delay 30ms", hosts[i].dev);
+		sysctl(&hosts[i], "syn_retries", 2);
+		fd[i] = esp_socket(&hosts[i], i ? other : variant->type);
+		nonblock(fd[i], true);
+		ASSERT_EQ(0, do_bind(fd[i], any(PORT)));
+	}
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd[0], at(B, PORT)));
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd[1], at(A, PORT)));
+	for (i = 0; i < 2; i++) {
+		int err;
+
+		EXPECT_TRUE(events(fd[i], POLLIN, LONG) & POLLERR);
+		err = so_error(fd[i]);
+		EXPECT_TRUE(err == ETIMEDOUT || err == ECONNREFUSED)
+			TH_LOG("%s", strerror(err));
+	}
+}
+
+/* The backlog is a bound: who comes late waits, and gets in when there is room. */
+TEST_F(hosts, backlog)
+{
+	int l = listener(B, variant->type, PORT, 1), fd[4], i;
+
+	for (i = 0; i < 4; i++) {
+		fd[i] = esp_socket(A, variant->type);
+		nonblock(fd[i], true);
+		EXPECT_ERRNO(EINPROGRESS, do_connect(fd[i], at(B, PORT)));
+		/* as TCP's: one more than the number */
+		EXPECT_EQ(i < 2 ? POLLOUT : 0,
+			  events(fd[i], POLLOUT, i < 2 ? LONG : SHORT));
+	}
+	EXPECT_LE(2, counter(B, "ListenOverflows"));
+	EXPECT_EQ(2, counter(B, "PassiveOpens"));
+	for (i = 0; i < 4; i++)
+		EXPECT_LE(0, accept(l, NULL, NULL));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(POLLOUT, events(fd[i], POLLOUT, LONG));
+	EXPECT_EQ(4, counter(B, "PassiveOpens"));
+}
+
+/* listen() again changes the backlog. */
+TEST_F(hosts, backlog_changed)
+{
+	int l = listener(B, variant->type, PORT, 0), fd, i;
+
+	ASSERT_EQ(0, listen(l, 2));
+	for (i = 0; i < 3; i++) {
+		fd = esp_socket(A, variant->type);
+		set_timeo(fd, SO_SNDTIMEO, LONG);
+		EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	}
+	for (i = 0; i < 3; i++)
+		EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* accept() that finds nobody. */
+TEST_F(hosts, accept_waits)
+{
+	int l = listener(B, variant->type, PORT, 1), fd;
+
+	nonblock(l, true);
+	EXPECT_ERRNO(EAGAIN, accept(l, NULL, NULL));
+	nonblock(l, false);
+	set_timeo(l, SO_RCVTIMEO, 30);
+	EXPECT_ERRNO(EAGAIN, accept(l, NULL, NULL));
+	set_timeo(l, SO_RCVTIMEO, 0);
+	alarm_in(30, false);
+	EXPECT_ERRNO(EINTR, accept(l, NULL, NULL));
+
+	EXPECT_EQ(0, events(l, POLLIN | POLLOUT, 0));
+	fd = esp_socket(A, variant->type);
+	ASSERT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(POLLIN, events(l, POLLIN | POLLOUT, LONG));
+	fd = accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_TRUE(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	EXPECT_EQ(0, events(l, POLLIN, 0));
+}
+
+/* A client comes while accept() waits; the wait is restarted by SA_RESTART. */
+TEST_F(hosts, accept_woken)
+{
+	int l = listener(B, variant->type, PORT, 1), fd;
+	pid_t pid;
+
+	fd = esp_socket(A, variant->type);
+	pid = MUST(fork());
+	if (!pid) {
+		usleep(60 * 1000);
+		_exit(do_connect(fd, at(B, PORT)) ? 1 : 0);
+	}
+	alarm_in(20, true);
+	EXPECT_LE(0, accept(l, NULL, NULL));
+	EXPECT_EQ(1, alarms);
+	ASSERT_EQ(pid, waitpid(pid, &fd, 0));
+	EXPECT_EQ(0, fd);
+}
+
+/* Who waits to be accepted gets a reset when the listener closes. */
+TEST_F(hosts, listener_closed)
+{
+	int l = listener(B, variant->type, PORT, 5), fd[3], i;
+	char c;
+
+	for (i = 0; i < 3; i++) {
+		fd[i] = esp_socket(A, variant->type);
+		ASSERT_EQ(0, do_connect(fd[i], at(B, PORT)));
+		set_timeo(fd[i], SO_RCVTIMEO, LONG);
+	}
+	EXPECT_EQ(1, send(fd[1], "x", 1, 0));
+	ASSERT_TRUE(UNTIL(counter(B, "PassiveOpens") == 3));
+	close(l);
+	for (i = 0; i < 3; i++) {
+		EXPECT_ERRNO(ECONNRESET, recv(fd[i], &c, 1, 0));
+		EXPECT_EQ(0, recv(fd[i], &c, 1, 0));
+		EXPECT_ERRNO(EPIPE, send(fd[i], &c, 1, MSG_NOSIGNAL));
+	}
+	EXPECT_TRUE(UNTIL(inuse(B) == 0));
+	EXPECT_EQ(0, inuse(A));
+}
+
+/* What was sent before accept() is there. */
+TEST_F(hosts, data_before_accept)
+{
+	int l = listener(B, variant->type, PORT, 1), fd[2];
+
+	fd[0] = esp_socket(A, variant->type);
+	ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
+	EXPECT_EQ(0, write_stream(fd[0], 0, 20000));
+	close(fd[0]);
+	usleep(SHORT * 1000);
+	fd[1] = accept(l, NULL, NULL);
+	ASSERT_LE(0, fd[1]);
+	EXPECT_EQ(0, read_stream(fd[1], 0, 20000));
+	EXPECT_EQ(0, recv(fd[1], fd, 1, 0));
+}
+
+/* Accepted sockets have the listener's options, as TCP's. */
+TEST_F(hosts, inheritance)
+{
+	static const struct {
+		int level, name, value, read;
+	} t[] = {
+		{ SOL_SOCKET, SO_RCVBUF, 100000, 200000 },
+		{ SOL_SOCKET, SO_SNDBUF, 70000, 140000 },
+		{ SOL_SOCKET, SO_PRIORITY, 5, 5 },
+		{ SOL_SOCKET, SO_MARK, 7, 7 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1, 1 },
+		{ SOL_SOCKET, SO_RCVLOWAT, 9, 9 },
+		{ SOL_SOCKET, SO_REUSEADDR, 1, 1 },
+		{ SOL_ESP, ESP_NODELAY, 0, 0 },
+		{ SOL_ESP, ESP_CORK, 1, 1 },
+		{ SOL_ESP, ESP_USER_TIMEOUT, 12345, 12345 },
+		{ SOL_ESP, ESP_KEEPIDLE, 11, 11 },
+		{ SOL_ESP, ESP_KEEPINTVL, 12, 12 },
+		{ SOL_ESP, ESP_KEEPCNT, 13, 13 },
+		{ SOL_ESP, ESP_BURST_LENGTH, 14, 14 },
+		{ SOL_ESP, ESP_INITIAL_ACK_BURST_LENGTH, 15, 15 },
+		{ SOL_ESP, ESP_PACKETS_TO_ACK, 16, 16 },
+		{ SOL_ESP, ESP_MAXSEG, 500, 500 },
+	};
+	struct linger linger = { 1, 17 };
+	int l = esp_socket(B, variant->type), fd[2];
+	socklen_t len = sizeof(linger);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		ASSERT_EQ(0, set_int(l, t[i].level, t[i].name, t[i].value))
+			TH_LOG("level %d option %d", t[i].level, t[i].name);
+	ASSERT_EQ(0, setsockopt(l, SOL_SOCKET, SO_LINGER, &linger, len));
+	set_timeo(l, SO_SNDTIMEO, 3000);
+	ASSERT_EQ(0, do_bind(l, any(PORT)));
+	ASSERT_EQ(0, listen(l, 1));
+	connect_through(l, variant->type, fd);
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		EXPECT_EQ(t[i].read, get_int(fd[1], t[i].level, t[i].name))
+			TH_LOG("level %d option %d", t[i].level, t[i].name);
+	memset(&linger, 0, sizeof(linger));
+	EXPECT_EQ(0, getsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger, &len));
+	EXPECT_EQ(1, linger.l_onoff);
+	EXPECT_EQ(17, linger.l_linger);
+}
+
+/* Two listeners can't have one port, whatever SO_REUSEADDR says. */
+TEST_F(hosts, listen_taken)
+{
+	int l = esp_socket(B, variant->type), fd;
+
+	fd = esp_socket(B, variant->type);
+	set_int(l, SOL_SOCKET, SO_REUSEADDR, 1);
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	ASSERT_EQ(0, do_bind(l, any(PORT)));
+	ASSERT_EQ(0, do_bind(fd, any(PORT)));
+	ASSERT_EQ(0, listen(l, 1));
+	EXPECT_ERRNO(EADDRINUSE, listen(fd, 1));
+	/* without a port one is found */
+	fd = esp_socket(B, variant->type);
+	EXPECT_EQ(0, listen(fd, 1));
+	EXPECT_NE(0, sockname(fd).sesp_port);
+}
+
+/* A process dies: its sockets are closed, its ports free. */
+TEST_F(hosts, killed)
+{
+	int l = listener(B, variant->type, PORT, 5), fd, status;
+	pid_t pid;
+	char c;
+
+	pid = MUST(fork());
+	if (!pid) {
+		fd = MUST(accept(l, NULL, NULL));
+		MUST(send(fd, "x", 1, 0));
+		recv(fd, &c, 1, 0);
+		_exit(0);
+	}
+	close(l);
+	fd = esp_socket(A, variant->type);
+	ASSERT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(1, recv(fd, &c, 1, 0));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, recv(fd, &c, 1, 0));
+	close(fd);
+	EXPECT_TRUE(UNTIL(inuse(A) + inuse(B) == 0));
+	l = esp_socket(B, variant->type);
+	EXPECT_EQ(0, do_bind(l, any(PORT)));
+}
+
+/* shutdown() while connecting ends the attempt. */
+TEST_F(hosts, shutdown_connecting)
+{
+	int fd = esp_socket(A, variant->type);
+	struct sockaddr_esp nobody = at(B, PORT);
+
+	nobody.sesp_addr[5] = 0x77;
+	nonblock(fd, true);
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, nobody));
+	shutdown(fd, SHUT_RDWR);
+	EXPECT_TRUE(events(fd, POLLIN, 0) & POLLHUP);
+	EXPECT_EQ(0, inuse(A));
+}
+
+/* close() while connecting leaves nothing. */
+TEST_F(hosts, close_connecting)
+{
+	int fd = esp_socket(A, variant->type);
+	struct sockaddr_esp nobody = at(B, PORT);
+
+	nobody.sesp_addr[5] = 0x77;
+	nonblock(fd, true);
+	ASSERT_EQ(0, do_bind(fd, any(3000)));
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, nobody));
+	EXPECT_EQ(1, inuse(A));
+	close(fd);
+	EXPECT_EQ(0, inuse(A));
+	fd = esp_socket(A, variant->type);
+	EXPECT_EQ(0, do_bind(fd, any(3000)));
+}
+
+/* A dead client's port is used again at once: TIME_WAIT is short. */
+TEST_F(hosts, port_again)
+{
+	int l = listener(B, variant->type, PORT, 5), fd[2], i;
+
+	for (i = 0; i < 5; i++) {
+		fd[0] = esp_socket(A, variant->type);
+		set_int(fd[0], SOL_SOCKET, SO_REUSEADDR, 1);
+		ASSERT_EQ(0, do_bind(fd[0], any(3000)));
+		/* the connection before may be in TIME_WAIT at either end */
+		ASSERT_TRUE(UNTIL(!do_connect(fd[0], at(B, PORT))));
+		fd[1] = accept(l, NULL, NULL);
+		ASSERT_LE(0, fd[1]);
+		ASSERT_TRUE(alive(fd));
+		close(fd[i % 2]);
+		close(fd[!(i % 2)]);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the programs sock-*.c have in common: two hosts, each a network
+ * namespace, with an Ethernet between them, and small steps with sockets.
+ *
+ *	host A: va 02:00:00:00:00:0a ---veth--- vb 02:00:00:00:00:0b :host B
+ *
+ * A socket belongs to the namespace in which it was made, so one process is
+ * client and server at once. Functions return what the system call returned,
+ * errno is set; those that can't fail for a reason worth a test end the
+ * program.
+ */
+#ifndef SOCK_LIB_H
+#define SOCK_LIB_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/af_esp.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <linux/veth.h>
+#include "kselftest_harness.h"
+
+#define PORT		2000	/* of the servers */
+#define SHORT		50	/* ms: surely nothing happens any more */
+#define LONG		10000	/* ms: surely it has happened */
+
+struct host {
+	int		ns;
+	unsigned int	ifindex;
+	char		dev[IFNAMSIZ];
+	__u8		mac[6];
+};
+
+static struct host hosts[2];
+#define A (&hosts[0])
+#define B (&hosts[1])
+
+/* What must work before the test proper can begin. */
+#define MUST(expr) ({							\
+	typeof(expr) must_ = (expr);					\
+	if (must_ < 0) {						\
+		printf("# %s:%d: %s: %s\n", __FILE__, __LINE__, #expr,	\
+		       strerror(errno));				\
+		exit(KSFT_FAIL);					\
+	}								\
+	must_;								\
+})
+
+/* A call that fails, and why. */
+#define EXPECT_ERRNO(number, call) do {					\
+	long ret_ = (call);						\
+	int err_ = ret_ < 0 ? errno : 0;				\
+									\
+	EXPECT_EQ(number, err_)						\
+		TH_LOG("%s: %s", #call, strerror(err_));		\
+} while (0)
+
+static inline long long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+/* Wait until @cond holds, LONG at most. */
+#define UNTIL(cond) ({							\
+	long long end_ = now_ms() + LONG;				\
+	bool ok_;							\
+									\
+	while (!(ok_ = (cond)) && now_ms() < end_)			\
+		usleep(1000);						\
+	ok_;								\
+})
+
+static inline void enter(const struct host *h)
+{
+	MUST(setns(h->ns, CLONE_NEWNET));
+}
+
+__attribute__((format(printf, 1, 2)))
+static inline void run(const char *format, ...)
+{
+	char cmd[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(cmd, sizeof(cmd), format, args);
+	va_end(args);
+	if (system(cmd)) {
+		printf("# failed: %s\n", cmd);
+		exit(KSFT_FAIL);
+	}
+}
+
+/* Set an interface up or down. */
+static inline void dev_up(const struct host *h, const char *name, bool up)
+{
+	struct ifreq ifr = {};
+	int fd;
+
+	enter(h);
+	fd = MUST(socket(AF_UNIX, SOCK_DGRAM, 0));
+	strcpy(ifr.ifr_name, name);
+	MUST(ioctl(fd, SIOCGIFFLAGS, &ifr));
+	if (up)
+		ifr.ifr_flags |= IFF_UP;
+	else
+		ifr.ifr_flags &= ~IFF_UP;
+	MUST(ioctl(fd, SIOCSIFFLAGS, &ifr));
+	close(fd);
+}
+
+/* The link: down at one end, nothing arrives there. */
+static inline void link_up(const struct host *h, bool up)
+{
+	dev_up(h, h->dev, up);
+}
+
+/* net.esp.NAME of a host. */
+static inline void sysctl(const struct host *h, const char *name, int value)
+{
+	char path[128];
+	int fd;
+
+	enter(h);
+	snprintf(path, sizeof(path), "/proc/sys/net/esp/%s", name);
+	fd = MUST(open(path, O_WRONLY));
+	MUST(dprintf(fd, "%d\n", value));
+	close(fd);
+}
+
+/* A counter of /proc/net/esp/stat. */
+static inline long counter(const struct host *h, const char *name)
+{
+	char key[64];
+	long n = -1, v;
+	FILE *f;
+
+	enter(h);
+	f = fopen("/proc/thread-self/net/esp/stat", "r");
+	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
+		if (!strcmp(key, name))
+			n = v;
+	if (f)
+		fclose(f);
+	if (n < 0) {
+		printf("# no counter %s\n", name);
+		exit(KSFT_FAIL);
+	}
+	return n;
+}
+
+/* Sockets that frames can find, by /proc/net/protocols. */
+static inline long inuse(const struct host *h)
+{
+	char line[256];
+	long n = -1;
+	FILE *f;
+
+	enter(h);
+	f = fopen("/proc/thread-self/net/protocols", "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "ESP ", 4))
+			sscanf(line, "ESP %*s %ld", &n);
+	if (f)
+		fclose(f);
+	MUST(n);
+	return n;
+}
+
+static inline void make_host(struct host *h, const char *dev, int last)
+{
+	MUST(unshare(CLONE_NEWNET));
+	h->ns = MUST(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+	strcpy(h->dev, dev);
+	h->mac[0] = 2;
+	h->mac[5] = last;
+	dev_up(h, "lo", true);
+}
+
+/* A netlink message being built; nests are closed by their start. */
+struct message {
+	struct nlmsghdr		head;
+	struct ifinfomsg	info;
+	char			attrs[256];
+};
+
+static inline struct nlattr *put_attr(struct message *m, int type,
+				      const void *data, int len)
+{
+	struct nlattr *a = (void *)m + NLMSG_ALIGN(m->head.nlmsg_len);
+
+	a->nla_type = type;
+	a->nla_len = NLA_HDRLEN + len;
+	memcpy((void *)a + NLA_HDRLEN, data, len);
+	m->head.nlmsg_len = (void *)a + NLA_ALIGN(a->nla_len) - (void *)m;
+	return a;
+}
+
+static inline void end_nest(struct message *m, struct nlattr *a)
+{
+	a->nla_len = (void *)m + m->head.nlmsg_len - (void *)a;
+}
+
+static inline void put_dev(struct message *m, const struct host *h,
+			   const char *name)
+{
+	put_attr(m, IFLA_IFNAME, name, strlen(name) + 1);
+	if (!strcmp(name, h->dev))
+		put_attr(m, IFLA_ADDRESS, h->mac, sizeof(h->mac));
+}
+
+/*
+ * Make an interface of host A; a veth's other end is the device of B. Netlink,
+ * because starting ip takes longer than most tests.
+ */
+static inline void make_dev(const char *kind, const char *name)
+{
+	struct message m = {
+		.head.nlmsg_len = NLMSG_LENGTH(sizeof(m.info)),
+		.head.nlmsg_type = RTM_NEWLINK,
+		.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_ACK,
+	};
+	struct nlattr *link, *data, *peer;
+	struct {
+		struct nlmsghdr	head;
+		struct nlmsgerr	err;
+	} answer = {};
+	int fd;
+
+	enter(A);
+	put_dev(&m, A, name);
+	link = put_attr(&m, IFLA_LINKINFO, "", 0);
+	put_attr(&m, IFLA_INFO_KIND, kind, strlen(kind));
+	if (!strcmp(kind, "veth")) {
+		data = put_attr(&m, IFLA_INFO_DATA, "", 0);
+		peer = put_attr(&m, VETH_INFO_PEER, &m.info, sizeof(m.info));
+		put_dev(&m, B, B->dev);
+		put_attr(&m, IFLA_NET_NS_FD, &B->ns, sizeof(B->ns));
+		end_nest(&m, peer);
+		end_nest(&m, data);
+	}
+	end_nest(&m, link);
+	fd = MUST(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+	MUST(send(fd, &m, m.head.nlmsg_len, 0));
+	MUST(recv(fd, &answer, sizeof(answer), 0));
+	errno = -answer.err.error;
+	MUST(answer.err.error);
+	close(fd);
+}
+
+/* Are frames taken? */
+static inline bool running(const struct host *h)
+{
+	struct ifreq ifr = {};
+	int fd;
+
+	enter(h);
+	fd = MUST(socket(AF_UNIX, SOCK_DGRAM, 0));
+	strcpy(ifr.ifr_name, h->dev);
+	MUST(ioctl(fd, SIOCGIFFLAGS, &ifr));
+	close(fd);
+	return ifr.ifr_flags & IFF_RUNNING;
+}
+
+/* Both hosts and the link between them; leaves the process on A. */
+static inline void make_hosts(void)
+{
+	make_host(B, "vb", 0x0b);
+	make_host(A, "va", 0x0a);
+	make_dev("veth", A->dev);
+	link_up(B, true);
+	B->ifindex = if_nametoindex(B->dev);
+	link_up(A, true);
+	A->ifindex = if_nametoindex(A->dev);
+	/* a frame that comes before the carrier would be lost */
+	UNTIL(running(A) && running(B));
+}
+
+/* Close all sockets of this process. */
+static inline void close_all(void)
+{
+	int fd;
+
+	for (fd = 3; fd < 256; fd++)
+		if (fd != A->ns && fd != B->ns)
+			close(fd);
+}
+
+/*
+ * The end of a test: all sockets are closed and the link is up. Returns true
+ * if no connection outlives that.
+ */
+static inline bool leave_hosts(void)
+{
+	sysctl(A, "time_wait_ms", 1);
+	sysctl(B, "time_wait_ms", 1);
+	link_up(A, true);
+	link_up(B, true);
+	close_all();
+	return UNTIL(inuse(A) + inuse(B) == 0);
+}
+
+static inline int esp_socket(const struct host *h, int type)
+{
+	enter(h);
+	return MUST(socket(AF_ESP, type | SOCK_CLOEXEC, 0));
+}
+
+static inline struct sockaddr_esp any(int port)
+{
+	return (struct sockaddr_esp) {
+		.sesp_family = AF_ESP,
+		.sesp_port = htons(port),
+		.sesp_halen = 6,
+	};
+}
+
+static inline struct sockaddr_esp at(const struct host *h, int port)
+{
+	struct sockaddr_esp a = any(port);
+
+	memcpy(a.sesp_addr, h->mac, 6);
+	return a;
+}
+
+static inline int do_bind(int fd, struct sockaddr_esp a)
+{
+	return bind(fd, (struct sockaddr *)&a, sizeof(a));
+}
+
+static inline int do_connect(int fd, struct sockaddr_esp a)
+{
+	return connect(fd, (struct sockaddr *)&a, sizeof(a));
+}
+
+static inline int do_sendto(int fd, const void *buf, size_t n, int flags,
+			    struct sockaddr_esp a)
+{
+	return sendto(fd, buf, n, flags, (struct sockaddr *)&a, sizeof(a));
+}
+
+static inline struct sockaddr_esp sockname(int fd)
+{
+	struct sockaddr_esp a = {};
+	socklen_t len = sizeof(a);
+
+	MUST(getsockname(fd, (struct sockaddr *)&a, &len));
+	return a;
+}
+
+static inline int peername(int fd, struct sockaddr_esp *a)
+{
+	socklen_t len = sizeof(*a);
+
+	memset(a, 0, sizeof(*a));
+	return getpeername(fd, (struct sockaddr *)a, &len);
+}
+
+static inline int set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* An option that is an int; negative: error. */
+static inline int get_int(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	if (getsockopt(fd, level, name, &value, &len))
+		return -errno;
+	return value;
+}
+
+static inline int so_error(int fd)
+{
+	return get_int(fd, SOL_SOCKET, SO_ERROR);
+}
+
+static inline void set_timeo(int fd, int name, int ms)
+{
+	struct timeval t = { ms / 1000, ms % 1000 * 1000 };
+
+	MUST(setsockopt(fd, SOL_SOCKET, name, &t, sizeof(t)));
+}
+
+static inline void nonblock(int fd, bool on)
+{
+	int flags = MUST(fcntl(fd, F_GETFL));
+
+	MUST(fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
+}
+
+/* Wait for events; returns those that are there. */
+static inline int events(int fd, int want, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = want };
+
+	MUST(poll(&p, 1, ms));
+	return p.revents;
+}
+
+static inline struct esp_info get_info(int fd)
+{
+	struct esp_info info = {};
+	socklen_t len = sizeof(info);
+
+	MUST(getsockopt(fd, SOL_ESP, ESP_INFO, &info, &len));
+	return info;
+}
+
+static inline int queued(int fd, int what)
+{
+	int n = -1;
+
+	MUST(ioctl(fd, what, &n));
+	return n;
+}
+
+static inline int listener(const struct host *h, int type, int port, int backlog)
+{
+	int fd = esp_socket(h, type);
+
+	MUST(set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1));
+	MUST(do_bind(fd, any(port)));
+	MUST(listen(fd, backlog));
+	return fd;
+}
+
+/* A connection from A (fd[0]) to B (fd[1]) through the listener @l. */
+static inline void connect_through(int l, int type, int fd[2])
+{
+	fd[0] = esp_socket(A, type);
+	MUST(do_connect(fd[0], at(B, PORT)));
+	fd[1] = MUST(accept4(l, NULL, NULL, SOCK_CLOEXEC));
+}
+
+static inline void make_pair(int type, int fd[2])
+{
+	int l = listener(B, type, PORT, 1);
+
+	connect_through(l, type, fd);
+	close(l);
+}
+
+/* The byte at a place of a stream. */
+static inline __u8 byte_at(size_t pos)
+{
+	return pos * 7 + (pos >> 8) * 13 + (pos >> 16) * 3;
+}
+
+static inline void fill(void *buf, size_t pos, size_t n)
+{
+	__u8 *p = buf;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		p[i] = byte_at(pos + i);
+}
+
+/* Are these the bytes of this place? */
+static inline bool right(const void *buf, size_t pos, size_t n)
+{
+	const __u8 *p = buf;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (p[i] == byte_at(pos + i))
+			continue;
+		printf("# byte %zu is %#x, not %#x\n", pos + i, p[i],
+		       byte_at(pos + i));
+		return false;
+	}
+	return true;
+}
+
+#define CHUNK 65536
+
+/*
+ * Read @n bytes that begin at @pos of the stream and check them.
+ * Returns 0, an error, EPIPE for an early end, EBADMSG for wrong bytes.
+ */
+static inline int read_stream(int fd, size_t pos, size_t n)
+{
+	static __u8 buf[CHUNK];
+	size_t end = pos + n;
+
+	while (pos < end) {
+		size_t want = end - pos < CHUNK ? end - pos : CHUNK;
+		ssize_t got = recv(fd, buf, want, 0);
+
+		if (got < 0)
+			return errno;
+		if (!got)
+			return EPIPE;
+		if (!right(buf, pos, got))
+			return EBADMSG;
+		pos += got;
+	}
+	return 0;
+}
+
+static inline int write_stream(int fd, size_t pos, size_t n)
+{
+	static __u8 buf[CHUNK];
+	size_t end = pos + n;
+
+	while (pos < end) {
+		size_t want = end - pos < CHUNK ? end - pos : CHUNK;
+		ssize_t put;
+
+		fill(buf, pos, want);
+		put = send(fd, buf, want, MSG_NOSIGNAL);
+		if (put < 0)
+			return errno;
+		pos += put;
+	}
+	return 0;
+}
+
+/* Write without waiting until nothing more goes in; returns bytes. */
+static inline size_t stuff(int fd, size_t pos)
+{
+	static __u8 buf[CHUNK];
+	size_t start = pos;
+
+	for (;;) {
+		ssize_t put;
+
+		fill(buf, pos, CHUNK);
+		put = send(fd, buf, CHUNK, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (put > 0) {
+			pos += put;
+			continue;
+		}
+		if (errno != EAGAIN)
+			MUST(put);
+		/* what was in flight may have arrived meanwhile */
+		if (!events(fd, POLLOUT, SHORT))
+			return pos - start;
+	}
+}
+
+/*
+ * Move @n bytes from one end to the other, both in this process. Returns 0 or
+ * as read_stream(), ETIMEDOUT if nothing moves for LONG.
+ */
+static inline int transfer(int from, int to, size_t n)
+{
+	static __u8 out[CHUNK], in[CHUNK];
+	size_t sent = 0, got = 0;
+
+	while (got < n) {
+		struct pollfd p[2] = {
+			{ .fd = sent < n ? from : -1, .events = POLLOUT },
+			{ .fd = to, .events = POLLIN },
+		};
+		size_t want;
+		ssize_t r;
+
+		if (!MUST(poll(p, 2, LONG)))
+			return ETIMEDOUT;
+		if (p[0].revents) {
+			want = n - sent < CHUNK ? n - sent : CHUNK;
+			fill(out, sent, want);
+			r = send(from, out, want, MSG_DONTWAIT | MSG_NOSIGNAL);
+			if (r < 0 && errno != EAGAIN)
+				return errno;
+			sent += r > 0 ? r : 0;
+		}
+		if (p[1].revents) {
+			r = recv(to, in, CHUNK, MSG_DONTWAIT);
+			if (r < 0 && errno != EAGAIN)
+				return errno;
+			if (!r)
+				return EPIPE;
+			if (r > 0 && !right(in, got, r))
+				return EBADMSG;
+			got += r > 0 ? r : 0;
+		}
+	}
+	return 0;
+}
+
+/* Is the connection alive in both directions? */
+static inline bool alive(int fd[2])
+{
+	return !transfer(fd[0], fd[1], 3000) && !transfer(fd[1], fd[0], 3000);
+}
+
+static volatile sig_atomic_t alarms;
+
+static inline void on_alarm(int sig)
+{
+	(void)sig;
+	alarms++;
+}
+
+/* A signal in @ms; @restart: with SA_RESTART. */
+static inline void alarm_in(int ms, bool restart)
+{
+	struct sigaction sa = {
+		.sa_handler = on_alarm,
+		.sa_flags = restart ? SA_RESTART : 0,
+	};
+	struct itimerval t = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
+
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
+#endif
