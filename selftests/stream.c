@@ -28,7 +28,7 @@ static uint64_t bytes = 1 << 20, back = UINT64_MAX;
 static size_t write_max = 100000, read_max = 100000;
 static uint64_t seed = 1;
 static int family = AF_ESP, type = SOCK_STREAM, timeout = 120;
-static int pause_reader, quiet;
+static int pause_reader, quiet, bear_down;
 
 static const char usage_text[] =
 "usage: stream [OPTIONS] listen [%DEV]:PORT | connect MAC%DEV:PORT\n"
@@ -38,7 +38,8 @@ static const char usage_text[] =
 "  -s SEED      of data and sizes (1)     -q        SOCK_SEQPACKET\n"
 "  -T SECONDS   give up when nothing moves for so long (120)\n"
 "  -p MS        the reader pauses so long every 64 reads\n"
-"  -f FAMILY    number of the family (19) -Q        no report\n";
+"  -f FAMILY    number of the family (19) -Q        no report\n"
+"  -D           try again while the device is down (ENETDOWN)\n";
 
 /* splitmix64 */
 static uint64_t next_random(uint64_t *state)
@@ -72,6 +73,27 @@ static uint64_t fnv(uint64_t h, const uint8_t *p, size_t n)
 	return h;
 }
 
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* -D: a device that is down may come back. */
+static int try_again(double *since)
+{
+	if (!bear_down || errno != ENETDOWN)
+		return 0;
+	if (!*since)
+		*since = seconds();
+	if (seconds() - *since > timeout)
+		return 0;
+	usleep(20000);
+	return 1;
+}
+
 struct half {
 	int		fd;
 	uint64_t	dir;
@@ -87,6 +109,7 @@ static void *writer(void *arg)
 	uint64_t rnd = seed ^ 0x1234, len, pos;
 	struct half *h = arg;
 	uint8_t *buf = malloc(write_max);
+	double since = 0;
 
 	rnd += h->dir;
 	h->hash = 0xcbf29ce484222325ull;
@@ -101,6 +124,9 @@ static void *writer(void *arg)
 		for (pos = 0; pos < len;) {
 			ssize_t n = send(h->fd, buf + pos, len - pos, MSG_NOSIGNAL);
 
+			if (n < 0 && try_again(&since))
+				continue;
+			since = 0;
 			if (n <= 0) {
 				snprintf(h->why, sizeof(h->why), "send at %llu: %s",
 					 (unsigned long long)h->done + pos,
@@ -127,6 +153,7 @@ static void *reader(void *arg)
 	uint64_t rnd = seed ^ 0x777, reads = 0;
 	struct half *h = arg;
 	uint8_t *buf = malloc(read_max), *want = malloc(read_max);
+	double since = 0;
 
 	rnd += h->dir;
 	h->hash = 0xcbf29ce484222325ull;
@@ -139,6 +166,9 @@ static void *reader(void *arg)
 		if (type == SOCK_SEQPACKET)
 			len = read_max;
 		n = recv(h->fd, buf, len, 0);
+		if (n < 0 && try_again(&since))
+			continue;
+		since = 0;
 		if (n < 0) {
 			snprintf(h->why, sizeof(h->why), "recv at %llu: %s",
 				 (unsigned long long)h->done, strerror(errno));
@@ -249,14 +279,6 @@ static int make_connection(int listening, const struct sockaddr_esp *a)
 	return -1;
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 int main(int argc, char **argv)
 {
 	struct half out = {}, in = {};
@@ -266,7 +288,7 @@ int main(int argc, char **argv)
 	double start;
 	int c, listening, fd;
 
-	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:p:f:Q")) != -1) {
+	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:p:f:QD")) != -1) {
 		switch (c) {
 		case 'n':
 			bytes = number(optarg);
@@ -294,6 +316,9 @@ int main(int argc, char **argv)
 			break;
 		case 'f':
 			family = atoi(optarg);
+			break;
+		case 'D':
+			bear_down = 1;
 			break;
 		case 'Q':
 			quiet = 1;

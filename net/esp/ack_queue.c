@@ -148,9 +148,11 @@ void esp_enqueue_ack(struct sock *sk, bool answer)
 
 /**
  * esp_ackq_leave() - the socket wants no permission given any more
- * @sk:	socket, closing; its owner calls
+ * @sk:		socket, closing; its owner calls
+ * @void_tokens: nothing more can come; otherwise the tokens of packets on
+ *		their way stay for a moment (rule 16)
  */
-void esp_ackq_leave(struct sock *sk)
+void esp_ackq_leave(struct sock *sk, bool void_tokens)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_ackq *q;
@@ -160,7 +162,8 @@ void esp_ackq_leave(struct sock *sk)
 	q = &esp->port->ackq;
 	if (esp_ackq_remove(q, &esp->grant))
 		__sock_put(sk);
-	esp_ackq_void(q, &esp->grant);
+	if (void_tokens)
+		esp_ackq_void(q, &esp->grant);
 	esp_ackq_ended(q, &esp->grant);
 	esp_timer_clear(esp, ESP_T_RRQ);
 	esp_ack_pump(q);
@@ -188,7 +191,7 @@ void esp_expiry(struct sock *sk)
 	if (++esp->expiries > READ_ONCE(esp_net(net)->conf.expiries)) {
 		esp->expiries = 0;
 		ESP_INC(net, ExpiryAbandoned);
-		esp_ackq_leave(sk);
+		esp_ackq_leave(sk, true);
 		return;
 	}
 	if (g->recv_announced && esp_after(g->edge, esp->recv_seq)) {

@@ -86,7 +86,8 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 
 	if (g->expired && base != recv_seq) {
 		/* say again what was said: nothing new may leave */
-		take = min_t(u32, n, base - recv_seq);
+		edge = recv_seq + atomic_read(&g->open);
+		take = esp_after(base, edge) ? min_t(u32, n, base - edge) : 0;
 		g->expired = 0;
 		g->tok_lo = recv_seq;
 		goto out;
@@ -124,13 +125,16 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 {
 	u32 n = esp_policy_grant(&q->policy, READ_ONCE(q->ctl.q),
 				 atomic_read(&q->esp_recv_count));
+	bool ok;
 
 	if (READ_ONCE(q->qlen) || !reserve(q, n, true))
 		return false;
-	if (extend(q, g, n))
-		return true;
-	WRITE_ONCE(g->rcv_mem_pressure, 1);
-	return false;
+	ok = extend(q, g, n);
+	if (!ok)
+		WRITE_ONCE(g->rcv_mem_pressure, 1);
+	/* what extend() gave back may have kept somebody in the queue */
+	esp_ack_pump(q);
+	return ok;
 }
 
 /**
@@ -257,6 +261,30 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
 			return false;
 	} while (!atomic_try_cmpxchg(&g->open, &n, n - 1));
 	return token_back(q, 1);
+}
+
+/**
+ * esp_ackq_consumed() - recv_seq has advanced
+ * @q:	queue
+ * @g:	permission; the caller owns its socket
+ *
+ * No more packets can come under a token than lie before the edge. There are
+ * more tokens if a permission was said again (rule 17) of which some packets
+ * were here, or if the sender was ahead of it.
+ *
+ * Return: true if the caller is to pump
+ */
+bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
+{
+	u32 edge = READ_ONCE(g->edge);
+	int left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
+	int n = atomic_read(&g->open);
+
+	do {
+		if (n <= left)
+			return false;
+	} while (!atomic_try_cmpxchg(&g->open, &n, left));
+	return token_back(q, n - left);
 }
 
 /**

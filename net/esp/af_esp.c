@@ -43,7 +43,7 @@ void esp_done(struct sock *sk, int err)
 		ESP_INC(sock_net(sk), AttemptFails);
 	if (err)
 		WRITE_ONCE(sk->sk_err, -err);
-	esp_ackq_leave(sk);
+	esp_ackq_leave(sk, true);
 	esp_timer_stop(sk);
 	esp_unhash(sk);
 	esp_set_state(sk, TCP_CLOSE);
@@ -84,7 +84,7 @@ void esp_destroy(struct sock *sk)
 	if (esp->destroyed)
 		return;
 	esp->destroyed = 1;
-	esp_ackq_leave(sk);
+	esp_ackq_leave(sk, true);
 	esp_timer_stop(sk);
 	esp_unhash(sk);
 	esp_unbind(sk);
@@ -642,7 +642,7 @@ static void reset_and_linger(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	esp_ackq_leave(sk);
+	esp_ackq_leave(sk, false);
 	esp_send_reset(sk, esp->snd.una_seq);
 	esp_timer_stop(sk);
 	esp_write_queue_purge(sk);
@@ -650,6 +650,25 @@ static void reset_and_linger(struct sock *sk)
 	esp_set_state(sk, TCP_TIME_WAIT);
 	esp_timer_set(esp, ESP_T_CONN, esp_now() +
 		      1000ull * esp_net(sock_net(sk))->conf.time_wait_ms);
+}
+
+/**
+ * esp_abort() - the connection can't go on; the peer is told
+ * @sk:		connection; its owner calls
+ * @err:	for the user, negative
+ */
+void esp_abort(struct sock *sk, int err)
+{
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV ||
+	    sk->sk_state == TCP_TIME_WAIT) {
+		esp_done(sk, err);
+		return;
+	}
+	WRITE_ONCE(sk->sk_err, -err);
+	reset_and_linger(sk);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	sk->sk_state_change(sk);
+	sk_error_report(sk);
 }
 
 static void close_listener(struct sock *sk)

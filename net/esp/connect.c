@@ -19,6 +19,8 @@
 #define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
 #define ESP_SYN_RTO_US		(20 * 1000)	/* first SYN; then doubled */
 #define ESP_SYN_RTO_MAX_US	(1000 * 1000)
+#define ESP_SYN_LARGE		3	/* SYNs of full size, then small ones */
+#define ESP_PROBE_MTU		16384
 #define ESP_RESET_US		(10 * 1000)	/* RSTs to strangers: */
 #define ESP_RESETS		100		/* at most so many in that time */
 
@@ -62,6 +64,8 @@ void esp_update_mss(struct sock *sk)
 
 	if (mtu < ESP_MTU_MIN)
 		mtu = ESP_MTU_MIN;
+	if (esp->path_small)
+		mtu = min(mtu, ETH_DATA_LEN);
 	mss = mtu - (esp->echo ? ESP_HLEN_MAX : ESP_HLEN);
 	if (esp->peer_mss)
 		mss = min(mss, esp->peer_mss);
@@ -96,6 +100,8 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 		  ESP_HAS(ESP_OPT_BURST);
 	f->peer_cookie = esp->cookie;
 	f->mss = own_mss(esp->dev);
+	if (esp->path_small)
+		f->mss = min_t(u16, f->mss, ETH_DATA_LEN - ESP_HLEN);
 	f->type = sk->sk_type;
 	f->burst = own_burst(sk);
 	f->to_ack = READ_ONCE(esp_net(sock_net(sk))->conf.esp_packets_to_ack);
@@ -144,6 +150,16 @@ static void start_conn_timer(struct sock *sk)
 	esp_timer_set(esp, ESP_T_CONN, esp_now() + ESP_SYN_RTO_US);
 }
 
+/*
+ * Rule 9: where frames may be larger than every switch takes, the handshake's
+ * are as large as the MTU, padded, until ESP_SYN_LARGE of them are lost. Above
+ * ESP_PROBE_MTU no switch is meant.
+ */
+static int probe_size(int mtu)
+{
+	return mtu > ETH_DATA_LEN && mtu <= ESP_PROBE_MTU ? mtu : 0;
+}
+
 /**
  * esp_connect_start() - send the SYN
  * @sk:	socket with ports, device and addresses; its owner calls
@@ -163,6 +179,8 @@ int esp_connect_start(struct sock *sk)
 	esp->accepted = 0;
 	esp->echo = 0;
 	esp->advice_told = 0;
+	esp->path_small = 0;
+	esp->conn_tries = 0;
 	memset(&esp->rtt, 0, sizeof(esp->rtt));
 	init_numbers(sk);
 	err = esp_peer_get(sk);
@@ -189,12 +207,21 @@ int esp_connect_start(struct sock *sk)
 void esp_send_syn(struct sock *sk, u8 flags)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	int pad = probe_size(esp_dev_mtu(esp->dev));
 	struct sk_buff *skb;
 
-	skb = esp_skb_alloc_sk(sk, flags, 0, esp_isn(esp->cookie),
+	if (pad && esp->conn_tries >= ESP_SYN_LARGE)
+		esp->path_small = 1;
+	if (esp->path_small)
+		pad = 0;
+	skb = esp_skb_alloc_sk(sk, flags, pad, esp_isn(esp->cookie),
 			       flags & ESP_ACK ? esp->advice_told : 0);
-	if (skb && !esp_finish_frame(esp, skb))
-		esp_dev_xmit(skb, esp->dev, esp->daddr);
+	if (!skb)
+		return;
+	esp_finish_frame(esp, skb);
+	if (pad)
+		skb_put_zero(skb, pad - skb->len);
+	esp_dev_xmit(skb, esp->dev, esp->daddr);
 }
 
 static void established(struct sock *sk)
@@ -313,10 +340,11 @@ void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 
 /* A frame built without a socket: SYN|ACK and RST of a listener or of nobody. */
 static void reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
-		  struct esp_frame *f)
+		  struct esp_frame *f, unsigned int pad)
 {
 	unsigned int room = esp_dev_headroom(ed), hlen = esp_wire_hlen(f);
-	struct sk_buff *out = alloc_skb(room + hlen, GFP_ATOMIC);
+	unsigned int len = max(hlen, pad);
+	struct sk_buff *out = alloc_skb(room + len, GFP_ATOMIC);
 	u8 *data;
 
 	if (!out) {
@@ -328,6 +356,7 @@ static void reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
 	esp_wire_build(data, f);
 	((struct esp_wire *)data)->csum =
 		(__force u16)csum_fold(csum_partial(data, hlen, 0));
+	skb_put_zero(out, len - hlen);
 	esp_dev_xmit(out, ed, eth_hdr(skb)->h_source);
 }
 
@@ -371,7 +400,7 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	    !may_reset(esp_net(net)))
 		return;
 	ESP_INC(net, OutResets);
-	reply(net, ed, skb, &f);
+	reply(net, ed, skb, &f, 0);
 }
 
 /* A SYN for a listener: answer, and forget. */
@@ -406,16 +435,16 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 		ESP_INC(net, ListenOverflows);
 		return;
 	}
-	spin_lock_bh(&ed->lock);
-	f.grant = esp_port_handshake(ed->port, eth_hdr(skb)->h_source);
-	spin_unlock_bh(&ed->lock);
+	f.grant = esp_port_handshake(ed, eth_hdr(skb)->h_source);
 	f.peer_cookie = listen_cookie(net, ed->ifindex, eth_hdr(skb), in,
 				      f.grant, 0);
 	f.pkt_seq = esp_isn(f.peer_cookie);
 	f.mss = own_mss(ed);
 	f.burst = own_burst(sk);
 	f.to_ack = READ_ONCE(esp_net(net)->conf.esp_packets_to_ack);
-	reply(net, ed, skb, &f);
+	/* as large as the peer's SYN said it would be: this way, too */
+	reply(net, ed, skb, &f,
+	      probe_size(min(in->mss + ESP_HLEN, esp_dev_mtu(ed))));
 }
 
 /* Options that accept()ed sockets inherit, as TCP's do. */

@@ -347,15 +347,28 @@ static u32 pool_taken(struct esp_port *port)
 	return port->given + port->pending[0] + port->pending[1];
 }
 
+/* The port of a device, with a reference. */
+static struct esp_port *port_get(struct esp_dev *ed)
+{
+	struct esp_port *port;
+
+	spin_lock_bh(&ed->lock);
+	port = ed->port;
+	refcount_inc(&port->ref);
+	spin_unlock_bh(&ed->lock);
+	return port;
+}
+
 /**
  * esp_port_handshake() - first burst to be advised in a SYN|ACK
- * @port:	the listener's device
+ * @ed:		the listener's device
  * @mac:	who asks
  *
  * Return: packets
  */
-u16 esp_port_handshake(struct esp_port *port, const u8 *mac)
+u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac)
 {
+	struct esp_port *port = port_get(ed);
 	struct esp_peer *peer;
 	u32 n;
 
@@ -369,6 +382,7 @@ u16 esp_port_handshake(struct esp_port *port, const u8 *mac)
 		port->pending[0] += n;
 	}
 	spin_unlock_bh(&port->lock);
+	port_put(port);
 	return n;
 }
 
@@ -387,11 +401,7 @@ int esp_peer_get(struct sock *sk)
 	new = kzalloc(sizeof(*new), GFP_ATOMIC);
 	if (!new)
 		return -ENOMEM;
-	spin_lock_bh(&esp->dev->lock);
-	port = esp->dev->port;
-	refcount_inc(&port->ref);
-	spin_unlock_bh(&esp->dev->lock);
-
+	port = port_get(esp->dev);
 	spin_lock_bh(&port->lock);
 	peer = peer_find(port, esp->daddr);
 	if (!peer) {
@@ -667,7 +677,7 @@ static void sock_new_mtu(struct sock *sk, int err)
 		if ((int)skb->len <= room)
 			continue;
 		ESP_INC(sock_net(sk), AbortOnMTU);
-		esp_done(sk, -EMSGSIZE);
+		esp_abort(sk, -EMSGSIZE);
 		return;
 	}
 }

@@ -398,6 +398,9 @@ struct esp_opt {
 	u8			deferred;
 	u64			deadline[ESP_T_MAX];
 	u8			conn_tries;
+	u8			path_small;
+	u8			syn_probes;
+	u64			syn_since;
 	u16			syn_advice;
 
 	struct esp_stats	stats;
@@ -439,6 +442,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 void esp_destroy(struct sock *sk);
 void esp_done(struct sock *sk, int err);
+void esp_abort(struct sock *sk, int err);
 void esp_set_state(struct sock *sk, int state);
 int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
 int esp_addr_check(const struct sockaddr_esp *a, int len);
@@ -483,7 +487,7 @@ void esp_peer_put(struct sock *sk);
 u16 esp_peer_advise(struct sock *sk);
 void esp_peer_echoed(struct sock *sk);
 u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now);
-u16 esp_port_handshake(struct esp_port *port, const u8 *mac);
+u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac);
 
 /* connect.c */
 int esp_connect_start(struct sock *sk);
@@ -532,7 +536,7 @@ extern const struct esp_ackq_ops esp_ackq_ops;
 u32 esp_grant_room(struct esp_opt *esp);
 void esp_enqueue_ack(struct sock *sk, bool answer);
 void esp_expiry(struct sock *sk);
-void esp_ackq_leave(struct sock *sk);
+void esp_ackq_leave(struct sock *sk, bool void_tokens);
 void esp_pressure_lifted(struct sock *sk);
 
 /* recvmsg.c */

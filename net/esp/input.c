@@ -13,6 +13,8 @@
 #include "esp.h"
 
 #define ESP_DUP_ACK_US	100	/* no answers to duplicates more often than this */
+#define ESP_STALE_PROBES 3	/* unanswered, before a SYN replaces a connection */
+#define ESP_STALE_US	(100 * 1000)	/* at least so long after the first SYN */
 
 static void drop(struct sk_buff *skb)
 {
@@ -330,6 +332,24 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 	return true;
 }
 
+/*
+ * A granted packet has come. While others are on their way, each gives them
+ * the time of the RRQ timer anew: the burst's time on the wire. Returns true
+ * if the caller is to pump.
+ */
+static bool token_arrived(struct sock *sk, u32 seq)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 lo = READ_ONCE(esp_net(sock_net(sk))->conf.rto_min_us);
+	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
+
+	esp->expiries = 0;
+	if (atomic_read(&esp->grant.open))
+		esp_timer_set(esp, ESP_T_RRQ, esp_now() +
+			      esp_rtt_timeout(&esp->rtt, 0, lo, ESP_RTT_MAX_US));
+	return pump;
+}
+
 /* A packet with a number: data or FIN. Consumes @skb. */
 static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 {
@@ -371,8 +391,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		}
 		esp->stats.rx_ooo++;
 		ESP_INC(net, InOutOfOrder);
-		pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
-		esp->expiries = 0;
+		pump = token_arrived(sk, seq);
 		gap_seen(sk, seq);
 		if (pump)
 			esp_ack_pump(&esp->port->ackq);
@@ -380,17 +399,11 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 			esp_ack_now(sk);
 		return;
 	}
-	pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
-	esp->expiries = 0;
-	if (atomic_read(&esp->grant.open))
-		esp_timer_set(esp, ESP_T_RRQ, esp_now() +
-			      esp_rtt_timeout(&esp->rtt, 0,
-					      esp_net(net)->conf.rto_min_us,
-					      ESP_RTT_MAX_US));
+	pump = token_arrived(sk, seq);
 	consume(sk, skb, &c);
 	if (esp->ooo_count)
 		consume_ooo(sk, &c);
-	if (pump)
+	if (esp_ackq_consumed(&esp->port->ackq, &esp->grant) || pump)
 		esp_ack_pump(&esp->port->ackq);
 	if (!esp_after(esp->ooo_high, esp->recv_seq)) {
 		esp->ooo_high = esp->recv_seq;
@@ -526,6 +539,7 @@ static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
 	esp->progress_us = now;
 	esp->probes = 0;
 	esp->keep_probes = 0;
+	esp->syn_probes = 0;
 	if (res & ESP_ACK_STALE)
 		return true;
 	if (res & ESP_ACK_CUT)
@@ -615,6 +629,29 @@ static void reset_rcv(struct sock *sk, struct esp_frame *f)
 	}
 }
 
+/*
+ * The peer opens a connection where we have one: it has forgotten ours, or
+ * somebody pretends. Ask; a peer that remembers answers and the count starts
+ * over (esp_ack()). Otherwise make room for the new one.
+ */
+static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (f->peer_cookie == esp->peer_cookie)
+		return;
+	if (!esp->syn_probes)
+		esp->syn_since = now;
+	if (esp->syn_probes >= ESP_STALE_PROBES &&
+	    now - esp->syn_since > ESP_STALE_US + 4 * esp_rto(esp)) {
+		esp_done(sk, -ECONNRESET);
+		return;
+	}
+	if (esp->syn_probes < ESP_STALE_PROBES)
+		esp->syn_probes++;
+	esp_send_probe(sk);
+}
+
 /**
  * esp_connected_rcv() - a frame for a connection
  * @sk:		socket beyond the handshake; its lock is held
@@ -627,9 +664,10 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	u64 now = esp_now();
 
 	if (f->flags & ESP_SYN) {
-		/* our echo was lost */
 		if (f->flags & ESP_ACK)
-			esp_ack_now(sk);
+			esp_ack_now(sk);	/* our echo was lost */
+		else
+			stale_connection(sk, f, now);
 		goto drop;
 	}
 	if (esp->reset) {

@@ -72,7 +72,7 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
  * esp_skb_alloc_sk() - a packet that never enters the write queue
  * @sk:		socket, connected
  * @flags:	of the header
- * @payload:	bytes to be put behind the header (RRQ)
+ * @payload:	bytes to be put behind the header (RRQ; SYN: padding)
  * @pkt_seq:	packet number
  * @grant:	permission
  *
@@ -89,7 +89,8 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 	struct sk_buff *skb;
 	unsigned int room;
 
-	fill_frame(esp, &f, flags, payload, pkt_seq, grant);
+	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
+		   grant);
 	room = esp_dev_headroom(esp->dev);
 	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
 	if (!skb) {

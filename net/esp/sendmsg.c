@@ -39,6 +39,7 @@ static void enqueue(struct sock *sk, struct sk_buff *skb, u8 flags)
 
 	ESP_TX(skb)->seq = esp->snd.send_seq++;
 	ESP_TX(skb)->flags = flags;
+	__skb_header_release(skb);	/* clones may write their own header */
 	__skb_queue_tail(&sk->sk_write_queue, skb);
 	sk_wmem_queued_add(sk, skb->truesize);
 	sk_mem_charge(sk, skb->truesize);
