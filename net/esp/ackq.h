@@ -21,8 +21,8 @@ struct esp_grant;
  *		(rule 20); called with the queue's lock, for sockets that the
  *		caller doesn't own
  * @send:	permission leaves: build the ACK with the ack_seq of this moment
- *		and start the RRQ timer. Called without the queue's lock;
- *		@queued: takes over the reference that the queue held
+ *		and start the RRQ timer. Called without the queue's lock; with
+ *		queued set, it takes over the reference that the queue held
  */
 struct esp_ackq_ops {
 	u32	(*room)(struct esp_grant *g, u32 recv_seq);
@@ -41,7 +41,7 @@ struct esp_ackq_ops {
  * @ops:		see there
  */
 struct esp_ackq {
-	spinlock_t			lock;
+	spinlock_t			lock;	/* see above */
 	struct list_head		esp_ack_queue;
 	u32				qlen;
 	atomic_t			open;

@@ -110,7 +110,7 @@ static void esp_destruct(struct sock *sk)
 	}
 }
 
-/* Acknowledgements have made room on the write queue. */
+/* Acknowledgments have made room on the write queue. */
 static void esp_write_space(struct sock *sk)
 {
 	struct socket *sock = sk->sk_socket;
@@ -465,12 +465,11 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 		if (!timeo)
 			goto out;
 		timeo = wait_connect(sk, timeo);
-		err = sock_intr_errno(timeo);
-		if (signal_pending(current))
+		if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
+			if (signal_pending(current))
+				err = sock_intr_errno(timeo);
 			goto out;
-		err = -EINPROGRESS;
-		if (!timeo)
-			goto out;
+		}
 	}
 	if (sk->sk_state == TCP_CLOSE) {
 		err = sock_error(sk) ? : -ECONNABORTED;
@@ -507,8 +506,9 @@ static int esp_listen(struct socket *sock, int backlog)
 	}
 	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
 	sk->sk_ack_backlog = 0;
-	esp_set_state(sk, TCP_LISTEN);
-	err = esp_hash(sk);
+	err = esp_bind_listen(sk);
+	if (!err)
+		err = esp_hash(sk);
 out:
 	release_sock(sk);
 	return err;
@@ -797,6 +797,7 @@ static __poll_t esp_poll(struct file *file, struct socket *sock,
 	int state;
 
 	sock_poll_wait(file, sock, wait);
+	/* pairs with esp_set_state() */
 	state = smp_load_acquire(&sk->sk_state);
 	if (state == TCP_LISTEN)
 		return (list_empty_careful(&esp_sk(sk)->acceptq) ? 0 :
@@ -818,12 +819,14 @@ static __poll_t esp_poll(struct file *file, struct socket *sock,
 		} else {
 			sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+			/* SOCK_NOSPACE before the test: esp_write_space() */
 			smp_mb__after_atomic();
 			if (sk_stream_is_writeable(sk))
 				mask |= EPOLLOUT | EPOLLWRNORM;
 		}
 	}
-	smp_rmb();	/* pairs with the order of writes in esp_done() */
+	/* the error is written before the state: esp_done() */
+	smp_rmb();
 	if (READ_ONCE(sk->sk_err) ||
 	    !skb_queue_empty_lockless(&sk->sk_error_queue))
 		mask |= EPOLLERR;

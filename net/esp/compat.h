@@ -43,6 +43,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define ESP_CTL_CONST		const
 #endif
 
+#ifndef kzalloc_obj
+#define kzalloc_obj(what, gfp)	kzalloc(sizeof(what), gfp)
+#endif
+
 #ifdef ESP_OLD_FORWARD_ALLOC
 static inline void sk_forward_alloc_add(struct sock *sk, int val)
 {

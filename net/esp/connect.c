@@ -331,7 +331,7 @@ void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 		/* its SYN|ACK was lost, but it has ours: first advice unknown */
 		established(sk);
 		esp_connected_rcv(sk, skb);
-		return;
+		skb = NULL;
 	} else {
 		ESP_INC(sock_net(sk), InCookie);
 	}
@@ -561,7 +561,7 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	bh_lock_sock_nested(child);
 	esp_start_keepalive(child);
 	esp_connected_rcv(child, skb);
-	if (child->sk_state != TCP_CLOSE)
+	if (child->sk_state != TCP_CLOSE && !esp_sk(child)->last_ack_us)
 		esp_send_ack(child);	/* the first reply */
 	bh_unlock_sock(child);
 	sock_put(child);

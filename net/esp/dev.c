@@ -41,7 +41,7 @@ static void port_put(struct esp_port *port)
 
 static struct esp_port *port_alloc(struct net *net)
 {
-	struct esp_port *port = kzalloc(sizeof(*port), GFP_KERNEL);
+	struct esp_port *port = kzalloc_obj(*port, GFP_KERNEL);
 	struct esp_policy policy;
 
 	if (!port)
@@ -398,7 +398,7 @@ int esp_peer_get(struct sock *sk)
 	struct esp_port *port;
 	struct esp_peer *peer, *new;
 
-	new = kzalloc(sizeof(*new), GFP_ATOMIC);
+	new = kzalloc_obj(*new, GFP_ATOMIC);
 	if (!new)
 		return -ENOMEM;
 	port = port_get(esp->dev);
@@ -588,7 +588,7 @@ static int dev_register(struct net_device *dev)
 
 	if (!device_fits(dev) || dev_find(dev))
 		return 0;
-	ed = kzalloc(sizeof(*ed), GFP_KERNEL);
+	ed = kzalloc_obj(*ed, GFP_KERNEL);
 	if (!ed)
 		return -ENOMEM;
 	ed->port = port_alloc(dev_net(dev));

@@ -132,7 +132,6 @@ static inline struct esp_net *esp_net(const struct net *net)
  *		slot and of the one before
  * @slot:	start of this slot, microseconds
  * @mtu:	of the device
- * @frame_us:	time of a full frame on the wire; 0: unknown
  * @rcu:	for kfree_rcu
  *
  * Lives as long as a device or a socket refers to it.
@@ -140,7 +139,7 @@ static inline struct esp_net *esp_net(const struct net *net)
 struct esp_port {
 	refcount_t		ref;
 	struct esp_ackq		ackq;
-	spinlock_t		lock;
+	spinlock_t		lock;	/* see @lock */
 	struct hlist_head	peers[ESP_PEER_BUCKETS];
 	u32			npeers;
 	u32			given;
@@ -152,7 +151,7 @@ struct esp_port {
 /**
  * struct esp_peer - another host, as a port sees it
  * @node:	in esp_port.peers
- * @port:	holds a reference
+ * @port:	its port, which the sockets' references keep
  * @mac:	its address
  * @socks:	connected sockets (and references)
  * @own:	its share of the pool, counted in esp_port.given
@@ -197,7 +196,7 @@ struct esp_dev {
 	struct net_device __rcu	*dev;
 	int			ifindex;
 	int			enabled;
-	spinlock_t		lock;
+	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
 	struct list_head	socks;
 	struct ctl_table_header	*ctl;
@@ -275,7 +274,7 @@ enum esp_timer {
  * @grant:	permission given to the peer: recv_announced, edge, tokens,
  *		rcv_mem_pressure
  * @recv_seq:	next packet expected
- * @ack_seq:	last acknowledgement sent
+ * @ack_seq:	last acknowledgment sent
  * @ooo:	packets that came out of order, by number
  * @ooo_count:	how many
  * @ooo_high:	behind the highest of them
@@ -295,6 +294,15 @@ enum esp_timer {
  * @ts_recent:	ts_val (high half) and when it came (low half), one word so
  *		that those who don't own the socket read it whole
  * @parked_at:	when the permission was parked
+ * @last_ack_us: when an empty packet was sent last
+ *
+ * @user_burst:	ESP_BURST_LENGTH, -1: the sysctl counts
+ * @user_initial: ESP_INITIAL_ACK_BURST_LENGTH, -2: the sysctl counts
+ * @user_to_ack: ESP_PACKETS_TO_ACK, 0: the sysctl counts
+ * @user_timeout_ms: ESP_USER_TIMEOUT, 0: net.esp.retries counts
+ * @keep_idle:	ESP_KEEPIDLE, 0: the sysctl counts; so the following
+ * @keep_intvl:	ESP_KEEPINTVL
+ * @keep_cnt:	ESP_KEEPCNT
  *
  * @rtt:	estimator
  * @round:	samples of this round trip
@@ -307,6 +315,12 @@ enum esp_timer {
  * @timer_ref:	it holds a reference
  * @deadline:	microseconds, 0: off
  * @deferred:	the timer fired while the owner was busy
+ * @conn_tries:	SYNs or echoes sent again
+ * @path_small:	large frames did not come through (rule 9)
+ * @syn_probes:	unanswered probes since the peer's SYN for a new connection
+ * @syn_since:	when that SYN came
+ * @syn_advice:	first burst that the peer's SYN|ACK advised
+ * @stats:	ESP_STATS
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
@@ -392,7 +406,7 @@ struct esp_opt {
 	struct list_head	acceptq;
 
 	struct hrtimer		timer;
-	spinlock_t		timer_lock;
+	spinlock_t		timer_lock;	/* see @timer_lock */
 	u64			timer_at;
 	u8			timer_ref;
 	u8			deferred;
@@ -456,6 +470,7 @@ void esp_hash_exit(void);
 int esp_bind_port(struct sock *sk, __be16 port);
 void esp_unbind(struct sock *sk);
 void esp_bind_child(struct sock *child);
+int esp_bind_listen(struct sock *sk);
 int esp_hash(struct sock *sk);
 void esp_unhash(struct sock *sk);
 struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
@@ -516,7 +531,7 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 int esp_finish_frame(struct esp_opt *esp, struct sk_buff *skb);
 void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq);
 void esp_send_ack(struct sock *sk);
-void esp_send_rrq(struct sock *sk, u32 upto);
+void esp_send_rrq(struct sock *sk, u32 end);
 void esp_send_reset(struct sock *sk, u32 pkt_seq);
 void esp_send_probe(struct sock *sk);
 u16 esp_grant_now(struct esp_opt *esp, u32 recv_seq);

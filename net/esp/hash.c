@@ -14,7 +14,7 @@
 #define ESP_FREE_LAST	60999
 
 struct esp_bucket {
-	spinlock_t		lock;
+	spinlock_t		lock;	/* of this list */
 	struct hlist_head	head;
 };
 
@@ -55,7 +55,10 @@ static struct esp_opt *bound_sock(struct hlist_node *n)
 	return hlist_entry(n, struct esp_opt, bind_node);
 }
 
-/* May @sk have @port beside those that have it? The bucket is locked. */
+/*
+ * May @sk have @port beside those that have it? The bucket is locked. Sockets
+ * that all have SO_REUSEADDR share it, but only one of them listens.
+ */
 static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
@@ -118,6 +121,30 @@ int esp_bind_port(struct sock *sk, __be16 port)
 			      false))
 			return 0;
 	return -EADDRINUSE;
+}
+
+/**
+ * esp_bind_listen() - a bound socket becomes the port's listener
+ * @sk:	socket; its owner calls
+ *
+ * Return: 0; EADDRINUSE: another socket that shares the port listens
+ */
+int esp_bind_listen(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_bucket *b = port_bucket(esp_bound, sock_net(sk), esp->sport,
+					   false);
+	int err = 0;
+
+	spin_lock_bh(&b->lock);
+	hlist_del_init(&esp->bind_node);
+	if (port_taken(b, sk, esp->sport))
+		err = -EADDRINUSE;
+	else
+		esp_set_state(sk, TCP_LISTEN);
+	hlist_add_head(&esp->bind_node, &b->head);
+	spin_unlock_bh(&b->lock);
+	return err;
 }
 
 /* A child shares its listener's port. */

@@ -202,13 +202,13 @@ static bool keep_ooo(struct esp_opt *esp, struct sk_buff *skb)
 	return true;
 }
 
-/* Something is missing before @upto: ask, unless it comes soon. */
-static void gap_seen(struct sock *sk, u32 upto)
+/* Something is missing before @end: ask, unless it comes soon. */
+static void gap_seen(struct sock *sk, u32 end)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (esp_after(upto, esp->ooo_high))
-		esp->ooo_high = upto;
+	if (esp_after(end, esp->ooo_high))
+		esp->ooo_high = end;
 	if (esp->deadline[ESP_T_REORDER])
 		return;
 	esp->rrqs = 0;
@@ -428,18 +428,23 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 seq = f->pkt_seq;
+	/* a probe, or the echo again because our first reply was lost */
+	bool answer = (f->flags & ESP_TXS) || (f->opts & ESP_HAS(ESP_OPT_COOKIE));
 
 	esp->stats.rx_empty++;
 	ESP_INC(sock_net(sk), InEmpty);
 	if (esp_after(seq, esp->recv_seq) &&
 	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
 		gap_seen(sk, seq);
-		if (f->flags & ESP_TXS)
+		if (answer)
 			esp_ack_now(sk);
 		return;
 	}
-	if (!(f->flags & ESP_TXS))
+	if (!(f->flags & ESP_TXS)) {
+		if (answer)
+			esp_ack_now(sk);
 		return;
+	}
 	if (seq != esp->recv_seq || esp->fin_rcvd) {
 		esp_ack_now(sk);	/* keepalive */
 		return;

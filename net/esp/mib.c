@@ -9,7 +9,7 @@ static const struct {
 	const char	*name;
 	int		item;
 } esp_mib_names[] = {
-#define ESP_MIB_NAME(n, text)	{ #n, ESP_MIB_##n },
+#define ESP_MIB_NAME(n)	{ #n, ESP_MIB_##n },
 	ESP_MIBS(ESP_MIB_NAME)
 #undef ESP_MIB_NAME
 };

@@ -365,9 +365,9 @@ static u32 put_range(__be16 *p, u32 ack_seq, u32 from, u32 to)
 /**
  * esp_send_rrq() - name the packets that are missing (rule 19)
  * @sk:		socket; its owner calls
- * @upto:	behind the last packet that should be here
+ * @end:	behind the last packet that should be here
  */
-void esp_send_rrq(struct sock *sk, u32 upto)
+void esp_send_rrq(struct sock *sk, u32 end)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	__be16 r[2 * ESP_RRQ_RANGES];
@@ -376,19 +376,19 @@ void esp_send_rrq(struct sock *sk, u32 upto)
 	struct rb_node *n;
 	u32 count = 0;
 
-	if (esp_after(upto, esp->recv_seq + ESP_SEQ_WINDOW))
-		upto = esp->recv_seq + ESP_SEQ_WINDOW;
+	if (esp_after(end, esp->recv_seq + ESP_SEQ_WINDOW))
+		end = esp->recv_seq + ESP_SEQ_WINDOW;
 	for (n = rb_first(&esp->ooo); n && count < ESP_RRQ_RANGES; n = rb_next(n)) {
 		u32 seq = ESP_RX(rb_to_skb(n))->f.pkt_seq;
 
-		if (!esp_before(seq, upto))
+		if (!esp_before(seq, end))
 			break;
 		if (seq != next)
 			count += put_range(r + 2 * count, esp->recv_seq, next, seq);
 		next = seq + 1;
 	}
-	if (count < ESP_RRQ_RANGES && esp_before(next, upto))
-		count += put_range(r + 2 * count, esp->recv_seq, next, upto);
+	if (count < ESP_RRQ_RANGES && esp_before(next, end))
+		count += put_range(r + 2 * count, esp->recv_seq, next, end);
 	if (!count)
 		return;
 	skb = esp_skb_alloc_sk(sk, ESP_ACK | ESP_RRQ, 4 * count,

@@ -12,8 +12,11 @@
 /* Nothing more will come. */
 static bool at_end(struct sock *sk)
 {
+	/* pairs with esp_set_state() */
+	int state = smp_load_acquire(&sk->sk_state);
+
 	return (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
-	       smp_load_acquire(&sk->sk_state) == TCP_CLOSE;
+	       state == TCP_CLOSE;
 }
 
 /**

@@ -238,20 +238,22 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 		}
 		n = append(sk, skb, msg, min_t(size_t, msg_data_left(msg),
 					       esp->mss - skb->len));
-		if (n == -ENOSPC) {	/* no more fragments fit */
-			ESP_TX(skb)->full = 1;
-		} else if (n == -ENOMEM) {
-			n = wait_memory(sk, &timeo);
-			if (n)
-				return copied ? copied : n;
-		} else if (n < 0) {
-			drop_empty_tail(sk);
-			return copied ? copied : n;
-		} else {
+		if (n > 0) {
 			esp->notsent += n;
 			copied += n;
 			esp_push_frames(sk);
+			continue;
 		}
+		if (n == -ENOSPC) {	/* no more fragments fit */
+			ESP_TX(skb)->full = 1;
+			continue;
+		}
+		if (n == -ENOMEM)
+			n = wait_memory(sk, &timeo);
+		else
+			drop_empty_tail(sk);
+		if (n)
+			return copied ? copied : n;
 	}
 	return copied;
 }

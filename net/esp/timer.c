@@ -313,11 +313,10 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 	struct sock *sk = &esp->sk;
 	bool put = false;
 
-	/* from here on a new deadline arms anew (pairs with esp_timer_set) */
 	spin_lock(&esp->timer_lock);
 	WRITE_ONCE(esp->timer_at, U64_MAX);
 	spin_unlock(&esp->timer_lock);
-	smp_mb();
+	smp_mb();	/* from here on a deadline arms anew: esp_timer_set() */
 
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk))

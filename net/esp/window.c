@@ -95,7 +95,7 @@ bool esp_window_test(const struct esp_window *w, u32 seq)
 }
 
 /**
- * esp_window_ack() - take an acknowledgement
+ * esp_window_ack() - take an acknowledgment
  * @w:		window
  * @ack_seq:	next packet that the peer expects
  * @grant:	packets beyond that it lets through
