@@ -154,7 +154,7 @@ struct esp_stats {
  * @announce_seq:	last announcing packet
  * @edge:		first packet that may not be sent
  * @recv_seq:		next packet expected
- * @ack_seq:		last acknowledgement sent
+ * @ack_seq:		last acknowledgment sent
  * @recv_edge:		first packet that the peer may not send
  * @open:		packets granted to the peer that have not arrived
  * @advice:		first burst that the peer advised, packets
