@@ -26,9 +26,9 @@ static void turn(void);
 static bool locked;
 
 #undef READ_ONCE
-#define READ_ONCE(x)		(turn(), *(const volatile __typeof__(x) *)&(x))
+#define READ_ONCE(x)		(turn(), (x))
 #undef smp_mb
-#define smp_mb()		turn()
+#define smp_mb()		turn()	/* nothing to order here */
 #undef spin_lock_bh
 #define spin_lock_bh(l)		(turn(), (void)(l), locked = true)
 #undef spin_unlock_bh
@@ -63,6 +63,7 @@ struct sk {
 	int	to_ack;
 	int	expiries;
 	bool	timer;		/* RRQ timer */
+	u32	said;		/* edge when nothing was half done */
 	/* sender */
 	u32	next;		/* first unsent */
 	u32	end;		/* behind the last packet made */
@@ -82,7 +83,7 @@ static bool calm;			/* no more losses */
 static u32 max_q, max_grant;		/* since nothing was half done */
 static int old_open;
 static bool new_policy;			/* a permission may be half given */
-static uint64_t seed, rnd_state;
+static u64 seed, rnd_state;
 static bool verbose;
 static unsigned long ops_done, released, fast_done, turns;
 
@@ -95,9 +96,10 @@ static void check(bool ok, const char *what)
 	for (int i = 0; i < nsocks; i++) {
 		struct sk *s = &socks[i];
 
-		printf("# %d: open %d edge %u tok_lo %u recv_seq %u next %u end %u sender's edge %u%s%s%s\n",
-		       i, s->g.open.v, s->g.edge, s->g.tok_lo, s->recv_seq,
-		       s->next, s->end, s->edge,
+		printf("# %d: open %d edge %u tok_lo %u recv_seq %u", i,
+		       s->g.open.v, s->g.edge, s->g.tok_lo, s->recv_seq);
+		printf(" next %u end %u sender's edge %u%s%s%s\n", s->next,
+		       s->end, s->edge,
 		       s->g.recv_announced ? " announced" : "",
 		       s->g.queued ? " queued" : "",
 		       s->g.rcv_mem_pressure ? " pressure" : "");
@@ -338,6 +340,7 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 	WRITE_ONCE(s->g.recv_seq, seq + 1);
 	if (f == TXS && !s->g.recv_announced) {
 		esp_ackq_announced(&q, &s->g, seq + s->advice);
+		s->said = s->g.edge;
 		c->ask = true;
 	}
 	if ((f & TXF) && s->g.recv_announced) {
@@ -361,6 +364,8 @@ static void arrive(struct sk *s, u32 seq)
 	s->expiries = 0;
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
+		if (s->g.open.v)
+			s->timer = true;
 		if (pump)
 			esp_ack_pump(&q);
 		return;
@@ -370,7 +375,7 @@ static void arrive(struct sk *s, u32 seq)
 	consume(s, seq, &c);
 	while (s->recv_seq != s->next && s->at[s->recv_seq % RING] == HERE)
 		consume(s, s->recv_seq, &c);
-	if (pump)
+	if (esp_ackq_consumed(&q, &s->g) || pump)
 		esp_ack_pump(&q);
 	if (!s->g.recv_announced) {
 		ack_out(s);
@@ -397,8 +402,10 @@ static void send_timeout(struct sk *s)
 	if (s->next == s->end)
 		return;
 	/* an empty TXS, as in esp_empty_rcv() */
-	if (!s->g.recv_announced)
+	if (!s->g.recv_announced) {
 		esp_ackq_announced(&q, &s->g, s->recv_seq);
+		s->said = s->g.edge;
+	}
 	pressure_lifted(s);
 	if (esp_after(READ_ONCE(s->g.edge), s->recv_seq))
 		ack_out(s);
@@ -426,6 +433,7 @@ static void sk_open(struct sk *s)
 	s->expiries = 0;
 	s->timer = false;
 	s->advice = rnd(3) ? rnd(20) : 0;
+	s->said = isn;
 	esp_grant_init(&s->g, isn);
 }
 
@@ -477,7 +485,7 @@ static void set_policy(void)
 
 static void adapt(void)
 {
-	static uint64_t now;
+	static u64 now;
 
 	now += 100 * 1000;
 	spin_lock_bh(&q.lock);
@@ -521,7 +529,9 @@ static void one_op(void)
 		say("%d: sender's timer", s->nr);
 		send_timeout(s);
 	} else if (op < 92) {
-		s->unread -= min(s->unread, (int)rnd(40));
+		int n = rnd(40);
+
+		s->unread -= min(s->unread, n);
 		say("%d: reads, %d left", s->nr, s->unread);
 		pressure_lifted(s);
 	} else if (op < 94) {
@@ -563,6 +573,14 @@ static void invariants(void)
 			   s->g.edge - s->recv_seq : 0;
 
 		check(s->g.open.v >= 0, "negative tokens");
+		if (left && esp_after(s->g.edge, s->said)) {
+			check((int)left + s->unread <= s->cap,
+			      "permission without memory (rule 20)");
+			check(!q.policy.burst_length || new_policy ||
+			      left <= q.policy.burst_length,
+			      "permission beyond burst_length (rule 14)");
+		}
+		s->said = s->g.edge;
 		open += s->g.open.v;
 		count += s->g.recv_announced;
 		queued += s->g.queued;
@@ -643,7 +661,7 @@ static void drain(void)
 	check(false, "deadlock: data left and nothing moves (liveness)");
 }
 
-static void run(uint64_t s)
+static void run(u64 s)
 {
 	struct esp_policy p = { 1, 0, 8, 4096, 64 };
 
@@ -685,10 +703,10 @@ int main(int argc, char **argv)
 		verbose = true;
 		run(strtoull(argv[1], NULL, 0));
 	} else {
-		for (uint64_t s = 1; s <= RUNS; s++)
+		for (u64 s = 1; s <= RUNS; s++)
 			run(s);
 	}
-	printf("# %lu operations, %lu in the midst of another, %lu past the queue, %lu released\n",
+	printf("# %lu operations, %lu amid another, %lu past the queue, %lu released\n",
 	       ops_done, turns, fast_done, released);
 	puts("ok 1 - the ACK queue keeps its invariants");
 	return 0;

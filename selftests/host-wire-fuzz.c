@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
+// SOURCES: net/esp/wire.c
+/*
+ * The parser of frames against random and mutated ones.
+ *
+ *	host-wire-fuzz [SEED]
+ *
+ * Each frame lies at the end of a buffer of its own size, so that reading a
+ * byte too many is noticed. What is accepted must be consistent, and building
+ * it again must give what was parsed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "wire.h"
+
+#define FRAMES	1000000
+
+static u64 seed, rnd_state;
+static unsigned long results[ESP_WIRE_RANGE + 1];
+
+static void check(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	printf("not ok 1 - %s\n# reproduce: host-wire-fuzz %llu\n", what,
+	       (unsigned long long)seed);
+	exit(1);
+}
+
+/* xorshift64* */
+static u32 rnd(u32 n)
+{
+	rnd_state ^= rnd_state >> 12;
+	rnd_state ^= rnd_state << 25;
+	rnd_state ^= rnd_state >> 27;
+	return (u32)((rnd_state * 0x2545f4914f6cdd1dull) >> 32) % n;
+}
+
+/* Something that the builder could have made. Returns its length. */
+static unsigned int valid_frame(u8 *data)
+{
+	static const u8 flags[] = {
+		0, ESP_SYN, ESP_SYN | ESP_ACK, ESP_ACK, ESP_RST, ESP_RST | ESP_ACK,
+		ESP_ACK | ESP_FIN, ESP_ACK | ESP_RRQ, ESP_ACK | ESP_TXS,
+		ESP_ACK | ESP_TXS | ESP_TXF, ESP_ACK | ESP_TXF | ESP_EOR,
+	};
+	struct esp_frame f = {
+		.version = ESP_VERSION, .flags = flags[rnd(sizeof(flags))],
+		.grant = rnd(65536), .sport = 1 + rnd(65535), .dport = 1 + rnd(65535),
+		.cookie = rnd(~0u), .pkt_seq = rnd(~0u), .ack_seq = rnd(~0u),
+		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(128) & ~1 : 0,
+		.peer_cookie = rnd(~0u), .mss = rnd(65536), .advice = rnd(65536),
+		.burst = rnd(65536), .to_ack = rnd(65536), .type = rnd(256),
+		.features = rnd(256),
+	};
+
+	if (f.flags & ESP_SYN)
+		f.opts |= ESP_HAS_HELLO;
+	else if (f.flags & ESP_RRQ)
+		f.len = 4 + 4 * rnd(3);
+	else if (!(f.flags & (ESP_FIN | ESP_RST)))
+		f.len = 1 + rnd(100);
+	esp_wire_build(data, &f);
+	return esp_wire_hlen(&f) + f.len;
+}
+
+static void one(u64 nr)
+{
+	u8 frame[256] = { 0 }, again[ESP_HLEN_MAX], *buf;
+	unsigned int len, avail, i, n = rnd(8);
+	enum esp_malformed bad;
+	struct esp_frame f, g;
+
+	seed = nr;
+	rnd_state = nr * 0x9e3779b97f4a7c15ull | 1;
+	rnd(2);
+	len = valid_frame(frame);
+	if (!rnd(8))
+		for (i = 0; i < sizeof(frame); i++)
+			frame[i] = rnd(256);
+	for (i = 0; i < n; i++)
+		frame[rnd(2) ? rnd(64) : rnd(sizeof(frame))] ^= rnd(2) ?
+			1u << rnd(8) : rnd(256);
+	if (!rnd(50))
+		memset(frame + 4 + 2 * rnd(2), 0, 2);
+	if (!rnd(4))
+		len = rnd(len + 1);
+	else if (!rnd(4))
+		len += rnd(sizeof(frame) - len + 1);
+	/* readable: all of it, or no more than the longest header */
+	avail = rnd(2) ? len : min_t(unsigned int, len, ESP_HLEN_MAX);
+	buf = malloc(avail ? avail : 1);
+	memcpy(buf, frame, avail);
+
+	bad = esp_wire_parse(buf, avail, len, &f);
+	check(bad <= ESP_WIRE_RANGE, "a result that doesn't exist");
+	results[bad]++;
+	if (!bad) {
+		check(f.version == ESP_VERSION && f.hlen >= ESP_HLEN &&
+		      f.hlen <= ESP_HLEN_MAX && f.hlen <= avail &&
+		      (unsigned int)f.hlen + f.len <= len, "lengths");
+		check(f.sport && f.dport, "port 0");
+		check(!(f.flags & ESP_SYN) ||
+		      ((f.opts & ESP_HAS_HELLO) == ESP_HAS_HELLO && !f.len),
+		      "a SYN without its options, or with data");
+		check(!(f.flags & ESP_RRQ) || (f.len >= 4 && f.len <= 12 &&
+					       !(f.len % 4)), "ranges");
+		check(esp_wire_hlen(&f) <= f.hlen, "options grew");
+		esp_wire_build(again, &f);
+		check(!esp_wire_parse(again, esp_wire_hlen(&f),
+				      esp_wire_hlen(&f) + f.len, &g),
+		      "what was built again is refused");
+		g.hlen = f.hlen;	/* unknown options are gone */
+		check(!memcmp(&f, &g, sizeof(f)), "round trip");
+	}
+	free(buf);
+}
+
+int main(int argc, char **argv)
+{
+	puts("1..1");
+	if (argc > 1) {
+		one(strtoull(argv[1], NULL, 0));
+	} else {
+		for (u64 i = 1; i <= FRAMES; i++)
+			one(i);
+		for (unsigned int i = 0; i <= ESP_WIRE_RANGE; i++) {
+			printf("# result %u: %lu\n", i, results[i]);
+			check(results[i] > 100, "a result that never came");
+		}
+	}
+	puts("ok 1 - frames are refused or understood");
+	return 0;
+}
