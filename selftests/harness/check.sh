@@ -141,7 +141,7 @@ check() {
 		echo "the test programs do not build"
 	fi
 	PROGRAMS=done
-	rm -f "$SRC"/build/check-*.tap
+	rm -f "$SRC"/build/check-*.tap "$SRC/build/check.summary"
 	mkdir -p "$SRC/build/log"
 	for t in host uml uml-debug 6.1 6.12 7 $(grep pair: <<<"$targets"); do
 		grep -qxF "$t" <<<"$targets" || continue
@@ -158,7 +158,7 @@ check() {
 		esac
 		echo "1..$TAPNO" >>"$TAP"
 	done
-	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped" | tee "$SRC/build/check.summary"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
 	exit
 }
