@@ -1,0 +1,300 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# "VLAN, bridge, bonding, macvlan, veth, loopback", and what happens to a
+# connection when its device changes or leaves ("Connections"; rules 1 and 9).
+#
+#	+------------+       +-------------------+       +------------+
+#	| n0      v0 +-------+ p0     br0     p1 +-------+ v1      n1 |
+#	|         w0 +---+   |  sw       p2      |   +---+ w1         |
+#	+------------+   |   +---------+---------+   |   +------------+
+#	                 |             |             |
+#	                 |   +---------+---------+   |
+#	                 |   | n2      v2        |   |
+#	                 |   +-------------------+   |
+#	                 +---------- veth -----------+
+
+. "${0%/*}/lib.sh"
+
+N=$(by_kernel 4M 256k 1M)	# a short transfer
+SLOW=$(by_kernel 8M 512k 2M)	# a slow one
+LONG=$(by_kernel 4G 1G 4G)	# one that does not end by itself
+
+# sysctl HOST NAME VALUE
+sysctl() { in_host "$1" tee "/proc/sys/net/esp/$2" <<<"$3" >/dev/null; }
+enable() { sysctl "$1" "dev/$2/enable" 1; }
+no_device() { ! ip -n "$1" link show "$2" >/dev/null 2>&1; }
+
+# says FILE WORDS...: one of them.
+says()
+{
+	local file=$TMP/$1 words
+	shift
+
+	for words; do
+		grep -qF "$words" "$file" && return
+	done
+	return 1
+}
+
+# both_end: the transfer ends at both ends, with an error.
+both_end()
+{
+	ended && return 1
+	[ "$(grep -c ^stream "$TMP/connect")" -gt 0 ] && [ "$(grep -c ^stream "$TMP/listen")" -gt 0 ]
+}
+
+# give_up_soon HOST: what isn't answered ends in less than a second.
+give_up_soon()
+{
+	sysctl "$1" retries 5
+	sysctl "$1" rto_max_ms 50
+	sysctl "$1" syn_retries 2
+}
+
+patient()
+{
+	sysctl "$1" retries 60
+	sysctl "$1" rto_max_ms 500
+	sysctl "$1" syn_retries 9
+}
+
+# reset_cable: w0 and w1 as they were.
+reset_cable()
+{
+	ip -n n0 link delete w0 2>/dev/null
+	cable n0 w0 n1 w1
+}
+
+# slow_start HOST DEV HOST DEV [OPTION...]: the reader lags behind, so that at any
+# moment most of what was written waits at the sender.
+slow_start() { start "$@" -n "$SLOW" -p "$(by_kernel 50 20 20)"; }
+
+# goes_on: more comes in from now on, and all of it in the end.
+goes_on() { moves n1 5 && ended; }
+
+idle=$(awk '$1 == "esp" { print $3 }' /proc/modules)
+hosts 3
+host sw
+for i in 0 1 2; do
+	cable "n$i" "v$i" sw "p$i"
+done
+cable n0 w0 n1 w1
+for h in n0 n1; do
+	sysctl $h rcvbuf 262144
+done
+
+#
+# Kinds of devices
+#
+
+check "veth" transfer n0 w0 n1 w1 -n "$N"
+check "loopback" transfer n0 lo n0 lo -n "$N"
+check "own address" transfer n0 w0 n0 w0 -n "$N"
+
+ip -n sw link add br0 type bridge || skip_all "no bridge"
+for i in 0 1 2; do
+	ip -n sw link set "p$i" master br0
+done
+ip -n sw link set br0 up
+check "bridge, port 0 to 1" transfer n0 v0 n1 v1 -n "$N"
+check "bridge, port 1 to 2" transfer n1 v1 n2 v2 -n "$N"
+check "bridge, port 2 to 0" transfer n2 v2 n0 v0 -n "$N"
+sysctl n2 syn_retries 1
+check_fails "the bridge itself isn't enabled" "timed out" transfer n2 v2 sw br0 -n "$N"
+sysctl n2 syn_retries 9
+enable sw br0
+check "the bridge itself" transfer n2 v2 sw br0 -n "$N"
+
+ip0 link add link w0 name w0.5 type vlan id 5
+ip1 link add link w1 name w1.5 type vlan id 5
+ip0 link set w0.5 up
+ip1 link set w1.5 up
+enable n0 w0.5
+enable n1 w1.5
+check "VLAN" transfer n0 w0.5 n1 w1.5 -n "$N"
+ip0 link delete w0.5
+ip1 link delete w1.5
+
+if modprobe -q macvlan; ip1 link add m1 link w1 type macvlan mode bridge 2>/dev/null; then
+	ip1 link add m2 link w1 type macvlan mode bridge
+	ip1 link set m2 netns n2
+	ip1 link set m1 up
+	ip2 link set m2 up
+	enable n1 m1
+	enable n2 m2
+	check "macvlan, from outside" transfer n0 w0 n1 m1 -n "$N"
+	check "macvlan, to its neighbour in another namespace" transfer n1 m1 n2 m2 -n "$N"
+	ip1 link delete m1
+	ip2 link delete m2
+else
+	skip "macvlan" "not in this kernel"
+fi
+
+if modprobe -q bonding max_bonds=0; ip0 link add bond0 type bond mode active-backup miimon 10 2>/dev/null; then
+	ip1 link add bond0 type bond mode active-backup miimon 10
+	cable n0 x0 n1 x1
+	for end in 0 1; do
+		for slave in w x; do
+			ip -n n$end link set $slave$end down
+			ip -n n$end link set $slave$end master bond0
+		done
+		ip -n n$end link set bond0 up
+		enable n$end bond0
+	done
+	check "bonding, active-backup" transfer n0 bond0 n1 bond0 -n "$N"
+	slow_start n0 bond0 n1 bond0
+	moves n1 5
+	ip0 link set w0 down
+	check "bonding: a transfer survives the change to the other cable" goes_on
+	ip0 link delete bond0
+	ip1 link delete bond0
+	ip0 link delete x0
+	reset_cable
+else
+	skip "bonding" "not in this kernel"
+fi
+
+#
+# MTU (rule 9)
+#
+
+for mtu in 128 9000 65535 1500; do
+	ip0 link set w0 mtu $mtu
+	ip1 link set w1 mtu $mtu
+	check "MTU $mtu" transfer n0 w0 n1 w1 -n "$([ $mtu = 128 ] && by_kernel 512k 16k 64k || echo "$N")"
+done
+ip0 link set w0 mtu 9000
+check "MTU 9000 to 1500" transfer n0 w0 n1 w1 -n "$N"
+ip0 link set w0 mtu 100
+check_fails "MTU 100 is too small" "Message too long" transfer n0 w0 n1 w1 -n 1k
+ip0 link set w0 mtu 1500
+
+slow_start n0 w0 n1 w1
+moves n1 5
+ip0 link set w0 mtu 9000
+ip1 link set w1 mtu 9000
+check "the MTU grows during a transfer" goes_on
+
+start n0 w0 n1 w1 -n $LONG -b 0 -T 20 -p 50
+moves n1
+ip0 link set w0 mtu 1500
+check "the MTU shrinks during a transfer: it ends" both_end
+check "... with EMSGSIZE" says connect "Message too long"
+check "... and the peer knows" says listen "reset by peer" "timed out"
+check "... and it is counted" counted n0 AbortOnMTU 1
+ip1 link set w1 mtu 1500
+#
+# Down and up, another address, another name, gone
+#
+
+give_up_soon n1
+start n0 w0 n1 w1 -n $LONG
+moves n1
+ip0 link set w0 address 02:00:00:00:07:01
+check "another MAC address: the transfer ends" both_end
+check "... with ENETDOWN" says connect "Network is down"
+check "... and the peer knows" says listen "reset by peer" "timed out"
+check "a transfer with the new address" transfer n0 w0 n1 w1 -n "$N"
+patient n1
+
+for end in "n0 w0 sender" "n1 w1 receiver"; do
+	read -r h dev who <<<"$end"
+	slow_start n0 w0 n1 w1 -D
+	moves n1 5
+	ip -n $h link set $dev down
+	sleep 0.5
+	ip -n $h link set $dev up
+	check "a transfer survives the $who's device down and up" goes_on
+done
+
+slow_start n0 w0 n1 w1 -b 0
+moves n1 5
+sysctl n1 dev/w1/enable 0
+check "frames on a disabled device are counted" until_true 10 counted n1 InDevDisabled 1
+enable n1 w1
+check "a transfer survives it" goes_on
+
+sysctl n0 dev/w0/enable 0
+check_fails "no connection from a disabled device" "Network is down" transfer n0 w0 n1 w1 -n 1k
+check "disabled, and off the list" eval 'in_host n0 esp show dev | grep -w w0 | grep -qwE "0|no|disabled|off"'
+ip0 link set w0 down
+ip0 link set w0 name new
+ip0 link set new up
+check "renamed: the sysctl moves, and keeps its value" [ "$(n0 cat /proc/sys/net/esp/dev/new/enable)" = 0 ]
+check "renamed: the old one is gone" n0 test ! -e /proc/sys/net/esp/dev/w0
+enable n0 new
+check "a transfer with the new name" transfer n0 new n1 w1 -n "$N"
+
+give_up_soon n1
+start n0 new n1 w1 -n $LONG
+moves n1
+ip0 link set new netns n2
+check "moved to another namespace: the transfer ends" both_end
+check "... with ENETDOWN" says connect "Network is down"
+ip2 link set new up
+check "... and a new one works from there" transfer n2 new n1 w1 -n "$N"
+check "... with its sysctl" in_host n2 cat /proc/sys/net/esp/dev/new/enable
+ip2 link delete new
+
+reset_cable
+start n0 w0 n1 w1 -n $LONG
+moves n1
+ip0 link delete w0
+check "deleted: the transfer ends" both_end
+check "... with ENETDOWN here" says connect "Network is down"
+check "... and there" says listen "Network is down"
+check "... and it is counted" counted n0 AbortOnDevice 1
+
+#
+# Frames for others
+#
+
+reset_cable
+ip1 link set w1 promisc on
+slow_start n0 w0 n1 w1
+sysctl n0 syn_retries 1
+before=$(stat n1 InNoSocket InCookie CookieInvalid)
+check_fails "a promiscuous device takes no frames for other hosts" "timed out" \
+	n0 stream -n 1k connect "02:00:00:00:07:99%w0:$PORT"
+check "... while its own go on" goes_on
+check "... which meet no socket" [ "$(stat n1 InNoSocket InCookie CookieInvalid)" = "$before" ]
+
+#
+# A namespace leaves
+#
+
+start n0 w0 n1 w1 -n $LONG
+moves n1
+ip netns delete n1
+HOSTS=${HOSTS/ n1/}
+kill -KILL $LISTENER
+check "a namespace leaves during a transfer: its device is gone" until_true 60 no_device n0 w0
+ended >/dev/null 2>&1
+check "... and the transfer ends" says connect "Network is down" "reset by peer"
+
+# Nobody reads at the peer, who answers all the same; an orphan may not wait for ever.
+host n1
+cable n0 w0 n1 w1
+sysctl n1 fin_timeout_ms 500
+give_up_soon n1
+start n1 w1 n0 w0 -n $LONG -b 0
+moves n0
+kill -STOP $LISTENER
+sleep 1
+ip netns delete n1
+HOSTS=${HOSTS/ n1/}
+kill -KILL $CONNECTOR
+check "a namespace leaves whose data nobody reads" until_true 60 no_device n0 w0
+kill -KILL $LISTENER
+wait $LISTENER $CONNECTOR 2>/dev/null
+
+for h in $HOSTS; do
+	ip netns delete "$h"
+done
+HOSTS=
+unused() { [ "$(awk '$1 == "esp" { print $3 }' /proc/modules)" = "$idle" ]; }
+check "nobody uses the module any more" until_true 60 unused
+check "the module goes" eval 'rmmod esp_diag && rmmod esp'
+check "the module comes back" eval 'insmod "$BUILD/esp.ko" && insmod "$BUILD/esp_diag.ko"'
+finish
