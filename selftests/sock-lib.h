@@ -99,7 +99,6 @@ static inline void enter(const struct host *h)
 	MUST(setns(h->ns, CLONE_NEWNET));
 }
 
-__attribute__((format(printf, 1, 2)))
 static inline void run(const char *format, ...)
 {
 	char cmd[1024];
@@ -122,7 +121,7 @@ static inline void dev_up(const struct host *h, const char *name, bool up)
 
 	enter(h);
 	fd = MUST(socket(AF_UNIX, SOCK_DGRAM, 0));
-	strcpy(ifr.ifr_name, name);
+	snprintf(ifr.ifr_name, IFNAMSIZ, "%s", name);
 	MUST(ioctl(fd, SIOCGIFFLAGS, &ifr));
 	if (up)
 		ifr.ifr_flags |= IFF_UP;
@@ -166,7 +165,7 @@ static inline long counter(const struct host *h, const char *name)
 	if (f)
 		fclose(f);
 	if (n < 0) {
-		printf("# no counter %s\n", name);
+		printf("# not in /proc/net/esp/stat: %s\n", name);
 		exit(KSFT_FAIL);
 	}
 	return n;
@@ -194,7 +193,7 @@ static inline void make_host(struct host *h, const char *dev, int last)
 {
 	MUST(unshare(CLONE_NEWNET));
 	h->ns = MUST(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-	strcpy(h->dev, dev);
+	snprintf(h->dev, IFNAMSIZ, "%s", dev);
 	h->mac[0] = 2;
 	h->mac[5] = last;
 	dev_up(h, "lo", true);
@@ -279,7 +278,7 @@ static inline bool running(const struct host *h)
 
 	enter(h);
 	fd = MUST(socket(AF_UNIX, SOCK_DGRAM, 0));
-	strcpy(ifr.ifr_name, h->dev);
+	snprintf(ifr.ifr_name, IFNAMSIZ, "%s", h->dev);
 	MUST(ioctl(fd, SIOCGIFFLAGS, &ifr));
 	close(fd);
 	return ifr.ifr_flags & IFF_RUNNING;
@@ -297,6 +296,8 @@ static inline void make_hosts(void)
 	A->ifindex = if_nametoindex(A->dev);
 	/* a frame that comes before the carrier would be lost */
 	UNTIL(running(A) && running(B));
+	/* whoever said so held RTNL: wait until it has started the queues */
+	link_up(A, true);
 }
 
 /* Close all sockets of this process. */
@@ -501,7 +502,7 @@ static inline bool right(const void *buf, size_t pos, size_t n)
 
 /*
  * Read @n bytes that begin at @pos of the stream and check them.
- * Returns 0, an error, EPIPE for an early end, EBADMSG for wrong bytes.
+ * Returns 0, an error, -EPIPE for an early end, -EBADMSG for wrong bytes.
  */
 static inline int read_stream(int fd, size_t pos, size_t n)
 {
@@ -513,11 +514,11 @@ static inline int read_stream(int fd, size_t pos, size_t n)
 		ssize_t got = recv(fd, buf, want, 0);
 
 		if (got < 0)
-			return errno;
+			return -errno;
 		if (!got)
-			return EPIPE;
+			return -EPIPE;
 		if (!right(buf, pos, got))
-			return EBADMSG;
+			return -EBADMSG;
 		pos += got;
 	}
 	return 0;
@@ -535,7 +536,7 @@ static inline int write_stream(int fd, size_t pos, size_t n)
 		fill(buf, pos, want);
 		put = send(fd, buf, want, MSG_NOSIGNAL);
 		if (put < 0)
-			return errno;
+			return -errno;
 		pos += put;
 	}
 	return 0;
@@ -566,7 +567,7 @@ static inline size_t stuff(int fd, size_t pos)
 
 /*
  * Move @n bytes from one end to the other, both in this process. Returns 0 or
- * as read_stream(), ETIMEDOUT if nothing moves for LONG.
+ * as read_stream(), -ETIMEDOUT if nothing moves for LONG.
  */
 static inline int transfer(int from, int to, size_t n)
 {
@@ -582,23 +583,23 @@ static inline int transfer(int from, int to, size_t n)
 		ssize_t r;
 
 		if (!MUST(poll(p, 2, LONG)))
-			return ETIMEDOUT;
+			return -ETIMEDOUT;
 		if (p[0].revents) {
 			want = n - sent < CHUNK ? n - sent : CHUNK;
 			fill(out, sent, want);
 			r = send(from, out, want, MSG_DONTWAIT | MSG_NOSIGNAL);
 			if (r < 0 && errno != EAGAIN)
-				return errno;
+				return -errno;
 			sent += r > 0 ? r : 0;
 		}
 		if (p[1].revents) {
 			r = recv(to, in, CHUNK, MSG_DONTWAIT);
 			if (r < 0 && errno != EAGAIN)
-				return errno;
+				return -errno;
 			if (!r)
-				return EPIPE;
+				return -EPIPE;
 			if (r > 0 && !right(in, got, r))
-				return EBADMSG;
+				return -EBADMSG;
 			got += r > 0 ? r : 0;
 		}
 	}
@@ -611,12 +612,28 @@ static inline bool alive(int fd[2])
 	return !transfer(fd[0], fd[1], 3000) && !transfer(fd[1], fd[0], 3000);
 }
 
-static volatile sig_atomic_t alarms;
+static int alarms;
 
 static inline void on_alarm(int sig)
 {
 	(void)sig;
 	alarms++;
+}
+
+/* Nothing waits for ever, so that a test that fails says where. */
+static inline void impatient(int fd)
+{
+	set_timeo(fd, SO_RCVTIMEO, LONG);
+	set_timeo(fd, SO_SNDTIMEO, LONG);
+}
+
+/* What a child says with _exit(); -1: it was killed. */
+static inline int reap(pid_t pid)
+{
+	int status;
+
+	MUST(waitpid(pid, &status, 0));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* A signal in @ms; @restart: with SA_RESTART. */

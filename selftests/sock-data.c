@@ -1,0 +1,1199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Data of a stream: every flag and every way to wait, to be interrupted and
+ * to end. What a test asks for is what TCP does; "every byte once and in
+ * order, or an error" (protocol, "Must hold").
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include "sock-lib.h"
+
+#define MEGA (1024 * 1024)
+
+FIXTURE(pair) {
+	int fd[2];	/* at A, at B */
+};
+
+FIXTURE_SETUP(pair)
+{
+	make_hosts();
+	make_pair(SOCK_STREAM, self->fd);
+	impatient(self->fd[0]);
+	impatient(self->fd[1]);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	EXPECT_TRUE(leave_hosts());
+}
+
+static void buffers(int fd, int snd, int rcv)
+{
+	if (snd)
+		MUST(set_int(fd, SOL_SOCKET, SO_SNDBUF, snd));
+	if (rcv)
+		MUST(set_int(fd, SOL_SOCKET, SO_RCVBUF, rcv));
+}
+
+static void linger(int fd, int seconds)
+{
+	struct linger l = { 1, seconds };
+
+	MUST(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+}
+
+static struct esp_stats stats(int fd)
+{
+	return get_info(fd).stats;
+}
+
+/* All that was sent has been acknowledged. */
+static bool drained(int fd)
+{
+	return UNTIL(!queued(fd, SIOCOUTQ));
+}
+
+TEST_F(pair, both_ways)
+{
+	EXPECT_EQ(0, transfer(self->fd[0], self->fd[1], 3 * MEGA));
+	EXPECT_EQ(0, transfer(self->fd[1], self->fd[0], 3 * MEGA));
+}
+
+/* Both directions at the same time. */
+TEST_F(pair, duplex)
+{
+	pid_t pid[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		pid[i] = MUST(fork());
+		if (pid[i])
+			continue;
+		if (i == 0)
+			_exit(!!write_stream(self->fd[0], 0, 2 * MEGA));
+		if (i == 1)
+			_exit(!!write_stream(self->fd[1], 0, 2 * MEGA));
+		_exit(!!read_stream(self->fd[0], 0, 2 * MEGA));
+	}
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 2 * MEGA));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(0, reap(pid[i]));
+}
+
+/* One send() of many MiB, more than all buffers take. */
+TEST_F(pair, big_send)
+{
+	size_t n = 8 * MEGA + 5;
+	char *buf = malloc(n);
+	pid_t pid;
+
+	buffers(self->fd[0], 100000, 0);
+	buffers(self->fd[1], 0, 100000);
+	pid = MUST(fork());
+	if (!pid) {
+		fill(buf, 0, n);
+		_exit(send(self->fd[0], buf, n, 0) == (ssize_t)n ? 0 : 1);
+	}
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, n));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* A call that may not wait takes what fits. */
+TEST_F(pair, partial_write)
+{
+	size_t n = 16 * MEGA, sent;
+	char *buf = malloc(n);
+	ssize_t put;
+
+	buffers(self->fd[0], 200000, 0);
+	buffers(self->fd[1], 0, 100000);
+	fill(buf, 0, n);
+	put = send(self->fd[0], buf, n, MSG_DONTWAIT);
+	ASSERT_LT(0, put);
+	ASSERT_GT((ssize_t)n, put);
+	sent = put + stuff(self->fd[0], put);
+	EXPECT_EQ(0, events(self->fd[0], POLLOUT, 0));
+	nonblock(self->fd[0], true);
+	EXPECT_ERRNO(EAGAIN, send(self->fd[0], buf, 1, 0));
+	nonblock(self->fd[0], false);
+	set_timeo(self->fd[0], SO_SNDTIMEO, 30);
+	EXPECT_ERRNO(EAGAIN, send(self->fd[0], buf, 1, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, sent));
+	EXPECT_EQ(POLLOUT, events(self->fd[0], POLLOUT, LONG));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* The smallest buffers that can be set: slow, but exact. */
+TEST_F(pair, small_buffers)
+{
+	buffers(self->fd[0], 1, 1);
+	buffers(self->fd[1], 1, 1);
+	EXPECT_EQ(0, transfer(self->fd[0], self->fd[1], 100000));
+	EXPECT_EQ(0, transfer(self->fd[1], self->fd[0], 100000));
+}
+
+/* Likewise where one packet is larger than all of the buffer. */
+TEST_F(pair, small_buffers_loopback)
+{
+	struct sockaddr_esp a = any(PORT);
+	int l, fd[2];
+
+	l = esp_socket(A, SOCK_STREAM);
+	buffers(l, 1, 1);
+	ASSERT_EQ(0, do_bind(l, a));
+	ASSERT_EQ(0, listen(l, 1));
+	a.sesp_ifindex = if_nametoindex("lo");
+	fd[0] = esp_socket(A, SOCK_STREAM);
+	buffers(fd[0], 1, 1);
+	ASSERT_EQ(0, do_connect(fd[0], a));
+	fd[1] = MUST(accept(l, NULL, NULL));
+	EXPECT_EQ(0, transfer(fd[0], fd[1], 500000));
+	EXPECT_EQ(0, transfer(fd[1], fd[0], 500000));
+}
+
+/*
+ * Rules 13 and 20: the reader stops, the sender waits without loss and without
+ * a limit to it, and goes on when there is room again.
+ */
+TEST_F(pair, reader_stops)
+{
+	size_t pos = 0, got = 0;
+	int i;
+
+	sysctl(A, "retries", 1);
+	sysctl(A, "rto_max_ms", 10);
+	sysctl(A, "probe_max_ms", 5);
+	buffers(self->fd[1], 0, 60000);
+	for (i = 0; i < 4; i++) {
+		pos += stuff(self->fd[0], pos);
+		usleep(100 * 1000);
+		ASSERT_EQ(0, so_error(self->fd[0]));
+		ASSERT_EQ(0, read_stream(self->fd[1], got, (pos - got) / 2));
+		got += (pos - got) / 2;
+	}
+	EXPECT_EQ(0, read_stream(self->fd[1], got, pos - got));
+	EXPECT_LT(0, counter(B, "MemPressure"));
+	/* a machine that is busy may look like loss once or twice */
+	EXPECT_GT(20UL, stats(self->fd[0]).timeouts);
+	EXPECT_GT(50UL, stats(self->fd[0]).retrans);
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* The reader takes a byte at a time after the pressure. */
+TEST_F(pair, slow_reader)
+{
+	size_t pos, i;
+
+	buffers(self->fd[1], 0, 5000);
+	buffers(self->fd[0], 5000, 0);
+	pos = stuff(self->fd[0], 0);
+	for (i = 0; i < pos; i++)
+		ASSERT_EQ(0, read_stream(self->fd[1], i, 1));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+TEST_F(pair, peek)
+{
+	char buf[10000];
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10000));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 10000));
+	EXPECT_EQ(10, recv(self->fd[1], buf, 10, MSG_PEEK));
+	EXPECT_TRUE(right(buf, 0, 10));
+	EXPECT_EQ(10000, recv(self->fd[1], buf, 10000, MSG_PEEK));
+	EXPECT_TRUE(right(buf, 0, 10000));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 5));
+	EXPECT_EQ(9995, recv(self->fd[1], buf, 10000, MSG_PEEK));
+	EXPECT_TRUE(right(buf, 5, 9995));
+	EXPECT_EQ(9995, queued(self->fd[1], SIOCINQ));
+	EXPECT_EQ(0, read_stream(self->fd[1], 5, 9995));
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], buf, 1, MSG_PEEK | MSG_DONTWAIT));
+}
+
+/* MSG_PEEK with MSG_WAITALL waits for all, and takes nothing. */
+TEST_F(pair, peek_waitall)
+{
+	char buf[6000];
+	pid_t pid;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 3000));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 3000));
+	pid = MUST(fork());
+	if (!pid) {
+		usleep(SHORT * 1000);
+		_exit(!!write_stream(self->fd[0], 3000, 3000));
+	}
+	EXPECT_EQ(6000, recv(self->fd[1], buf, 6000, MSG_PEEK | MSG_WAITALL));
+	EXPECT_TRUE(right(buf, 0, 6000));
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 6000));
+}
+
+TEST_F(pair, waitall)
+{
+	char buf[6000];
+	pid_t pid;
+
+	pid = MUST(fork());
+	if (!pid) {
+		write_stream(self->fd[0], 0, 3000);
+		usleep(SHORT * 1000);
+		_exit(!!write_stream(self->fd[0], 3000, 3000));
+	}
+	EXPECT_EQ(6000, recv(self->fd[1], buf, 6000, MSG_WAITALL));
+	EXPECT_TRUE(right(buf, 0, 6000));
+	EXPECT_EQ(0, reap(pid));
+	/* no more comes in time */
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 100));
+	set_timeo(self->fd[1], SO_RCVTIMEO, 30);
+	EXPECT_EQ(100, recv(self->fd[1], buf, 200, MSG_WAITALL));
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], buf, 200, MSG_WAITALL));
+	/* no more comes at all */
+	set_timeo(self->fd[1], SO_RCVTIMEO, LONG);
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 100));
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_EQ(100, recv(self->fd[1], buf, 200, MSG_WAITALL));
+	EXPECT_EQ(0, recv(self->fd[1], buf, 200, MSG_WAITALL));
+}
+
+/* More than the receive buffer holds. */
+TEST_F(pair, waitall_beyond_buffer)
+{
+	static char buf[MEGA];
+	pid_t pid;
+
+	buffers(self->fd[1], 0, 20000);
+	pid = MUST(fork());
+	if (!pid)
+		_exit(!!write_stream(self->fd[0], 0, MEGA));
+	EXPECT_EQ(MEGA, recv(self->fd[1], buf, MEGA, MSG_WAITALL));
+	EXPECT_TRUE(right(buf, 0, MEGA));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* An error behind the data is not lost: first the data, then the error. */
+TEST_F(pair, waitall_reset)
+{
+	char buf[200];
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 100));
+	ASSERT_TRUE(drained(self->fd[0]));
+	linger(self->fd[0], 0);
+	close(self->fd[0]);
+	ASSERT_TRUE(UNTIL(events(self->fd[1], POLLIN, 0) & POLLERR));
+	EXPECT_EQ(100, recv(self->fd[1], buf, 200, MSG_WAITALL));
+	EXPECT_TRUE(right(buf, 0, 100));
+	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], buf, 200, MSG_WAITALL));
+	EXPECT_EQ(0, recv(self->fd[1], buf, 200, 0));
+}
+
+/* MSG_TRUNC: the bytes are thrown away. */
+TEST_F(pair, trunc)
+{
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10000));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 10000));
+	EXPECT_EQ(4000, recv(self->fd[1], NULL, 4000, MSG_TRUNC));
+	EXPECT_EQ(0, read_stream(self->fd[1], 4000, 6000));
+}
+
+/* MSG_MORE: what is not a full packet waits for the rest. */
+TEST_F(pair, more)
+{
+	char buf[10000];
+	__u64 before;
+
+	fill(buf, 0, sizeof(buf));
+	before = stats(self->fd[0]).tx_packets;
+	EXPECT_EQ(10, send(self->fd[0], buf, 10, MSG_MORE));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	EXPECT_EQ(10, queued(self->fd[0], SIOCOUTQNSD));
+	EXPECT_EQ(5, send(self->fd[0], buf + 10, 5, MSG_MORE));
+	EXPECT_EQ(5, send(self->fd[0], buf + 15, 5, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 20));
+	EXPECT_EQ(before + 1, stats(self->fd[0]).tx_packets);
+	/* full packets don't wait */
+	EXPECT_EQ(4000, send(self->fd[0], buf + 20, 4000, MSG_MORE));
+	EXPECT_EQ(0, read_stream(self->fd[1], 20, 2000));
+	/* the end of data is the end of waiting */
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_EQ(0, read_stream(self->fd[1], 2020, 2000));
+	EXPECT_EQ(0, recv(self->fd[1], buf, 1, 0));
+}
+
+TEST_F(pair, cork)
+{
+	__u64 before = stats(self->fd[0]).tx_packets;
+
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_CORK, 1));
+	EXPECT_EQ(0, write_stream(self->fd[0], 0, 10));
+	EXPECT_EQ(0, write_stream(self->fd[0], 10, 10));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_CORK, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 20));
+	EXPECT_EQ(before + 1, stats(self->fd[0]).tx_packets);
+	/* close() sends what is held back */
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_CORK, 1));
+	EXPECT_EQ(0, write_stream(self->fd[0], 20, 10));
+	close(self->fd[0]);
+	EXPECT_EQ(0, read_stream(self->fd[1], 20, 10));
+}
+
+/* ESP_NODELAY 0: small packets wait for the one that is on its way. */
+TEST_F(pair, nagle)
+{
+	__u64 before;
+	int i;
+
+	enter(B);
+	run("tc qdisc add dev vb root netem delay 100ms");
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_NODELAY, 0));
+	before = stats(self->fd[0]).tx_packets;
+	for (i = 0; i < 10; i++)
+		EXPECT_EQ(0, write_stream(self->fd[0], 10 * i, 10));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100));
+	EXPECT_EQ(before + 2, stats(self->fd[0]).tx_packets);
+	/* setting it sends what waits */
+	EXPECT_EQ(0, write_stream(self->fd[0], 100, 10));
+	EXPECT_EQ(0, write_stream(self->fd[0], 110, 10));
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_NODELAY, 1));
+	EXPECT_EQ(0, queued(self->fd[0], SIOCOUTQNSD));
+	EXPECT_EQ(0, read_stream(self->fd[1], 100, 20));
+	enter(B);
+	run("tc qdisc del dev vb root");
+}
+
+TEST_F(pair, flags_unknown)
+{
+	char c = 0;
+
+	EXPECT_ERRNO(EOPNOTSUPP, send(self->fd[0], &c, 1, MSG_OOB));
+	EXPECT_ERRNO(EOPNOTSUPP, recv(self->fd[0], &c, 1, MSG_OOB));
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[0], &c, 1, MSG_ERRQUEUE));
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[0], &c, 1, MSG_DONTWAIT));
+	EXPECT_ERRNO(EISCONN, do_sendto(self->fd[0], &c, 1, 0, at(B, PORT)));
+}
+
+/* Hundreds of small buffers, some empty, neither end's cut alike. */
+TEST_F(pair, iovec)
+{
+	static struct iovec out[1000], in[1000];
+	static char a[30000], b[30000];
+	size_t n = 0, m = 0;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		out[i].iov_base = a + n;
+		out[i].iov_len = i * 7 % 23;
+		n += out[i].iov_len;
+		in[i].iov_base = b + m;
+		in[i].iov_len = i * 5 % 27;
+		m += in[i].iov_len;
+	}
+	fill(a, 0, n);
+	ASSERT_LT(n, m);
+	ASSERT_EQ((ssize_t)n, writev(self->fd[0], out, 1000));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == (int)n));
+	EXPECT_EQ((ssize_t)n, readv(self->fd[1], in, 1000));
+	EXPECT_TRUE(right(b, 0, n));
+	EXPECT_GT(n / 1000 + 2, stats(self->fd[0]).tx_packets);
+}
+
+static int pipes;
+
+static void on_pipe(int sig)
+{
+	pipes += sig == SIGPIPE;
+}
+
+/* EPIPE comes with SIGPIPE, unless it isn't wanted. */
+TEST_F(pair, sigpipe)
+{
+	signal(SIGPIPE, on_pipe);
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_ERRNO(EPIPE, send(self->fd[0], "x", 1, MSG_NOSIGNAL));
+	EXPECT_EQ(0, pipes);
+	EXPECT_ERRNO(EPIPE, send(self->fd[0], "x", 1, 0));
+	EXPECT_EQ(1, pipes);
+	EXPECT_ERRNO(EPIPE, write(self->fd[0], "x", 1));
+	EXPECT_EQ(2, pipes);
+	/* the other direction lives */
+	EXPECT_EQ(0, transfer(self->fd[1], self->fd[0], 100000));
+}
+
+/* Who writes to a peer that has closed gets EPIPE, by way of a reset. */
+TEST_F(pair, write_after_close)
+{
+	char c;
+
+	close(self->fd[1]);
+	EXPECT_EQ(0, recv(self->fd[0], &c, 1, 0));
+	EXPECT_EQ(1, send(self->fd[0], "x", 1, MSG_NOSIGNAL));
+	ASSERT_TRUE(UNTIL(events(self->fd[0], POLLIN, 0) & POLLERR));
+	EXPECT_ERRNO(EPIPE, send(self->fd[0], "x", 1, MSG_NOSIGNAL));
+	EXPECT_EQ(0, recv(self->fd[0], &c, 1, 0));
+}
+
+/* Rule 1: ENETDOWN while the device is down, and the connection survives. */
+TEST_F(pair, device_down)
+{
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
+	link_up(A, false);
+	EXPECT_ERRNO(ENETDOWN, send(self->fd[0], "x", 1, 0));
+	EXPECT_EQ(0, so_error(self->fd[0]));
+	/* at the other end nothing is known of it: data waits */
+	EXPECT_EQ(0, write_stream(self->fd[1], 0, 1000));
+	usleep(100 * 1000);
+	link_up(A, true);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
+	EXPECT_EQ(0, read_stream(self->fd[0], 0, 1000));
+	EXPECT_TRUE(alive(self->fd));
+
+	sysctl(A, "dev/va/enable", 0);
+	EXPECT_ERRNO(ENETDOWN, send(self->fd[0], "x", 1, 0));
+	sysctl(A, "dev/va/enable", 1);
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* The link goes away and comes back in the midst of a transfer. */
+TEST_F(pair, link_flaps)
+{
+	pid_t pid = MUST(fork());
+	int i;
+
+	if (!pid)
+		_exit(!!write_stream(self->fd[0], 0, 2 * MEGA));
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(0, read_stream(self->fd[1], i * MEGA / 2, MEGA / 2));
+		link_up(B, false);
+		usleep(20 * 1000);
+		link_up(B, true);
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* Two pages of which the second can't be read or written. */
+static char *two_pages(void)
+{
+	size_t page = getpagesize();
+	char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(p == MAP_FAILED ? -1 : 0);
+	MUST(mprotect(p + page, page, PROT_NONE));
+	return p + page;
+}
+
+/* A bad buffer: EFAULT, and what could be taken is in the stream, no more. */
+TEST_F(pair, fault_send)
+{
+	char *wall = two_pages(), first[3000];
+	struct iovec iov[] = {
+		{ first, 3000 }, { wall - 50, 100 }, { first, 100 },
+	};
+	size_t pos = 0;
+	ssize_t n;
+
+	fill(first, 0, 3000);
+	fill(wall - 50, 3000, 50);
+	EXPECT_ERRNO(EFAULT, send(self->fd[0], wall, 100, 0));
+	EXPECT_ERRNO(EFAULT, send(self->fd[0], NULL, 100000, 0));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	n = writev(self->fd[0], iov, 3);
+	ASSERT_LE(0, n);
+	EXPECT_GE(3050, n);
+	pos += n;
+	EXPECT_EQ(0, write_stream(self->fd[0], pos, 5000));
+	EXPECT_ERRNO(EFAULT, send(self->fd[0], wall, 2000, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, pos + 5000));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* Likewise while a packet is being put together. */
+TEST_F(pair, fault_more)
+{
+	char *wall = two_pages(), buf[100];
+
+	fill(buf, 0, 100);
+	EXPECT_EQ(50, send(self->fd[0], buf, 50, MSG_MORE));
+	EXPECT_ERRNO(EFAULT, send(self->fd[0], wall, 100, MSG_MORE));
+	EXPECT_ERRNO(EFAULT, send(self->fd[0], wall, 100, 0));
+	EXPECT_EQ(50, send(self->fd[0], buf + 50, 50, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+TEST_F(pair, fault_recv)
+{
+	char *wall = two_pages(), buf[1000];
+	struct iovec iov[] = { { buf, 1000 }, { wall, 100 } };
+	size_t pos = 0;
+	ssize_t n;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 5000));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 5000));
+	EXPECT_ERRNO(EFAULT, recv(self->fd[1], wall, 100, 0));
+	EXPECT_ERRNO(EFAULT, recv(self->fd[1], NULL, 5000, 0));
+	EXPECT_ERRNO(EFAULT, recv(self->fd[1], wall, 5000, MSG_PEEK));
+	n = readv(self->fd[1], iov, 2);
+	if (n > 0)
+		pos = n;
+	EXPECT_GE(1000UL, pos);
+	EXPECT_TRUE(right(buf, 0, pos));
+	n = recv(self->fd[1], wall - 20, 100, 0);
+	if (n > 0)
+		pos += n;
+	EXPECT_EQ(0, read_stream(self->fd[1], pos, 5000 - pos));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* SO_RCVLOWAT: neither poll() nor recv() is content with less. */
+TEST_F(pair, rcvlowat)
+{
+	long long start = now_ms();
+	char buf[5000];
+	pid_t pid;
+
+	ASSERT_EQ(0, set_int(self->fd[1], SOL_SOCKET, SO_RCVLOWAT, 2000));
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1999));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	ASSERT_EQ(0, write_stream(self->fd[0], 1999, 1));
+	EXPECT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
+	pid = MUST(fork());
+	if (!pid) {
+		usleep(SHORT * 1000);
+		_exit(!!write_stream(self->fd[0], 2000, 1000));
+	}
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
+	EXPECT_EQ(2000, recv(self->fd[1], buf, 5000, 0));
+	EXPECT_TRUE(right(buf, 1000, 2000));
+	EXPECT_EQ(0, reap(pid));
+	/* less than that, and the end */
+	ASSERT_EQ(0, write_stream(self->fd[0], 3000, 10));
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_TRUE(events(self->fd[1], POLLIN, LONG) & POLLIN);
+	EXPECT_EQ(10, recv(self->fd[1], buf, 5000, 0));
+	EXPECT_EQ(0, recv(self->fd[1], buf, 5000, 0));
+	/* woken each time, not by SO_RCVTIMEO */
+	EXPECT_GT(LONG, now_ms() - start);
+}
+
+/* More than the buffer can ever hold must not be waited for. */
+TEST_F(pair, rcvlowat_beyond_buffer)
+{
+	buffers(self->fd[1], 0, 10000);
+	ASSERT_EQ(0, set_int(self->fd[1], SOL_SOCKET, SO_RCVLOWAT, MEGA));
+	stuff(self->fd[0], 0);
+	EXPECT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
+}
+
+TEST_F(pair, timeouts)
+{
+	long long start = now_ms();
+	char c;
+
+	set_timeo(self->fd[1], SO_RCVTIMEO, 40);
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, 0));
+	EXPECT_LE(35, now_ms() - start);
+	EXPECT_GT(LONG, now_ms() - start);
+}
+
+TEST_F(pair, queues)
+{
+	int q;
+
+	EXPECT_EQ(0, queued(self->fd[0], SIOCOUTQ));
+	EXPECT_EQ(0, queued(self->fd[1], SIOCINQ));
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 2000));
+	EXPECT_TRUE(drained(self->fd[0]));
+	EXPECT_EQ(2000, queued(self->fd[1], SIOCINQ));
+	link_up(B, false);
+	ASSERT_EQ(0, write_stream(self->fd[0], 2000, 3000));
+	EXPECT_EQ(3000, queued(self->fd[0], SIOCOUTQ));
+	link_up(B, true);
+	EXPECT_TRUE(drained(self->fd[0]));
+	EXPECT_EQ(5000, queued(self->fd[1], SIOCINQ));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 5000));
+	EXPECT_EQ(0, queued(self->fd[1], SIOCINQ));
+	EXPECT_ERRNO(EFAULT, ioctl(self->fd[0], SIOCINQ, NULL));
+	EXPECT_ERRNO(ENOTTY, ioctl(self->fd[0], 0x12345678, &q));
+}
+
+static int epoll_of(int fd, __u32 want)
+{
+	int e = MUST(epoll_create1(0));
+	struct epoll_event ev = { .events = want };
+
+	MUST(epoll_ctl(e, EPOLL_CTL_ADD, fd, &ev));
+	return e;
+}
+
+/* What epoll says within @ms, 0: nothing. */
+static __u32 epolled(int e, int ms)
+{
+	struct epoll_event ev = {};
+
+	return MUST(epoll_wait(e, &ev, 1, ms)) ? ev.events : 0;
+}
+
+TEST_F(pair, epoll_level)
+{
+	int e = epoll_of(self->fd[1], EPOLLIN | EPOLLRDHUP);
+
+	EXPECT_EQ(0U, epolled(e, 0));
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
+	EXPECT_EQ(EPOLLIN, (int)epolled(e, LONG));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 5));
+	EXPECT_EQ(EPOLLIN, (int)epolled(e, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 5, 5));
+	EXPECT_EQ(0U, epolled(e, 0));
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_EQ(EPOLLIN | EPOLLRDHUP, (int)epolled(e, LONG));
+	shutdown(self->fd[1], SHUT_WR);
+	EXPECT_TRUE(UNTIL(epolled(e, 0) & EPOLLHUP));
+}
+
+TEST_F(pair, epoll_edge)
+{
+	int in = epoll_of(self->fd[1], EPOLLIN | EPOLLRDHUP | EPOLLET);
+	int out = epoll_of(self->fd[0], EPOLLOUT | EPOLLET);
+	size_t pos;
+
+	/* an edge for each arrival */
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
+	EXPECT_EQ(EPOLLIN, (int)epolled(in, LONG));
+	EXPECT_EQ(0U, epolled(in, SHORT));
+	ASSERT_EQ(0, write_stream(self->fd[0], 10, 10));
+	EXPECT_EQ(EPOLLIN, (int)epolled(in, LONG));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 20));
+	EXPECT_EQ(0U, epolled(in, SHORT));
+
+	/* an edge when there is room again */
+	buffers(self->fd[0], 50000, 0);
+	buffers(self->fd[1], 0, 50000);
+	pos = stuff(self->fd[0], 20);
+	epolled(out, 0);
+	EXPECT_EQ(0U, epolled(out, SHORT));
+	EXPECT_EQ(0, read_stream(self->fd[1], 20, pos));
+	EXPECT_EQ(EPOLLOUT, (int)epolled(out, LONG));
+
+	/* and for the end */
+	epolled(in, 0);
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_EQ(EPOLLIN | EPOLLRDHUP, (int)epolled(in, LONG));
+}
+
+/* SIGIO for who asked for it. */
+TEST_F(pair, sigio)
+{
+	sigset_t set;
+	struct timespec t = { LONG / 1000, 0 };
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	ASSERT_EQ(0, fcntl(self->fd[1], F_SETOWN, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd[1], F_SETFL, O_ASYNC));
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
+	EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &t));
+}
+
+/* Half-close: one direction ends, the other goes on. */
+TEST_F(pair, half_close)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		int *fd = self->fd;
+		char c;
+
+		ASSERT_EQ(0, write_stream(fd[i], 0, 50000));
+		ASSERT_EQ(0, shutdown(fd[i], SHUT_WR));
+		EXPECT_EQ(0, read_stream(fd[!i], 0, 50000));
+		EXPECT_EQ(0, recv(fd[!i], &c, 1, 0));
+		EXPECT_EQ(0, recv(fd[!i], &c, 1, 0));
+		EXPECT_EQ(0, transfer(fd[!i], fd[i], 500000));
+		ASSERT_EQ(0, shutdown(fd[!i], SHUT_WR));
+		EXPECT_EQ(0, recv(fd[i], &c, 1, 0));
+		EXPECT_TRUE(events(fd[i], POLLIN, 0) & POLLHUP);
+		EXPECT_TRUE(UNTIL(inuse(A) + inuse(B) == 0));
+		EXPECT_ERRNO(ENOTCONN, shutdown(fd[i], SHUT_WR));
+		close(fd[0]);
+		close(fd[1]);
+		make_pair(SOCK_STREAM, fd);
+		impatient(fd[0]);
+		impatient(fd[1]);
+	}
+}
+
+/* Both ends close at the same time. */
+TEST_F(pair, simultaneous_close)
+{
+	char c;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		enter(&hosts[i]);
+		run("tc qdisc add dev %s root netem delay 20ms", hosts[i].dev);
+	}
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 5000));
+	ASSERT_EQ(0, write_stream(self->fd[1], 0, 5000));
+	shutdown(self->fd[0], SHUT_WR);
+	shutdown(self->fd[1], SHUT_WR);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, read_stream(self->fd[i], 0, 5000));
+		EXPECT_EQ(0, recv(self->fd[i], &c, 1, 0));
+	}
+	EXPECT_TRUE(UNTIL(inuse(A) + inuse(B) == 0));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, so_error(self->fd[i]));
+}
+
+/* SO_LINGER with 0 resets the connection; what had arrived can be read. */
+TEST_F(pair, linger_zero)
+{
+	char c;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
+	ASSERT_TRUE(drained(self->fd[0]));
+	linger(self->fd[0], 0);
+	close(self->fd[0]);
+	ASSERT_TRUE(UNTIL(events(self->fd[1], POLLIN, 0) & POLLERR));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
+	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], &c, 1, 0));
+	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(self->fd[1], &c, 1, MSG_NOSIGNAL));
+}
+
+/* A reset whose number is not what the peer expects is said again. */
+TEST_F(pair, linger_zero_in_flight)
+{
+	char c;
+
+	enter(A);
+	run("tc qdisc add dev va root netem delay 20ms");
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
+	linger(self->fd[0], 0);
+	close(self->fd[0]);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
+	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], &c, 1, 0));
+}
+
+/* SO_LINGER: close() waits for the ACK, but not for ever. */
+TEST_F(pair, linger_waits)
+{
+	long long start = now_ms();
+	char c;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 100000));
+	linger(self->fd[0], LONG / 1000);
+	ASSERT_EQ(0, close(self->fd[0]));
+	EXPECT_GT(LONG, now_ms() - start);
+	EXPECT_EQ(100000, queued(self->fd[1], SIOCINQ));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100000));
+	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
+
+	close(self->fd[1]);
+	make_pair(SOCK_STREAM, self->fd);
+	link_up(B, false);
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
+	linger(self->fd[0], 1);
+	start = now_ms();
+	ASSERT_EQ(0, close(self->fd[0]));
+	EXPECT_LE(900, now_ms() - start);
+	EXPECT_GT(LONG, now_ms() - start);
+	/* what is not acknowledged is still on its way */
+	link_up(B, true);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
+	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
+}
+
+/* Data that nobody will read: the peer has to know. */
+TEST_F(pair, close_unread)
+{
+	char c;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
+	ASSERT_TRUE(drained(self->fd[0]));
+	close(self->fd[1]);
+	EXPECT_ERRNO(ECONNRESET, recv(self->fd[0], &c, 1, 0));
+	EXPECT_EQ(0, recv(self->fd[0], &c, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
+}
+
+/* The writer hears of it, too, even if it waits for room. */
+TEST_F(pair, close_unread_writer)
+{
+	pid_t pid;
+
+	buffers(self->fd[0], 50000, 0);
+	buffers(self->fd[1], 0, 50000);
+	pid = MUST(fork());
+	if (!pid) {
+		close(self->fd[1]);
+		_exit(-write_stream(self->fd[0], 0, 4 * MEGA));
+	}
+	ASSERT_TRUE(events(self->fd[1], POLLIN, LONG));
+	usleep(SHORT * 1000);
+	close(self->fd[1]);
+	EXPECT_EQ(ECONNRESET, reap(pid));
+}
+
+/* close() with data in flight delivers all of it. */
+TEST_F(pair, close_in_flight)
+{
+	size_t n = 2 * MEGA;
+	char c;
+
+	buffers(self->fd[1], 0, 100000);
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, n));
+	close(self->fd[0]);
+	usleep(SHORT * 1000);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, n));
+	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
+	EXPECT_EQ(0, so_error(self->fd[1]));
+}
+
+/* Also if the reader is so slow that nothing moves for longer than retries. */
+TEST_F(pair, close_in_flight_slow)
+{
+	size_t n;
+
+	sysctl(A, "retries", 2);
+	sysctl(A, "rto_max_ms", 10);
+	sysctl(A, "probe_max_ms", 10);
+	sysctl(A, "fin_timeout_ms", 50);
+	buffers(self->fd[0], 300000, 0);
+	buffers(self->fd[1], 0, 20000);
+	n = stuff(self->fd[0], 0);
+	close(self->fd[0]);
+	usleep(300 * 1000);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, n));
+}
+
+/* A signal ends a read that got nothing with EINTR. */
+TEST_F(pair, interrupted_recv)
+{
+	char buf[100];
+
+	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
+	alarm_in(30, false);
+	EXPECT_ERRNO(EINTR, recv(self->fd[1], buf, 1, 0));
+	/* and one that got something with that */
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
+	alarm_in(60, false);
+	EXPECT_EQ(10, recv(self->fd[1], buf, 100, MSG_WAITALL));
+	EXPECT_TRUE(right(buf, 0, 10));
+}
+
+TEST_F(pair, restarted_recv)
+{
+	pid_t pid;
+	char c;
+
+	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
+	pid = MUST(fork());
+	if (!pid) {
+		usleep(80 * 1000);
+		_exit(!!write_stream(self->fd[0], 0, 1));
+	}
+	alarm_in(20, true);
+	EXPECT_EQ(1, recv(self->fd[1], &c, 1, 0));
+	EXPECT_EQ(1, alarms);
+	EXPECT_EQ(0, reap(pid));
+}
+
+TEST_F(pair, interrupted_send)
+{
+	size_t n = 4 * MEGA, pos;
+	char *buf = malloc(n);
+	ssize_t put;
+
+	set_timeo(self->fd[0], SO_SNDTIMEO, 0);
+	buffers(self->fd[0], 50000, 0);
+	buffers(self->fd[1], 0, 50000);
+	fill(buf, 0, n);
+	alarm_in(50, true);
+	put = send(self->fd[0], buf, n, 0);
+	ASSERT_LT(0, put);
+	ASSERT_GT((ssize_t)n, put);
+	pos = put + stuff(self->fd[0], put);
+	alarm_in(30, false);
+	EXPECT_ERRNO(EINTR, send(self->fd[0], buf, n, 0));
+	EXPECT_EQ(2, alarms);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, pos));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* A storm of signals loses and doubles nothing. */
+TEST_F(pair, signal_storm)
+{
+	struct itimerval t = { { 0, 2000 }, { 0, 2000 } };
+	pid_t pid;
+
+	set_timeo(self->fd[0], SO_SNDTIMEO, 0);
+	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
+	buffers(self->fd[0], 50000, 0);
+	buffers(self->fd[1], 0, 50000);
+	pid = MUST(fork());
+	alarm_in(2, true);
+	setitimer(ITIMER_REAL, &t, NULL);
+	if (!pid)
+		_exit(!!write_stream(self->fd[0], 0, 3 * MEGA));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 3 * MEGA));
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_LT(0, alarms);
+	t.it_value.tv_usec = 0;
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
+/* A process dies in send(): what it had sent arrives, and the end. */
+TEST_F(pair, killed_in_send)
+{
+	static char buf[CHUNK];
+	size_t pos = 0;
+	ssize_t n;
+	pid_t pid;
+
+	buffers(self->fd[0], 50000, 0);
+	buffers(self->fd[1], 0, 50000);
+	pid = MUST(fork());
+	if (!pid) {
+		close(self->fd[1]);
+		_exit(write_stream(self->fd[0], 0, 64 * MEGA));
+	}
+	close(self->fd[0]);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 200000));
+	usleep(20 * 1000);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(-1, reap(pid));
+	for (pos = 200000; (n = recv(self->fd[1], buf, CHUNK, 0)) > 0; pos += n)
+		ASSERT_TRUE(right(buf, pos, n));
+	EXPECT_EQ(0, n);
+}
+
+TEST_F(pair, killed_in_recv)
+{
+	char c;
+	pid_t pid;
+
+	pid = MUST(fork());
+	if (!pid) {
+		close(self->fd[0]);
+		_exit(read_stream(self->fd[1], 0, MEGA));
+	}
+	close(self->fd[1]);
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
+	usleep(20 * 1000);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(-1, reap(pid));
+	EXPECT_EQ(0, recv(self->fd[0], &c, 1, 0));
+}
+
+/* shutdown(SHUT_RD) ends reading here, and tells the peer nothing. */
+TEST_F(pair, shutdown_read)
+{
+	char c;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 100));
+	ASSERT_TRUE(drained(self->fd[0]));
+	ASSERT_EQ(0, shutdown(self->fd[1], SHUT_RD));
+	EXPECT_EQ(POLLIN | POLLRDHUP,
+		  events(self->fd[1], POLLIN | POLLRDHUP, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100));
+	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
+	EXPECT_EQ(0, transfer(self->fd[1], self->fd[0], 100000));
+	EXPECT_EQ(1, send(self->fd[0], "x", 1, 0));
+	EXPECT_TRUE(drained(self->fd[0]));
+}
+
+/* shutdown() wakes who waits. */
+TEST_F(pair, shutdown_wakes)
+{
+	pid_t reader, writer;
+	char c;
+
+	reader = MUST(fork());
+	if (!reader)
+		_exit(recv(self->fd[1], &c, 1, 0) ? 1 : 0);
+	buffers(self->fd[1], 50000, 0);
+	buffers(self->fd[0], 0, 50000);
+	writer = MUST(fork());
+	if (!writer)
+		_exit(-write_stream(self->fd[1], 0, 4 * MEGA));
+	usleep(SHORT * 1000);
+	EXPECT_EQ(0, shutdown(self->fd[1], SHUT_RD));
+	EXPECT_EQ(0, reap(reader));
+	EXPECT_EQ(0, shutdown(self->fd[1], SHUT_WR));
+	EXPECT_EQ(EPIPE, reap(writer));
+	EXPECT_EQ(0, shutdown(self->fd[1], SHUT_RDWR));
+}
+
+/* A file of @n bytes of the stream. */
+static int stream_file(size_t n)
+{
+	int fd = MUST(open("/tmp", O_TMPFILE | O_RDWR, 0600));
+	char *buf = malloc(n);
+
+	fill(buf, 0, n);
+	MUST(pwrite(fd, buf, n, 0));
+	free(buf);
+	return fd;
+}
+
+TEST_F(pair, sendfile)
+{
+	int file = stream_file(MEGA + 33);
+	off_t pos = 0;
+	pid_t pid = MUST(fork());
+
+	if (!pid)
+		_exit(!!read_stream(self->fd[1], 0, MEGA + 33));
+	while (pos < MEGA + 33)
+		ASSERT_LT(0, sendfile(self->fd[0], file, &pos,
+				      MEGA + 33 - pos));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* The count is more than the file has: its end must not be held back. */
+TEST_F(pair, sendfile_beyond_end)
+{
+	int file = stream_file(10007);
+	off_t pos = 0;
+
+	EXPECT_EQ(10007, sendfile(self->fd[0], file, &pos, 65536));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 10007));
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* From a socket through a pipe into a socket. */
+TEST_F(pair, splice)
+{
+	size_t pos = 0, sent = 0;
+	int p[2];
+
+	ASSERT_EQ(0, pipe(p));
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 200000));
+	while (pos < 200000) {
+		ssize_t n = splice(self->fd[1], NULL, p[1], NULL, 50000, 0);
+
+		ASSERT_LT(0, n);
+		pos += n;
+		while (sent < pos) {
+			n = splice(p[0], NULL, self->fd[1], NULL, pos - sent, 0);
+			ASSERT_LT(0, n);
+			sent += n;
+		}
+	}
+	EXPECT_EQ(0, read_stream(self->fd[0], 0, 200000));
+}
+
+TEST_F(pair, zero_length)
+{
+	__u64 before = stats(self->fd[0]).tx_packets;
+	char c;
+
+	EXPECT_EQ(0, send(self->fd[0], "", 0, 0));
+	EXPECT_EQ(0, send(self->fd[0], NULL, 0, 0));
+	EXPECT_EQ(before, stats(self->fd[0]).tx_packets);
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, MSG_DONTWAIT));
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
+	ASSERT_TRUE(drained(self->fd[0]));
+	EXPECT_EQ(0, recv(self->fd[1], &c, 0, 0));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 10));
+}
+
+struct writer {
+	int fd, tag, err;
+};
+
+#define BLOCKS	3000
+#define BLOCK	101
+
+/* Bytes that carry who wrote them, and their place in seven bits. */
+static void *tagged(void *arg)
+{
+	struct writer *w = arg;
+	__u8 buf[BLOCK];
+	int i, j;
+
+	for (i = 0; i < BLOCKS; i++) {
+		for (j = 0; j < BLOCK; j++)
+			buf[j] = w->tag << 7 | ((i * BLOCK + j) & 127);
+		if (send(w->fd, buf, BLOCK, 0) != BLOCK)
+			w->err = errno ?: EIO;
+	}
+	return NULL;
+}
+
+/* Two threads write to one socket: each one's bytes are in order. */
+TEST_F(pair, two_writers)
+{
+	struct writer w[2] = { { self->fd[0], 0, 0 }, { self->fd[0], 1, 0 } };
+	int total = 2 * BLOCKS * BLOCK, count[2] = {}, got, i;
+	static __u8 buf[CHUNK];
+	pthread_t t[2];
+
+	buffers(self->fd[0], 20000, 0);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&t[i], NULL, tagged, &w[i]));
+	for (; total > 0; total -= got) {
+		got = recv(self->fd[1], buf, CHUNK, 0);
+		ASSERT_LT(0, got);
+		for (i = 0; i < got; i++) {
+			int tag = buf[i] >> 7;
+
+			ASSERT_EQ(count[tag] & 127, buf[i] & 127);
+			count[tag]++;
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		pthread_join(t[i], NULL);
+		EXPECT_EQ(0, w[i].err);
+		EXPECT_EQ(BLOCKS * BLOCK, count[i]);
+	}
+	EXPECT_TRUE(alive(self->fd));
+}
+
+/* Two processes read from one socket: nothing is lost, nothing comes twice. */
+TEST_F(pair, two_readers)
+{
+	__u8 *seen = mmap(NULL, MEGA, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		__u32 word[256];
+		ssize_t n;
+
+		pid[i] = MUST(fork());
+		if (pid[i])
+			continue;
+		/* the queue holds whole words, so a reader gets whole words */
+		while ((n = recv(self->fd[1], word, sizeof(word),
+				 MSG_WAITALL)) > 0)
+			for (n /= 4; n--;)
+				__atomic_add_fetch(&seen[word[n]], 1,
+						   __ATOMIC_RELAXED);
+		_exit(n < 0);
+	}
+	for (i = 0; i < MEGA / 4; i += 256) {
+		__u32 word[256];
+		int j;
+
+		for (j = 0; j < 256; j++)
+			word[j] = i + j;
+		ASSERT_EQ(1024, send(self->fd[0], word, 1024, 0));
+	}
+	shutdown(self->fd[0], SHUT_WR);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, reap(pid[i]));
+	for (i = 0; i < MEGA / 4; i++)
+		ASSERT_EQ(1, seen[i]) TH_LOG("word %d", i);
+}
+
+TEST_HARNESS_MAIN
