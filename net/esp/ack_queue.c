@@ -38,9 +38,12 @@ u32 esp_grant_room(struct esp_opt *esp)
 	struct sock *sk = &esp->sk;
 	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
 
-	if (room <= 0 || READ_ONCE(esp_memory_pressure))
-		return 0;
-	return room / READ_ONCE(esp->rcv_est);
+	u32 n = 0;
+
+	if (room > 0 && !READ_ONCE(esp_memory_pressure))
+		n = room / READ_ONCE(esp->rcv_est);
+	/* an empty buffer takes a packet, however small the one, large the other */
+	return n ? n : !atomic_read(&sk->sk_rmem_alloc);
 }
 
 /* Memory is reserved when permission is given (rule 20). */
@@ -73,6 +76,12 @@ static void esp_ack_send_other(struct sock *sk)
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
 }
 
+/* The time in the queue is over; whoever took the permission out counts it. */
+static void count_parked(struct esp_opt *esp)
+{
+	esp->stats.parked_us += esp_now() - esp->parked_at;
+}
+
 static void grant_send(struct esp_grant *g, bool queued)
 {
 	struct esp_opt *esp = grant_owner(g);
@@ -81,6 +90,7 @@ static void grant_send(struct esp_grant *g, bool queued)
 	if (READ_ONCE(g->rcv_mem_pressure))
 		ESP_INC(sock_net(sk), MemPressure);
 	ESP_INC(sock_net(sk), AckReleased);
+	count_parked(esp);
 	rcu_read_lock();
 	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
 		esp_ack_send_other(sk);
@@ -160,8 +170,10 @@ void esp_ackq_leave(struct sock *sk, bool void_tokens)
 	if (!esp->port)
 		return;
 	q = &esp->port->ackq;
-	if (esp_ackq_remove(q, &esp->grant))
+	if (esp_ackq_remove(q, &esp->grant)) {
+		count_parked(esp);
 		__sock_put(sk);
+	}
 	if (void_tokens)
 		esp_ackq_void(q, &esp->grant);
 	esp_ackq_ended(q, &esp->grant);
@@ -198,6 +210,7 @@ void esp_expiry(struct sock *sk)
 		esp_send_rrq(sk, g->edge);
 		if (!READ_ONCE(g->queued)) {
 			g->expired = 1;
+			esp->parked_at = esp_now();
 			sock_hold(sk);
 			esp_ackq_park(q, g, true);
 		}

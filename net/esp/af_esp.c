@@ -769,9 +769,8 @@ static void esp_close(struct sock *sk)
 	bh_lock_sock(sk);
 	if (sk->sk_state == TCP_CLOSE && !esp->reset)
 		esp_destroy(sk);
-	else if (sk->sk_state == TCP_FIN_WAIT2)
-		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * esp_net(sock_net(sk))->conf.fin_timeout_ms);
+	else
+		esp_start_orphan_timer(sk);
 	bh_unlock_sock(sk);
 	local_bh_enable();
 	sock_put(sk);
@@ -903,6 +902,9 @@ static const struct proto_ops esp_stream_ops = {
 	.setsockopt	= esp_setsockopt,
 	.getsockopt	= esp_getsockopt,
 	.sendmsg	= sock_esp_sendmsg,
+#ifndef ESP_OLD_SPLICE_EOF
+	.splice_eof	= esp_splice_eof,
+#endif
 	.recvmsg	= esp_recvmsg,
 	.mmap		= sock_no_mmap,
 };

@@ -608,9 +608,13 @@ void esp_conn_timeout(struct sock *sk)
 		       sk->sk_state == TCP_SYN_RECV;
 
 	if (!opening && !esp->echo) {
-		/* orphaned FIN_WAIT2, TIME_WAIT, or nothing left to do */
-		if (sk->sk_state == TCP_TIME_WAIT || sk->sk_state == TCP_FIN_WAIT2)
+		if (sk->sk_state == TCP_TIME_WAIT) {
 			esp_done(sk, 0);
+		} else if (sock_flag(sk, SOCK_DEAD)) {
+			ESP_INC(net, AbortOnTimeout);
+			esp_send_reset(sk, esp->snd.una_seq);
+			esp_done(sk, -ETIMEDOUT);
+		}
 		return;
 	}
 	if (esp->conn_tries++ >= READ_ONCE(esp_net(net)->conf.syn_retries)) {

@@ -37,6 +37,7 @@
 #define ESP_MSS_MIN	64	/* smallest payload that a peer may insist on */
 #define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
 #define ESP_PEER_BUCKETS 64
+#define ESP_CORK_US	(5 * 1000)	/* longest that a packet is held back */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 
 /**
@@ -60,7 +61,8 @@
  * @keepalive_time:	seconds
  * @keepalive_intvl:	seconds
  * @keepalive_probes:	count
- * @fin_timeout_ms:	life of a closed socket whose peer doesn't close
+ * @fin_timeout_ms:	life of a closed socket while its peer takes no data, or
+ *			doesn't close
  * @time_wait_ms:	how long a closed connection answers the last FIN
  * @rcvbuf:		default SO_RCVBUF, bytes
  * @sndbuf:		default SO_SNDBUF, bytes
@@ -211,8 +213,9 @@ struct esp_dev {
  * @ESP_T_RRQ:		expiry of permission given (the seed's RRQ timer)
  * @ESP_T_REORDER:	a gap has lasted longer than reordering explains
  * @ESP_T_ACK:		an ACK found nothing to ride on
- * @ESP_T_CONN:		handshake, orphaned FIN_WAIT2, TIME_WAIT
+ * @ESP_T_CONN:		handshake, an orphan's end, TIME_WAIT
  * @ESP_T_KEEP:		keepalive
+ * @ESP_T_CORK:		a packet was held back long enough
  * @ESP_T_MAX:		their number
  */
 enum esp_timer {
@@ -222,6 +225,7 @@ enum esp_timer {
 	ESP_T_ACK,
 	ESP_T_CONN,
 	ESP_T_KEEP,
+	ESP_T_CORK,
 	ESP_T_MAX,
 };
 
@@ -261,6 +265,7 @@ enum esp_timer {
  * @nodelay:	ESP_NODELAY
  * @cork:	ESP_CORK
  * @more:	the last sendmsg had MSG_MORE
+ * @uncork:	neither counts at this moment
  * @fin_queued:	our FIN has its number
  * @fin_seq:	number of our FIN, once queued
  * @retransmits: expirations in a row
@@ -281,6 +286,7 @@ enum esp_timer {
  * @rcv_bytes:	bytes on the receive queue
  * @rcv_records: ends of records on the receive queue
  * @rcv_discard: seqpacket: the rest of a record is to be thrown away
+ * @readers:	calls of recvmsg that wait
  * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
  * @to_ack:	packets queued since the last ACK
  * @ack_pending: ACK due, waiting for data to carry it
@@ -360,6 +366,7 @@ struct esp_opt {
 	u8			nodelay;
 	u8			cork;
 	u8			more;
+	u8			uncork;
 	u32			fin_seq;
 	u8			retransmits;
 	u8			probes;
@@ -378,6 +385,7 @@ struct esp_opt {
 	u32			rcv_bytes;
 	u32			rcv_records;
 	u8			rcv_discard;
+	u16			readers;
 	u32			rcv_est;
 	u32			to_ack;
 	u8			ack_pending;
@@ -517,6 +525,7 @@ void esp_conn_timeout(struct sock *sk);
 /* sendmsg.c */
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 int esp_queue_fin(struct sock *sk);
+void esp_splice_eof(struct socket *sock);
 void esp_write_queue_purge(struct sock *sk);
 void esp_clean_write_queue(struct sock *sk);
 void esp_force_charge(struct sock *sk, int size);
@@ -566,6 +575,7 @@ void esp_timers_run(struct sock *sk);
 void esp_arm_send(struct sock *sk, u64 now);
 u32 esp_rto(struct esp_opt *esp);
 void esp_start_keepalive(struct sock *sk);
+void esp_start_orphan_timer(struct sock *sk);
 
 static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 {

@@ -126,13 +126,8 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		c->ask = true;
 	}
 	if ((f->flags & ESP_TXF) && g->recv_announced) {
-		if (esp_ackq_remove(&esp->port->ackq, g))
-			__sock_put(sk);
-		esp_ackq_void(&esp->port->ackq, g);
-		esp_ackq_ended(&esp->port->ackq, g);
-		esp_timer_clear(esp, ESP_T_RRQ);
+		esp_ackq_leave(sk, true);
 		esp->expiries = 0;
-		esp_ack_pump(&esp->port->ackq);
 		esp_peer_advise(sk);
 		c->at_once = true;
 		c->ask = false;
@@ -317,7 +312,9 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 
 static void wake_reader(struct sock *sk)
 {
-	if (esp_readable(sk, READ_ONCE(sk->sk_rcvlowat)))
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp->readers || esp_readable(sk, READ_ONCE(sk->sk_rcvlowat)))
 		sk->sk_data_ready(sk);
 }
 
@@ -468,9 +465,7 @@ static void fin_acked(struct sock *sk)
 	switch (sk->sk_state) {
 	case TCP_FIN_WAIT1:
 		esp_set_state(sk, TCP_FIN_WAIT2);
-		if (sock_flag(sk, SOCK_DEAD))
-			esp_timer_set(esp, ESP_T_CONN, esp_now() +
-				      1000ull * conf->fin_timeout_ms);
+		esp_start_orphan_timer(sk);
 		sk->sk_state_change(sk);
 		break;
 	case TCP_CLOSING:
@@ -557,6 +552,7 @@ static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
 		esp->retransmits = 0;
 		esp_clean_write_queue(sk);
 		sk->sk_write_space(sk);
+		esp_start_orphan_timer(sk);
 		if (esp->recovering) {
 			if (esp_before(esp->snd.una_seq, esp->rto_high))
 				recover(sk, (u32)now);

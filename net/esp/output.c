@@ -227,8 +227,11 @@ bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
 	if (skb->len >= esp->mss || !skb_queue_is_last(&sk->sk_write_queue, skb) ||
 	    (ESP_TX(skb)->flags & (ESP_FIN | ESP_EOR)))
 		return false;
-	if (esp->cork || esp->more)
+	if ((esp->cork || esp->more) && !esp->uncork) {
+		if (!esp->deadline[ESP_T_CORK])
+			esp_timer_set(esp, ESP_T_CORK, esp_now() + ESP_CORK_US);
 		return true;
+	}
 	return !esp->nodelay && esp->snd.una_seq != esp->snd.send_next;
 }
 

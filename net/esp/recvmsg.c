@@ -126,7 +126,9 @@ static int wait_data(struct sock *sk, long *timeo)
 		return -EAGAIN;
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
+	esp_sk(sk)->readers++;
 	sk_wait_data(sk, timeo, skb_peek_tail(&sk->sk_receive_queue));
+	esp_sk(sk)->readers--;
 	return 0;
 }
 
@@ -141,6 +143,10 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 
 	for (;;) {
 		discard(sk);
+		if ((flags & MSG_PEEK) && copied) {
+			iov_iter_revert(&msg->msg_iter, copied);
+			copied = 0;
+		}
 		if (esp_readable(sk, 1)) {
 			err = copy_out(sk, msg, len - copied, flags, &eor);
 			if (err < 0)
@@ -149,14 +155,13 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 			if (!(flags & MSG_PEEK))
 				esp_pressure_lifted(sk);
 		}
-		if (copied && (record || copied >= target || copied == len ||
-			       (flags & MSG_PEEK)))
+		if (copied && (record || copied >= target || copied == len))
 			break;
 		if (!len && esp->rcv_bytes)
 			break;
+		if (copied && sk->sk_err)
+			break;		/* the next call tells */
 		err = ending(sk);
-		if (err <= 0 && esp->rcv_bytes && !sk->sk_err && err == 0)
-			break;
 		if (err <= 0) {
 			if (!copied)
 				return err;

@@ -327,6 +327,23 @@ int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	return err;
 }
 
+/**
+ * esp_splice_eof() - sendfile() has come to the end of its file
+ * @sock:	socket
+ *
+ * The MSG_MORE of the last piece does not count.
+ */
+void esp_splice_eof(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+	esp_sk(sk)->more = 0;
+	if (sk->sk_send_head)
+		esp_push_frames(sk);
+	release_sock(sk);
+}
+
 /* Charge memory that must be had: a FIN, or a packet that was granted. */
 void esp_force_charge(struct sock *sk, int size)
 {

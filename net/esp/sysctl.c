@@ -15,7 +15,7 @@ unsigned long esp_memory_pressure;
 static const struct esp_conf esp_defaults = {
 	.esp_burst_length		= 0,
 	.esp_initial_ack_burst_length	= -1,
-	.esp_packets_to_ack		= 8,
+	.esp_packets_to_ack		= 16,
 	.adaptive			= 1,
 	.q_min				= 8,
 	.q_max				= 4096,
@@ -30,7 +30,7 @@ static const struct esp_conf esp_defaults = {
 	.keepalive_time			= 7200,
 	.keepalive_intvl		= 75,
 	.keepalive_probes		= 9,
-	.fin_timeout_ms			= 10000,
+	.fin_timeout_ms			= 60000,
 	.time_wait_ms			= 50,
 	.rcvbuf				= 4 << 20,
 	.sndbuf				= 4 << 20,
@@ -44,6 +44,7 @@ static int limit_64k = ESP_SEQ_WINDOW;
 static int limit_250 = 250;
 static int limit_second_us = 1000 * 1000;
 static int limit_minute_ms = 60 * 1000;
+static int limit_hour_ms = 3600 * 1000;
 static int limit_keep = 32767;
 static int limit_127 = 127;
 static int limit_buf_min = SOCK_MIN_RCVBUF;
@@ -108,7 +109,7 @@ static const struct ctl_table esp_table[] = {
 	ESP_CTL(keepalive_time, limit_1, limit_keep, esp_range),
 	ESP_CTL(keepalive_intvl, limit_1, limit_keep, esp_range),
 	ESP_CTL(keepalive_probes, limit_1, limit_127, esp_range),
-	ESP_CTL(fin_timeout_ms, limit_1, limit_minute_ms, esp_range),
+	ESP_CTL(fin_timeout_ms, limit_1, limit_hour_ms, esp_range),
 	ESP_CTL(time_wait_ms, limit_1, limit_minute_ms, esp_range),
 	ESP_CTL(rcvbuf, limit_buf_min, limit_buf_max, esp_range),
 	ESP_CTL(sndbuf, limit_buf_min, limit_buf_max, esp_range),

@@ -11,8 +11,11 @@
  *			     packets did not come (rule 17)
  *   ESP_T_REORDER receiver  armed by a gap; fires an RRQ (rule 19)
  *   ESP_T_ACK	   receiver  armed by data whose ACK may ride on a reply
- *   ESP_T_CONN	   both	     handshake; orphaned FIN_WAIT2; TIME_WAIT
+ *   ESP_T_CONN	   both	     handshake; a closed socket whose peer takes no data or
+ *			     doesn't close; TIME_WAIT
  *   ESP_T_KEEP	   both	     keepalive
+ *   ESP_T_CORK	   sender    armed when ESP_CORK or MSG_MORE holds a packet back;
+ *			     lets it go
  *
  * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ also by
  * those who release its permission from the ACK queue, who hold a reference.
@@ -250,6 +253,31 @@ static void keep_timeout(struct sock *sk, u64 now)
 	esp_timer_set(esp, ESP_T_KEEP, now + keep_intvl(esp));
 }
 
+/**
+ * esp_start_orphan_timer() - give a closed socket's peer time
+ * @sk:	socket; its lock is held. Nothing happens while it has a user
+ *
+ * Started by close() and by each progress after it.
+ */
+void esp_start_orphan_timer(struct sock *sk)
+{
+	u32 ms = READ_ONCE(esp_net(sock_net(sk))->conf.fin_timeout_ms);
+
+	if (sock_flag(sk, SOCK_DEAD) &&
+	    ((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
+				    TCPF_CLOSING | TCPF_LAST_ACK)))
+		esp_timer_set(esp_sk(sk), ESP_T_CONN, esp_now() + 1000ull * ms);
+}
+
+static void cork_timeout(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp->uncork = 1;
+	esp_push_frames(sk);
+	esp->uncork = 0;
+}
+
 static void ack_timeout(struct sock *sk)
 {
 	if (!esp_sk(sk)->ack_pending)
@@ -278,6 +306,9 @@ static void fire(struct sock *sk, enum esp_timer t, u64 now)
 		break;
 	case ESP_T_KEEP:
 		keep_timeout(sk, now);
+		break;
+	case ESP_T_CORK:
+		cork_timeout(sk);
 		break;
 	case ESP_T_MAX:
 		break;
