@@ -16,10 +16,11 @@ modules: ## the same
 tools: ## tools/esp, the command
 	$(MAKE) -C tools/esp
 
-install: ## install module, command and manual pages
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
-	depmod
+install: ## install module, command, manual pages and modprobe's alias (DESTDIR=)
+	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	depmod $(if $(DESTDIR),-b $(DESTDIR)) "$$(cat $(KDIR)/include/config/kernel.release)"
 	$(MAKE) -C tools/esp install
+	install -D -m 644 packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
 
 demo: ## a demonstration in User-Mode Linux, from nothing
 	@$(VM) run uml -- selftests/demo.sh
@@ -33,9 +34,8 @@ check-long: ## the long tests too
 vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, 6.1, 6.12, 7)
 	@$(VM) shell $(or $(KERNEL),uml)
 
-uml: ## build the User-Mode Linux kernels (10 minutes, once)
-	@$(VM) fetch uml
-	@$(VM) fetch uml-debug
+uml: ## a root shell in User-Mode Linux (its kernel takes some minutes, once)
+	@$(VM) shell uml
 
 lint: ## checkpatch and sparse
 	@selftests/harness/lint
