@@ -18,7 +18,8 @@ tools: ## tools/esp, the command
 
 install: ## install module, command, manual pages and modprobe's alias (DESTDIR=)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
-	depmod $(if $(DESTDIR),-b $(DESTDIR)) "$$(cat $(KDIR)/include/config/kernel.release)"
+	depmod $(if $(DESTDIR),-b $(DESTDIR)) \
+		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' $(KDIR)/include/generated/utsrelease.h)"
 	$(MAKE) -C tools/esp install
 	install -D -m 644 packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
 
