@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <linux/socket.h>
+#include <sys/socket.h>
 #include <linux/af_esp.h>
 
 /* Exit codes, documented in esp(8). */
