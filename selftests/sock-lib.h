@@ -150,6 +150,33 @@ static inline void sysctl(const struct host *h, const char *name, int value)
 	close(fd);
 }
 
+/*
+ * A connection that only one end knows ends soon: nobody can reset it, for
+ * nobody else has its cookie.
+ */
+static inline void forget_soon(const struct host *h)
+{
+	sysctl(h, "retries", 3);
+	sysctl(h, "rto_max_ms", 20);
+}
+
+static inline int read_sysctl(const struct host *h, const char *name)
+{
+	char path[128];
+	int value = -99;
+	FILE *f;
+
+	enter(h);
+	snprintf(path, sizeof(path), "/proc/sys/net/esp/%s", name);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%d", &value) != 1) {
+		printf("# cannot read %s\n", path);
+		exit(KSFT_FAIL);
+	}
+	fclose(f);
+	return value;
+}
+
 /* A counter of /proc/net/esp/stat. */
 static inline long counter(const struct host *h, const char *name)
 {

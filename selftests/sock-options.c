@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Socket options, what they report and what they do; ioctls (protocol, table
+ * "Names and numbers", rows "options" and "ioctls"; af_esp.h says the ranges).
+ */
+#include <stddef.h>
+#include "sock-lib.h"
+
+FIXTURE(hosts) {
+};
+
+FIXTURE_SETUP(hosts)
+{
+	make_hosts();
+}
+
+FIXTURE_TEARDOWN(hosts)
+{
+	EXPECT_TRUE(leave_hosts());
+}
+
+/*
+ * Each option's range, and what is read of a socket that set nothing: a value
+ * or that of a sysctl.
+ */
+static const struct option {
+	int name, lo, hi, initially;
+	const char *sysctl;
+} options[] = {
+	{ ESP_MAXSEG, 64, 65503, 0, NULL },
+	{ ESP_NODELAY, 0, 1, 1, NULL },
+	{ ESP_CORK, 0, 1, 0, NULL },
+	{ ESP_USER_TIMEOUT, 0, 0x7fffffff, 0, NULL },
+	{ ESP_KEEPIDLE, 1, 32767, 0, "keepalive_time" },
+	{ ESP_KEEPINTVL, 1, 32767, 0, "keepalive_intvl" },
+	{ ESP_KEEPCNT, 1, 127, 0, "keepalive_probes" },
+	{ ESP_BURST_LENGTH, 0, 65535, 0, "burst_length" },
+	{ ESP_INITIAL_ACK_BURST_LENGTH, -1, 64, 0, "initial_ack_burst_length" },
+	{ ESP_PACKETS_TO_ACK, 1, 64, 0, "packets_to_ack" },
+};
+
+static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
+
+/* As get_int(), but -1 is a value. */
+static int read_option(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = -99;
+
+	MUST(getsockopt(fd, SOL_ESP, name, &v, &len));
+	return v;
+}
+
+TEST_F(hosts, ranges)
+{
+	unsigned int i, t;
+
+	for (t = 0; t < ARRAY_SIZE(types); t++) {
+		int fd = esp_socket(A, types[t]);
+
+		for (i = 0; i < ARRAY_SIZE(options); i++) {
+			const struct option *o = &options[i];
+			int v = o->sysctl ? read_sysctl(A, o->sysctl) :
+					    o->initially;
+
+			EXPECT_EQ(v, read_option(fd, o->name))
+				TH_LOG("option %d", o->name);
+			EXPECT_EQ(0, set_int(fd, SOL_ESP, o->name, o->lo));
+			EXPECT_EQ(o->lo, read_option(fd, o->name));
+			EXPECT_EQ(0, set_int(fd, SOL_ESP, o->name, o->hi));
+			EXPECT_EQ(o->hi, read_option(fd, o->name));
+			if (o->lo == 0 && o->hi == 1) {
+				EXPECT_EQ(0, set_int(fd, SOL_ESP, o->name, 17));
+				EXPECT_EQ(1, read_option(fd, o->name));
+				continue;
+			}
+			EXPECT_ERRNO(EINVAL, set_int(fd, SOL_ESP, o->name,
+						     o->lo - 1));
+			EXPECT_ERRNO(EINVAL, set_int(fd, SOL_ESP, o->name,
+						     (int)(o->hi + 1U)));
+			EXPECT_EQ(o->hi, read_option(fd, o->name));
+		}
+	}
+}
+
+TEST_F(hosts, malformed)
+{
+	int fd = esp_socket(A, SOCK_STREAM), v = 5;
+	char buf[sizeof(struct esp_info) + 8];
+	struct esp_info *info = (void *)buf;
+	socklen_t len;
+
+	for (len = 0; len < 4; len++)
+		EXPECT_ERRNO(EINVAL, setsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, len));
+	EXPECT_ERRNO(EINVAL, setsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, -1));
+	EXPECT_ERRNO(EFAULT, setsockopt(fd, SOL_ESP, ESP_KEEPCNT, NULL, 4));
+	EXPECT_EQ(0, setsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, 4));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, 0, 1));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, 14, 1));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, -1, 1));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_MTU, 1));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_STATS, 1));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_INFO, 1));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, IPPROTO_TCP, 1, 1));
+	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, 0));
+	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, 14));
+	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, IPPROTO_TCP, 1));
+
+	/* getsockopt() fills as much as there is room for */
+	len = -1;
+	EXPECT_ERRNO(EINVAL, getsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, &len));
+	EXPECT_ERRNO(EFAULT, getsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, NULL));
+	len = 4;
+	EXPECT_ERRNO(EFAULT, getsockopt(fd, SOL_ESP, ESP_KEEPCNT, NULL, &len));
+	len = 2;
+	v = -1;
+	EXPECT_EQ(0, getsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, &len));
+	EXPECT_EQ(2U, len);
+	EXPECT_EQ(5, v & 0xffff);
+	EXPECT_EQ(-1, v >> 16);
+	len = sizeof(buf);
+	memset(buf, 0x55, sizeof(buf));
+	EXPECT_EQ(0, getsockopt(fd, SOL_ESP, ESP_INFO, buf, &len));
+	EXPECT_EQ(sizeof(*info), len);
+	EXPECT_EQ(0x55, buf[sizeof(*info)]);
+	EXPECT_EQ(7, info->state);	/* TCP_CLOSE */
+	EXPECT_EQ(0U, info->pad);
+	len = 8;
+	memset(buf, 0x55, sizeof(buf));
+	EXPECT_EQ(0, getsockopt(fd, SOL_ESP, ESP_STATS, buf, &len));
+	EXPECT_EQ(8U, len);
+	EXPECT_EQ(0x55, buf[8]);
+	len = 1000;
+	EXPECT_EQ(0, getsockopt(fd, SOL_ESP, ESP_STATS, buf, &len));
+	EXPECT_EQ(sizeof(struct esp_stats), len);
+}
+
+/* ESP_MTU is the payload that fits into a frame of the device. */
+TEST_F(hosts, mtu)
+{
+	int fd = esp_socket(A, SOCK_STREAM), p[2];
+	struct sockaddr_esp a = any(PORT);
+
+	EXPECT_EQ(-ENODEV, get_int(fd, SOL_ESP, ESP_MTU));
+	a.sesp_ifindex = A->ifindex;
+	ASSERT_EQ(0, do_bind(fd, a));
+	EXPECT_EQ(1500 - 32, get_int(fd, SOL_ESP, ESP_MTU));
+	make_pair(SOCK_STREAM, p);
+	EXPECT_EQ(1468, get_int(p[0], SOL_ESP, ESP_MTU));
+	EXPECT_EQ(1468, get_int(p[1], SOL_ESP, ESP_MTU));
+	enter(A);
+	run("ip link set va mtu 2000");
+	EXPECT_EQ(2000 - 32, get_int(fd, SOL_ESP, ESP_MTU));
+	EXPECT_TRUE(alive(p));
+}
+
+/* ESP_MAXSEG bounds packets; it is fixed once the socket is connected. */
+TEST_F(hosts, maxseg)
+{
+	int l = listener(B, SOCK_STREAM, PORT, 2), fd[2];
+
+	EXPECT_ERRNO(EISCONN, set_int(l, SOL_ESP, ESP_MAXSEG, 100));
+	fd[0] = esp_socket(A, SOCK_STREAM);
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_MAXSEG, 100));
+	ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
+	fd[1] = MUST(accept(l, NULL, NULL));
+	EXPECT_ERRNO(EISCONN, set_int(fd[0], SOL_ESP, ESP_MAXSEG, 200));
+	EXPECT_EQ(100, get_int(fd[0], SOL_ESP, ESP_MAXSEG));
+	ASSERT_EQ(0, transfer(fd[0], fd[1], 10000));
+	EXPECT_EQ(100U, get_info(fd[0]).mss);
+	EXPECT_EQ(100UL, get_info(fd[0]).stats.tx_packets);
+	close(fd[0]);
+	close(fd[1]);
+	/* more than the device takes is cut */
+	fd[0] = esp_socket(A, SOCK_STREAM);
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_MAXSEG, 65503));
+	ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
+	fd[1] = MUST(accept(l, NULL, NULL));
+	ASSERT_TRUE(alive(fd));
+	EXPECT_EQ(1468, get_int(fd[0], SOL_ESP, ESP_MAXSEG));
+}
+
+/* After a transfer both ends' numbers and counters agree. */
+TEST_F(hosts, info)
+{
+	struct esp_info a, b;
+	int fd[2];
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_EQ(0, transfer(fd[0], fd[1], 1000000));
+	ASSERT_EQ(0, transfer(fd[1], fd[0], 10));
+	ASSERT_TRUE(UNTIL(!queued(fd[0], SIOCOUTQ) && !queued(fd[1], SIOCOUTQ)));
+	a = get_info(fd[0]);
+	b = get_info(fd[1]);
+	EXPECT_EQ(1, a.state);
+	EXPECT_EQ(1, b.state);
+	EXPECT_EQ(a.send_seq, a.una_seq);
+	EXPECT_EQ(a.send_seq, a.send_next);
+	EXPECT_EQ(b.send_seq, b.una_seq);
+	EXPECT_EQ(a.send_seq, b.recv_seq);
+	EXPECT_EQ(b.send_seq, a.recv_seq);
+	EXPECT_EQ(a.recv_seq, a.ack_seq);
+	EXPECT_EQ(b.recv_seq, b.ack_seq);
+	EXPECT_EQ(0U, a.notsent);
+	EXPECT_EQ(0U, a.unacked);
+	EXPECT_EQ(0U, b.open);
+	EXPECT_EQ(0, a.retransmits);
+	EXPECT_EQ(0, a.probes);
+	EXPECT_EQ(0, a.flags & (ESP_IF_TRANS_ANNOUNCED | ESP_IF_ECHOING));
+	EXPECT_EQ(0, b.flags & (ESP_IF_RECV_ANNOUNCED | ESP_IF_PARKED |
+				ESP_IF_RCV_MEM_PRESSURE));
+	EXPECT_EQ(1468U, a.mss);
+	EXPECT_EQ(1468U, a.peer_mss);
+	EXPECT_EQ(1468U, b.mss);
+	EXPECT_LT(0U, a.rtt_us);
+	EXPECT_LE(a.min_rtt_us, a.rtt_us + 4 * a.rttvar_us);
+	EXPECT_LE(1000U, a.rto_us);
+	EXPECT_GE(500000U, a.rto_us);
+	EXPECT_EQ(b.advice_given, a.advice);
+	EXPECT_EQ(0U, a.pad);
+
+	EXPECT_EQ(1000000UL, a.stats.tx_bytes);
+	EXPECT_EQ(1000000UL, b.stats.rx_bytes);
+	EXPECT_EQ(10UL, b.stats.tx_bytes);
+	EXPECT_EQ(10UL, a.stats.rx_bytes);
+	EXPECT_EQ(a.stats.tx_packets, b.stats.rx_packets);
+	EXPECT_EQ(b.stats.tx_packets, a.stats.rx_packets);
+	EXPECT_LE(1000000 / 1468 + 1UL, a.stats.tx_packets);
+	EXPECT_GE(a.stats.tx_packets / 2, b.stats.tx_empty);
+}
+
+/* With the link cut, what is sent is unacknowledged; with permission awaited, unsent. */
+TEST_F(hosts, info_in_flight)
+{
+	struct esp_info i;
+	int fd[2];
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_TRUE(alive(fd));
+	link_up(B, false);
+	ASSERT_EQ(0, write_stream(fd[0], 0, 500000));
+	ASSERT_TRUE(UNTIL(get_info(fd[0]).retransmits));
+	i = get_info(fd[0]);
+	EXPECT_EQ(500000U, i.notsent + i.unacked);
+	EXPECT_LT(0U, i.unacked);
+	EXPECT_NE(i.una_seq, i.send_next);
+	EXPECT_LT(0UL, i.stats.timeouts);
+	EXPECT_LT(0UL, i.stats.retrans);
+	EXPECT_EQ(500000, queued(fd[0], SIOCOUTQ));
+	EXPECT_EQ((int)get_info(fd[0]).notsent, queued(fd[0], SIOCOUTQNSD));
+	link_up(B, true);
+	EXPECT_EQ(0, read_stream(fd[1], 0, 500000));
+}
+
+TEST_F(hosts, ioctls)
+{
+	int fd = listener(A, SOCK_STREAM, PORT, 1), t, n;
+	struct ifreq ifr = { .ifr_name = "va" };
+
+	EXPECT_ERRNO(EINVAL, ioctl(fd, SIOCINQ, &n));
+	EXPECT_ERRNO(EINVAL, ioctl(fd, SIOCOUTQ, &n));
+	for (t = 0; t < 3; t++) {
+		fd = esp_socket(A, types[t]);
+		EXPECT_EQ(0, queued(fd, SIOCINQ));
+		EXPECT_EQ(0, queued(fd, SIOCOUTQ));
+		ASSERT_EQ(0, ioctl(fd, SIOCGIFHWADDR, &ifr));
+		EXPECT_EQ(0, memcmp(ifr.ifr_hwaddr.sa_data, A->mac, 6));
+		ASSERT_EQ(0, ioctl(fd, SIOCGIFINDEX, &ifr));
+		EXPECT_EQ((int)A->ifindex, ifr.ifr_ifindex);
+		ASSERT_EQ(0, ioctl(fd, SIOCGIFMTU, &ifr));
+		EXPECT_EQ(1500, ifr.ifr_mtu);
+		EXPECT_ERRNO(ENOTTY, ioctl(fd, 0x12345678, &n));
+	}
+}
+
+/* SO_BINDTODEVICE chooses listeners and datagrams by device. */
+TEST_F(hosts, bindtodevice)
+{
+	int l = esp_socket(B, SOCK_STREAM), fd;
+
+	EXPECT_ERRNO(ENODEV, setsockopt(l, SOL_SOCKET, SO_BINDTODEVICE, "no", 3));
+	make_dev("dummy", "other");
+	enter(B);
+	run("ip link add other type dummy");
+	ASSERT_EQ(0, setsockopt(l, SOL_SOCKET, SO_BINDTODEVICE, "other", 6));
+	ASSERT_EQ(0, do_bind(l, any(PORT)));
+	ASSERT_EQ(0, listen(l, 1));
+	fd = esp_socket(A, SOCK_STREAM);
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, PORT)));
+	ASSERT_EQ(0, setsockopt(l, SOL_SOCKET, SO_BINDTODEVICE, "vb", 3));
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* Packets that left by the third band of a prio queue. */
+static int third_band(void)
+{
+	FILE *f = popen("tc -s class show dev va", "r");
+	bool third = false;
+	char line[256];
+	int n = -1;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strstr(line, "class prio"))
+			third = strstr(line, "1:3");
+		else if (third)
+			sscanf(line, " Sent %*u bytes %d pkt", &n);
+	}
+	if (f)
+		pclose(f);
+	return n;
+}
+
+/* Every frame of a socket has its mark and its priority. */
+TEST_F(hosts, mark_and_priority)
+{
+	int fd[2], t;
+
+	run("tc qd add dev va handle 1: root prio bands 3 priomap 0 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0");
+	for (t = 0; t < 3; t++) {
+		if (types[t] == SOCK_DGRAM) {
+			fd[0] = esp_socket(A, SOCK_DGRAM);
+			set_int(fd[0], SOL_SOCKET, SO_PRIORITY, 5);
+			ASSERT_EQ(4, do_sendto(fd[0], "four", 4, 0, at(B, PORT)));
+		} else {
+			make_pair(types[t], fd);
+			set_int(fd[0], SOL_SOCKET, SO_PRIORITY, 5);
+			ASSERT_EQ(4, send(fd[0], "four", 4, 0));
+			ASSERT_EQ(4, recv(fd[1], fd, 4, MSG_PEEK));
+		}
+	}
+	/* three data frames at least went by the third band */
+	enter(A);
+	EXPECT_LE(3, third_band());
+	run("tc qdisc del dev va root");
+	for (t = 0; t < 3; t++) {
+		fd[0] = esp_socket(A, types[t]);
+		EXPECT_EQ(0, set_int(fd[0], SOL_SOCKET, SO_MARK, 9));
+		EXPECT_EQ(9, get_int(fd[0], SOL_SOCKET, SO_MARK));
+	}
+}
+
+/* Buffers start as the sysctls say. */
+TEST_F(hosts, buffer_defaults)
+{
+	int fd, t;
+
+	sysctl(A, "rcvbuf", 300000);
+	sysctl(A, "sndbuf", 200000);
+	for (t = 0; t < 3; t++) {
+		fd = esp_socket(A, types[t]);
+		EXPECT_EQ(300000, get_int(fd, SOL_SOCKET, SO_RCVBUF));
+		EXPECT_EQ(200000, get_int(fd, SOL_SOCKET, SO_SNDBUF));
+	}
+}
+
+/* Options without a value of their own follow the sysctl. */
+TEST_F(hosts, sysctl_defaults)
+{
+	int fd = esp_socket(A, SOCK_STREAM);
+
+	sysctl(A, "keepalive_time", 11);
+	sysctl(A, "keepalive_intvl", 12);
+	sysctl(A, "keepalive_probes", 13);
+	sysctl(A, "burst_length", 14);
+	sysctl(A, "initial_ack_burst_length", 15);
+	sysctl(A, "packets_to_ack", 16);
+	EXPECT_EQ(11, get_int(fd, SOL_ESP, ESP_KEEPIDLE));
+	EXPECT_EQ(12, get_int(fd, SOL_ESP, ESP_KEEPINTVL));
+	EXPECT_EQ(13, get_int(fd, SOL_ESP, ESP_KEEPCNT));
+	EXPECT_EQ(14, get_int(fd, SOL_ESP, ESP_BURST_LENGTH));
+	EXPECT_EQ(15, get_int(fd, SOL_ESP, ESP_INITIAL_ACK_BURST_LENGTH));
+	EXPECT_EQ(16, get_int(fd, SOL_ESP, ESP_PACKETS_TO_ACK));
+}
+
+/* The seed's three, set for one socket, and still every byte arrives. */
+TEST_F(hosts, bursts)
+{
+	static const int v[][3] = {
+		{ 1, 0, 1 }, { 2, 1, 64 }, { 65535, 64, 64 }, { 3, -1, 2 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];
+
+		fd[0] = esp_socket(A, SOCK_STREAM);
+		set_int(fd[0], SOL_ESP, ESP_BURST_LENGTH, v[i][0]);
+		set_int(fd[0], SOL_ESP, ESP_INITIAL_ACK_BURST_LENGTH, v[i][1]);
+		set_int(l, SOL_ESP, ESP_PACKETS_TO_ACK, v[i][2]);
+		ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
+		fd[1] = MUST(accept(l, NULL, NULL));
+		close(l);
+		/* once more while the connection is at work */
+		EXPECT_EQ(0, transfer(fd[0], fd[1], 200000));
+		set_int(fd[0], SOL_ESP, ESP_BURST_LENGTH, 5);
+		EXPECT_EQ(0, transfer(fd[0], fd[1], 200000));
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
+/* Keepalive: a peer that is gone is noticed within its settings. */
+TEST_F(hosts, keepalive)
+{
+	long long start;
+	int fd[2];
+	char c;
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_TRUE(alive(fd));
+	set_int(fd[0], SOL_ESP, ESP_KEEPIDLE, 1);
+	set_int(fd[0], SOL_ESP, ESP_KEEPINTVL, 1);
+	set_int(fd[0], SOL_ESP, ESP_KEEPCNT, 1);
+	ASSERT_EQ(0, set_int(fd[0], SOL_SOCKET, SO_KEEPALIVE, 1));
+	set_timeo(fd[0], SO_RCVTIMEO, 3 * LONG);
+	/* a peer that is there answers */
+	EXPECT_TRUE(UNTIL(counter(A, "KeepaliveProbes") >= 2));
+	EXPECT_EQ(0, so_error(fd[0]));
+	link_up(B, false);
+	start = now_ms();
+	EXPECT_ERRNO(ETIMEDOUT, recv(fd[0], &c, 1, 0));
+	EXPECT_GT(2 * LONG, now_ms() - start);
+	EXPECT_LE(800, now_ms() - start);
+	EXPECT_EQ(0, recv(fd[0], &c, 1, 0));
+	EXPECT_ERRNO(EPIPE, send(fd[0], &c, 1, MSG_NOSIGNAL));
+	forget_soon(B);
+}
+
+/* ESP_USER_TIMEOUT: sent data that nobody acknowledges. */
+TEST_F(hosts, user_timeout)
+{
+	long long start;
+	int fd[2];
+	char c;
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_TRUE(alive(fd));
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 200));
+	set_timeo(fd[0], SO_RCVTIMEO, 2 * LONG);
+	link_up(B, false);
+	start = now_ms();
+	ASSERT_EQ(0, write_stream(fd[0], 0, 1000));
+	EXPECT_ERRNO(ETIMEDOUT, recv(fd[0], &c, 1, 0));
+	EXPECT_LE(190, now_ms() - start);
+	EXPECT_GT(LONG, now_ms() - start);
+	forget_soon(B);
+}
+
+/* It doesn't count while the peer answers that it has no room (rule 13). */
+TEST_F(hosts, user_timeout_waiting)
+{
+	size_t n;
+	int fd[2];
+
+	make_pair(SOCK_STREAM, fd);
+	set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 20000);
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 100));
+	sysctl(A, "probe_max_ms", 20);
+	n = stuff(fd[0], 0);
+	usleep(500 * 1000);
+	EXPECT_EQ(0, so_error(fd[0]));
+	EXPECT_EQ(0, read_stream(fd[1], 0, n));
+}
+
+/* net.esp.retries: the end of patience without an option. */
+TEST_F(hosts, retries)
+{
+	long long start;
+	int fd[2];
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_TRUE(alive(fd));
+	forget_soon(A);
+	link_up(B, false);
+	start = now_ms();
+	ASSERT_EQ(0, write_stream(fd[0], 0, 1000));
+	EXPECT_TRUE(events(fd[0], 0, LONG) & POLLERR);
+	EXPECT_EQ(ETIMEDOUT, so_error(fd[0]));
+	EXPECT_GT(LONG, now_ms() - start);
+	EXPECT_EQ(3UL, get_info(fd[0]).stats.timeouts);
+	forget_soon(B);
+}
+
+/* SOL_SOCKET's own that have a meaning here. */
+TEST_F(hosts, sol_socket)
+{
+	int fd[2], v;
+	struct linger l;
+	socklen_t len = sizeof(l);
+
+	make_pair(SOCK_STREAM, fd);
+	EXPECT_EQ(SOCK_STREAM, get_int(fd[0], SOL_SOCKET, SO_TYPE));
+	EXPECT_EQ(AF_ESP, get_int(fd[0], SOL_SOCKET, SO_DOMAIN));
+	EXPECT_EQ(0, get_int(fd[0], SOL_SOCKET, SO_PROTOCOL));
+	EXPECT_EQ(0, get_int(fd[0], SOL_SOCKET, SO_ACCEPTCONN));
+	EXPECT_EQ(0, getsockopt(fd[0], SOL_SOCKET, SO_LINGER, &l, &len));
+	EXPECT_EQ(0, l.l_onoff);
+	v = listener(A, SOCK_STREAM, PORT, 1);
+	EXPECT_EQ(1, get_int(v, SOL_SOCKET, SO_ACCEPTCONN));
+	EXPECT_EQ(1, get_int(fd[0], SOL_SOCKET, SO_RCVLOWAT));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SOCK_SEQPACKET: records. "EOR survives merging" (protocol, "Must hold,
+ * Exactness"); what a call returns is said in esp(7) and recvmsg.c.
+ */
+#include "sock-lib.h"
+
+FIXTURE(pair) {
+	int fd[2];	/* at A, at B */
+};
+
+FIXTURE_SETUP(pair)
+{
+	make_hosts();
+	make_pair(SOCK_SEQPACKET, self->fd);
+	impatient(self->fd[0]);
+	impatient(self->fd[1]);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	EXPECT_TRUE(leave_hosts());
+}
+
+/* recvmsg() into @len bytes; its flags go to *@out. */
+static ssize_t take(int fd, void *buf, size_t len, int flags, int *out)
+{
+	struct iovec iov = { buf, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = recvmsg(fd, &msg, flags);
+
+	*out = msg.msg_flags & (MSG_EOR | MSG_TRUNC);
+	return n;
+}
+
+static ssize_t put(int fd, size_t pos, size_t n, int flags)
+{
+	char *buf = malloc(n);
+	ssize_t res;
+
+	fill(buf, pos, n);
+	res = send(fd, buf, n, flags | MSG_NOSIGNAL);
+	free(buf);
+	return res;
+}
+
+/* Each send() is a record, however they are merged on the way. */
+TEST_F(pair, boundaries)
+{
+	static const int size[] = { 1, 2, 1468, 1469, 5000, 1, 255, 257, 3, 70000 };
+	static char buf[80000];
+	unsigned int i;
+	int flags;
+
+	for (i = 0; i < ARRAY_SIZE(size); i++)
+		ASSERT_EQ(size[i], put(self->fd[0], i, size[i], 0));
+	for (i = 0; i < ARRAY_SIZE(size); i++) {
+		ASSERT_EQ(size[i], take(self->fd[1], buf, sizeof(buf), 0, &flags));
+		EXPECT_EQ(MSG_EOR, flags);
+		EXPECT_TRUE(right(buf, i, size[i]));
+	}
+	EXPECT_ERRNO(EAGAIN, take(self->fd[1], buf, 1, MSG_DONTWAIT, &flags));
+}
+
+/* Thousands of small ones; MSG_WAITALL doesn't join them. */
+TEST_F(pair, many)
+{
+	char buf[300];
+	pid_t pid = MUST(fork());
+	int i, flags;
+
+	if (!pid) {
+		for (i = 0; i < 3000; i++)
+			if (put(self->fd[0], i, i % 290 + 1, 0) != i % 290 + 1)
+				_exit(1);
+		_exit(0);
+	}
+	for (i = 0; i < 3000; i++) {
+		ASSERT_EQ(i % 290 + 1, take(self->fd[1], buf, sizeof(buf),
+					    MSG_WAITALL, &flags));
+		ASSERT_EQ(MSG_EOR, flags);
+		ASSERT_TRUE(right(buf, i, i % 290 + 1));
+	}
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* What doesn't fit is thrown away, to the end of the record and no further. */
+TEST_F(pair, truncation)
+{
+	char buf[10000];
+	int flags;
+
+	ASSERT_EQ(9000, put(self->fd[0], 0, 9000, 0));
+	ASSERT_EQ(100, put(self->fd[0], 7, 100, 0));
+	ASSERT_EQ(5, put(self->fd[0], 8, 5, 0));
+	EXPECT_EQ(10, take(self->fd[1], buf, 10, 0, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_TRUE(right(buf, 0, 10));
+	EXPECT_EQ(99, take(self->fd[1], buf, 99, 0, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_TRUE(right(buf, 7, 99));
+	/* just enough */
+	EXPECT_EQ(5, take(self->fd[1], buf, 5, 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_EQ(0, queued(self->fd[1], SIOCINQ));
+}
+
+TEST_F(pair, peek)
+{
+	char buf[10000];
+	int flags;
+
+	ASSERT_EQ(3000, put(self->fd[0], 0, 3000, 0));
+	ASSERT_EQ(100, put(self->fd[0], 5, 100, 0));
+	EXPECT_EQ(3000, take(self->fd[1], buf, sizeof(buf), MSG_PEEK, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_TRUE(right(buf, 0, 3000));
+	EXPECT_EQ(10, take(self->fd[1], buf, 10, MSG_PEEK, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_EQ(3000, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_EQ(100, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_TRUE(right(buf, 5, 100));
+}
+
+/* MSG_MORE: the record goes on with the next send(). */
+TEST_F(pair, more)
+{
+	char buf[10000];
+	int flags;
+
+	ASSERT_EQ(100, put(self->fd[0], 0, 100, MSG_MORE));
+	ASSERT_EQ(5000, put(self->fd[0], 100, 5000, MSG_MORE));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	EXPECT_ERRNO(EAGAIN, take(self->fd[1], buf, 1, MSG_DONTWAIT, &flags));
+	ASSERT_EQ(50, put(self->fd[0], 5100, 50, 0));
+	ASSERT_EQ(7, put(self->fd[0], 1, 7, 0));
+	EXPECT_EQ(5150, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_TRUE(right(buf, 0, 5150));
+	EXPECT_EQ(7, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+}
+
+/* poll() and recv() wait for whole records. */
+TEST_F(pair, whole_records)
+{
+	char buf[10000];
+	int flags;
+
+	ASSERT_EQ(4000, put(self->fd[0], 0, 4000, MSG_MORE));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) > 0));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	set_timeo(self->fd[1], SO_RCVTIMEO, 30);
+	EXPECT_ERRNO(EAGAIN, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	ASSERT_EQ(1, put(self->fd[0], 4000, 1, 0));
+	EXPECT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
+	EXPECT_EQ(4001, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_TRUE(right(buf, 0, 4001));
+}
+
+/* The end of data in the midst of a record: its beginning, without MSG_EOR. */
+TEST_F(pair, unfinished)
+{
+	char buf[10000];
+	int flags;
+
+	ASSERT_EQ(10, put(self->fd[0], 0, 10, 0));
+	ASSERT_EQ(2000, put(self->fd[0], 10, 2000, MSG_MORE));
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_EQ(10, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_EQ(2000, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_EQ(0, flags);
+	EXPECT_TRUE(right(buf, 10, 2000));
+	EXPECT_EQ(0, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+}
+
+/* A record larger than the receive buffer comes in pieces. */
+TEST_F(pair, beyond_buffer)
+{
+	static char buf[1000000];
+	pid_t pid;
+	int i;
+
+	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, 30000);
+	pid = MUST(fork());
+	if (!pid) {
+		for (i = 0; i < 3; i++)
+			if (put(self->fd[0], i, 500000, 0) != 500000)
+				_exit(1);
+		_exit(put(self->fd[0], 0, 5, 0) != 5);
+	}
+	for (i = 0; i < 3; i++) {
+		int pos = 0, flags = 0;
+
+		while (!(flags & MSG_EOR)) {
+			ssize_t n = take(self->fd[1], buf, sizeof(buf), 0, &flags);
+
+			ASSERT_LT(0, n);
+			EXPECT_EQ(0, flags & MSG_TRUNC);
+			ASSERT_TRUE(right(buf, i + pos, n));
+			pos += n;
+		}
+		EXPECT_EQ(500000, pos);
+	}
+	EXPECT_EQ(5, recv(self->fd[1], buf, sizeof(buf), 0));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* Truncation of such a record throws away all of it. */
+TEST_F(pair, truncation_beyond_buffer)
+{
+	char buf[100];
+	int flags;
+	pid_t pid;
+
+	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, 30000);
+	pid = MUST(fork());
+	if (!pid) {
+		if (put(self->fd[0], 0, 500000, 0) != 500000)
+			_exit(1);
+		_exit(put(self->fd[0], 3, 50, 0) != 50);
+	}
+	EXPECT_EQ(100, take(self->fd[1], buf, 100, 0, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_EQ(50, take(self->fd[1], buf, 100, 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_TRUE(right(buf, 3, 50));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* An empty record could not be told from the end. */
+TEST_F(pair, empty)
+{
+	char c;
+
+	EXPECT_ERRNO(EINVAL, send(self->fd[0], "", 0, 0));
+	EXPECT_ERRNO(EINVAL, send(self->fd[0], NULL, 0, MSG_EOR));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+	/* a read of nothing takes nothing */
+	ASSERT_EQ(3, put(self->fd[0], 0, 3, 0));
+	ASSERT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
+	EXPECT_EQ(0, recv(self->fd[1], &c, 0, MSG_PEEK));
+	EXPECT_EQ(3, queued(self->fd[1], SIOCINQ));
+}
+
+/* What may not wait and doesn't fit is sent in part; the rest ends the record. */
+TEST_F(pair, partial_write)
+{
+	size_t n = 3000000, pos;
+	char *buf = malloc(n), *in = malloc(n);
+	int flags = 0;
+	ssize_t r;
+
+	set_int(self->fd[0], SOL_SOCKET, SO_SNDBUF, 100000);
+	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, 100000);
+	fill(buf, 0, n);
+	r = send(self->fd[0], buf, n, MSG_DONTWAIT);
+	ASSERT_LT(0, r);
+	ASSERT_GT((ssize_t)n, r);
+	pos = r;
+	n = 0;
+	while (!(flags & MSG_EOR)) {
+		if (pos < 3000000) {
+			r = send(self->fd[0], buf + pos, 3000000 - pos,
+				 MSG_DONTWAIT);
+			pos += r > 0 ? r : 0;
+		}
+		r = take(self->fd[1], in + n, 3000000 - n, MSG_DONTWAIT, &flags);
+		if (r < 0 && errno != EAGAIN)
+			break;
+		n += r > 0 ? r : 0;
+		ASSERT_EQ(0, flags & MSG_TRUNC);
+		if (r < 0)
+			events(self->fd[1], POLLIN, 1);
+	}
+	EXPECT_EQ(3000000UL, pos);
+	EXPECT_EQ(3000000UL, n);
+	EXPECT_TRUE(right(in, 0, n));
+}
+
+/* Two writers, one reader: records are whole. */
+TEST_F(pair, two_writers)
+{
+	int i, j, flags, next[2] = {};
+	pid_t pid[2];
+	__u8 buf[4000];
+
+	set_int(self->fd[0], SOL_SOCKET, SO_SNDBUF, 500000);
+	for (i = 0; i < 2; i++) {
+		pid[i] = MUST(fork());
+		if (pid[i])
+			continue;
+		for (j = 0; j < 500; j++) {
+			int n = 10 + j % 2500;
+
+			memset(buf, j, n);
+			buf[0] = i;
+			if (send(self->fd[0], buf, n, 0) != n)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	for (i = 0; i < 1000; i++) {
+		int who;
+
+		j = take(self->fd[1], buf, sizeof(buf), 0, &flags);
+		ASSERT_LT(0, j);
+		ASSERT_EQ(MSG_EOR, flags);
+		who = buf[0] & 1;
+		ASSERT_EQ(10 + next[who] % 2500, j);
+		ASSERT_EQ(next[who] & 255, buf[1]);
+		ASSERT_EQ(next[who] & 255, buf[j - 1]);
+		next[who]++;
+	}
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, reap(pid[i]));
+}
+
+/* Records survive loss, too: a retransmission carries the same EOR. */
+TEST_F(pair, loss)
+{
+	char buf[3000];
+	pid_t pid;
+	int i, flags;
+
+	enter(A);
+	run("tc qdisc add dev va root netem loss 10%% reorder 20%% delay 1ms limit 10000");
+	pid = MUST(fork());
+	if (!pid) {
+		for (i = 0; i < 200; i++)
+			if (put(self->fd[0], i, 1 + i * 13, 0) != 1 + i * 13)
+				_exit(1);
+		_exit(0);
+	}
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(1 + i * 13, take(self->fd[1], buf, 3000, 0, &flags));
+		ASSERT_EQ(MSG_EOR, flags);
+		ASSERT_TRUE(right(buf, i, 1 + i * 13));
+	}
+	EXPECT_EQ(0, reap(pid));
+	enter(A);
+	run("tc qdisc del dev va root");
+}
+
+/* A stream's MSG_EOR is no more than a hint: bytes are bytes. */
+TEST_F(pair, stream_eor)
+{
+	char buf[100];
+	int fd[2], flags;
+
+	close(self->fd[0]);
+	close(self->fd[1]);
+	make_pair(SOCK_STREAM, fd);
+	impatient(fd[1]);
+	ASSERT_EQ(10, put(fd[0], 0, 10, MSG_EOR));
+	ASSERT_EQ(10, put(fd[0], 10, 10, MSG_EOR));
+	ASSERT_TRUE(UNTIL(queued(fd[1], SIOCINQ) == 20));
+	EXPECT_EQ(20, take(fd[1], buf, 100, 0, &flags));
+	EXPECT_EQ(0, flags);
+	EXPECT_TRUE(right(buf, 0, 20));
+}
+
+TEST_HARNESS_MAIN
