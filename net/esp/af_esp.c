@@ -305,8 +305,9 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 	struct sock *sk = sock->sk;
 	struct esp_opt *esp = esp_sk(sk);
 	struct net *net = sock_net(sk);
+	bool linked = false;
+	int err, bound;
 	u16 port;
-	int err;
 
 	err = esp_addr_check(a, len);
 	if (err)
@@ -317,6 +318,7 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 		return -EACCES;
 
 	lock_sock(sk);
+	bound = sk->sk_bound_dev_if;
 	err = -EINVAL;
 	if (sk->sk_state != TCP_CLOSE || esp->sport)
 		goto out;
@@ -342,6 +344,7 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 		err = link_device(sk, ed);
 		if (err)
 			goto out;
+		linked = true;
 		sk->sk_bound_dev_if = esp->ifindex;
 	} else if (!a->sesp_ifindex && !is_zero_ether_addr(a->sesp_addr)) {
 		err = -EADDRNOTAVAIL;
@@ -350,6 +353,10 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 	err = esp_bind_port(sk, a->sesp_port);
 	if (!err && sk->sk_type == SOCK_DGRAM)
 		err = esp_hash(sk);
+	if (err && linked) {
+		esp_dev_release(sk);
+		sk->sk_bound_dev_if = bound;
+	}
 out:
 	release_sock(sk);
 	return err;
