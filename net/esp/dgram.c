@@ -50,6 +50,10 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 	if (len < (int)sizeof(addr->sa_family))
 		return -EINVAL;
 	lock_sock(sk);
+	if (esp->dev_auto) {	/* chosen by the connect() before */
+		esp->dev_auto = 0;
+		esp_dev_release(sk);
+	}
 	if (addr->sa_family == AF_UNSPEC) {
 		esp->dport = 0;
 		esp_set_state(sk, TCP_CLOSE);
