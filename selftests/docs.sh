@@ -176,19 +176,30 @@ check_rules()
 }
 check_rules | verdict "protocol.rst has rules 1 to 22, each with code and test; nobody cites another"
 
-cited() { grep -ohE '``[a-z_]+\.[ch]:[a-z_0-9]+``' $DOC/*.rst | tr -d '`' | sort -u; }
-cited | while IFS=: read -r file name; do
+# cited PATTERN: ``file.c:name`` in the documentation, of files that match.
+cited() { grep -ohE '``[a-z_-]+\.[ch]:[a-z_0-9]+``' $DOC/*.rst | tr -d '`' | grep -E "^($1)" | sort -u; }
+cited '[a-z_]+\.' | while IFS=: read -r file name; do
 	if [ ! -e "net/esp/$file" ]; then
 		echo "there is no net/esp/$file"
 	else
 		defined "$file" "$name" || echo "net/esp/$file lacks $name"
 	fi
-done | verdict "functions that are cited exist ($(cited | wc -l))"
+done | verdict "functions that are cited exist ($(cited '[a-z_]+\.' | wc -l))"
+
+cited '(sock|host|net)-' | while IFS=: read -r file name; do
+	grep -qE "^TEST(_F)?\((.*, )?$name\)" "selftests/$file" || echo "selftests/$file lacks $name"
+done | verdict "tests that are cited exist"
 
 # ``name()`` anywhere: in the module, or the kernel's or C library's.
 grep -ohE '``(esp_|sock_esp_)[a-z_0-9]+\(' $DOC/*.rst | tr -d '`(' | sort -u | while read -r name; do
 	grep -qE "\b$name\(" net/esp/*.[ch] || echo "there is no $name()"
 done | verdict "functions of the module that are mentioned exist"
+
+# tests: files that protocol.rst names as tests.
+tests()
+{
+	sed -n '/^  :Tests:/,/^$/p' $DOC/protocol.rst | grep -oE '``[a-z0-9_-]+\.(sh|c)' | tr -d '`' | sort -u
+}
 
 # Files.
 {
@@ -202,16 +213,15 @@ done | verdict "functions of the module that are mentioned exist"
 	for file in $DOC/*; do
 		[ "${file##*/}" = index.rst ] || grep -q "${file##*/}" $DOC/index.rst || echo "index.rst lacks $file"
 	done
-	sed -n '/^  :Tests:/,/^$/p' $DOC/protocol.rst | grep -oE '``[a-z0-9_-]+(\.sh|\.c)?``' | tr -d '`' | sort -u |
-		while read -r file; do
-			[ -e "selftests/$file" ] || [ -e "net/esp/$file" ] || echo "there is no selftests/$file"
-		done
+	tests | while read -r file; do
+		[ -e "selftests/$file" ] || [ -e "net/esp/$file" ] || echo "there is no $file"
+	done
 } | verdict "files that are named exist"
 
 # Tests that nobody runs are worth nothing.
-sed -n '/^  :Tests:/,/^$/p' $DOC/protocol.rst | grep -oE '``[a-z0-9_-]+\.(sh|c)``' | tr -d '`' | sort -u |
-	grep -v esp_test.c | while read -r file; do
-	grep -qwF "${file%.*}" selftests/tests || echo "selftests/tests lacks $file"
+tests | grep -v '_test\.c$' | while read -r file; do
+	name=${file%.*}
+	grep -qE "(^|[[:space:]/])$name(\.sh)?([[:space:]]|$)" selftests/tests || echo "selftests/tests lacks $file"
 done | verdict "tests that protocol.rst names are run"
 
 ${CC:-cc} --version >"$WORK/cc" 2>&1 || { echo "no C compiler"; exit 4; }
