@@ -60,7 +60,7 @@ struct sockaddr_esp {
  * @ESP_NODELAY:	(int, default 1) 0: hold back a packet that is not full
  *			while data is unacknowledged
  * @ESP_CORK:		(int, default 0) 1: hold back a packet that is not full
- *			until the option is cleared
+ *			until the option is cleared, but 5 ms at most
  * @ESP_USER_TIMEOUT:	(unsigned int) ms for which sent data may stay
  *			unanswered before ETIMEDOUT; 0: net.esp.retries decides
  * @ESP_KEEPIDLE:	(int) seconds of silence before the first keepalive
