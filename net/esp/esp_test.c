@@ -1,22 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: the protocol's decisions and its packets. */
+/*
+ * KUnit: the protocol's decisions, and its packets. The tests of wire.c,
+ * window.c, rtt.c, policy.c and ackq.c run in user space, too
+ * (selftests/host-pure.c).
+ */
 #include <kunit/test.h>
+#include <linux/etherdevice.h>
+#include <linux/if_arp.h>
+#include <linux/net.h>
+#include <linux/rtnetlink.h>
 #include "esp.h"
 
-static void seq__wraps(struct kunit *test)
-{
-	KUNIT_EXPECT_TRUE(test, esp_before(0xffffffffu, 0));
-	KUNIT_EXPECT_FALSE(test, esp_before(0, 0xffffffffu));
+#include "wire_test.c"
+#include "window_test.c"
+#include "policy_test.c"
+#include "ackq_test.c"
+#include "peer_test.c"
+#include "connect_test.c"
+#include "receive_test.c"
+#include "send_test.c"
+
+static struct kunit_suite esp_wire_suite = {
+	.name		= "esp_wire",
+	.test_cases	= wire_cases,
+};
+
+static struct kunit_suite esp_window_suite = {
+	.name		= "esp_window",
+	.test_cases	= window_cases,
+};
+
+static struct kunit_suite esp_policy_suite = {
+	.name		= "esp_policy",
+	.test_cases	= policy_cases,
+};
+
+static struct kunit_suite esp_ackq_suite = {
+	.name		= "esp_ackq",
+	.test_cases	= ackq_cases,
+};
+
+/* Packets, each with a fresh device. */
+#define PACKET_SUITE(what)				\
+static struct kunit_suite esp_##what##_suite = {	\
+	.name		= "esp_" #what,			\
+	.init		= packet_init,			\
+	.exit		= packet_exit,			\
+	.test_cases	= what##_cases,			\
 }
 
-static struct kunit_case esp_cases[] = {
-	KUNIT_CASE(seq__wraps),
-	{}
-};
+PACKET_SUITE(connect);
+PACKET_SUITE(receive);
+PACKET_SUITE(send);
 
-static struct kunit_suite esp_suite = {
-	.name		= "esp",
-	.test_cases	= esp_cases,
-};
-
-kunit_test_suite(esp_suite);
+kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
+		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
+		  &esp_send_suite);

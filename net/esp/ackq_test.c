@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of ackq.c, behind those of policy.c. Included by esp_test.c, and in
+ * user space by selftests/host-pure.c.
+ */
+
+#define T_GRANTS	4
+
+/* A queue and some sockets' permissions; what leaves is noted. */
+static struct {
+	struct esp_ackq		q;
+	struct esp_grant	g[T_GRANTS];
+	u32			room[T_GRANTS];
+	int			sent[16];	/* which left, in order */
+	int			nsent;
+	int			queued;		/* of them with a reference */
+} t;
+
+static u32 t_room(struct esp_grant *g, u32 recv_seq)
+{
+	return recv_seq + t.room[g - t.g];
+}
+
+static void t_send(struct esp_grant *g, bool queued)
+{
+	if (t.nsent < (int)ARRAY_SIZE(t.sent))
+		t.sent[t.nsent++] = g - t.g;
+	t.queued += queued;
+}
+
+static const struct esp_ackq_ops t_ops = {
+	.room	= t_room,
+	.send	= t_send,
+};
+
+/* Budget @q; every socket has received up to @isn and announced nothing. */
+static void t_init(const struct esp_policy *p, u32 q, u32 isn)
+{
+	int i;
+
+	memset(&t, 0, sizeof(t));
+	esp_ackq_init(&t.q, p, &t_ops);
+	t.q.ctl.q = q;
+	for (i = 0; i < T_GRANTS; i++) {
+		esp_grant_init(&t.g[i], isn);
+		t.room[i] = 1000;
+	}
+}
+
+/* A TXS, without a first burst, was consumed: permission is due. */
+static bool t_announce(int i, u32 advice)
+{
+	t.g[i].recv_seq++;
+	esp_ackq_announced(&t.q, &t.g[i], t.g[i].recv_seq - 1 + advice);
+	if (esp_ackq_fast(&t.q, &t.g[i]))
+		return true;
+	esp_ackq_park(&t.q, &t.g[i], false);
+	esp_ack_pump(&t.q);
+	return false;
+}
+
+/* The next packet in order arrives. */
+static void t_arrive(int i)
+{
+	u32 seq = t.g[i].recv_seq;
+	bool pump = esp_ackq_arrived(&t.q, &t.g[i], seq);
+
+	t.g[i].recv_seq = seq + 1;
+	if (esp_ackq_consumed(&t.q, &t.g[i]) || pump)
+		esp_ack_pump(&t.q);
+}
+
+static void t_end(int i)
+{
+	esp_ackq_remove(&t.q, &t.g[i]);
+	esp_ackq_void(&t.q, &t.g[i]);
+	esp_ackq_ended(&t.q, &t.g[i]);
+	esp_ack_pump(&t.q);
+}
+
+static int t_open(int i)
+{
+	return atomic_read(&t.g[i].open);
+}
+
+static u32 t_allowed(int i)
+{
+	return t.g[i].edge - t.g[i].recv_seq;
+}
+
+/* Rule 15: with an empty queue and room in the budget permission leaves. */
+static void ackq_fast__empty_queue(struct kunit *test)
+{
+	static const u32 starts[] = { 100, 0xfffffff0u };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(starts); i++) {
+		t_init(&adaptive_policy, 64, starts[i]);
+		KUNIT_EXPECT_TRUE(test, t_announce(0, 0));
+		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
+		KUNIT_EXPECT_EQ(test, t_allowed(0), (u32)ESP_GRANT_LONE);
+		KUNIT_EXPECT_EQ(test, t_open(0), ESP_GRANT_LONE);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), ESP_GRANT_LONE);
+	}
+}
+
+/* Rule 15: only if the queue is empty, even if the budget has room. */
+static void ackq_fast__not_past_a_queue(struct kunit *test)
+{
+	t_init(&adaptive_policy, 8, 100);
+	KUNIT_EXPECT_TRUE(test, t_announce(0, 0));
+	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
+	t.q.ctl.q = 1000;	/* before anybody pumps */
+	t.g[2].recv_seq++;
+	esp_ackq_announced(&t.q, &t.g[2], t.g[2].recv_seq);
+	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[2]));
+	KUNIT_EXPECT_EQ(test, t.nsent, 0);
+}
+
+/* Rule 14: heads leave in turn, while open < Q. */
+static void ackq_pump__fifo(struct kunit *test)
+{
+	int i;
+
+	t_init(&adaptive_policy, 8, 0xfffffffau);
+	KUNIT_EXPECT_TRUE(test, t_announce(2, 0));	/* 32 of 8 */
+	KUNIT_EXPECT_FALSE(test, t_announce(3, 0));
+	KUNIT_EXPECT_FALSE(test, t_announce(0, 0));
+	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 3u);
+	for (i = 0; i < 24; i++)
+		t_arrive(2);
+	KUNIT_EXPECT_EQ(test, t.nsent, 0);	/* open = 8: not below Q */
+	t_arrive(2);
+	KUNIT_EXPECT_EQ(test, t.nsent, 1);	/* 7 + 2: full again */
+	t_arrive(2);
+	t_arrive(2);
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);
+	t_arrive(3);
+	t_arrive(3);
+	KUNIT_EXPECT_EQ(test, t.nsent, 3);
+	KUNIT_EXPECT_EQ(test, t.sent[0], 3);
+	KUNIT_EXPECT_EQ(test, t.sent[1], 0);
+	KUNIT_EXPECT_EQ(test, t.sent[2], 1);
+	KUNIT_EXPECT_EQ(test, t.queued, 3);	/* each had a reference */
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 0u);
+}
+
+/* Rule 14, the seed's policy: the head leaves when all have come. */
+static void ackq_pump__seed(struct kunit *test)
+{
+	t_init(&seed_policy, 64, 100);
+	KUNIT_EXPECT_TRUE(test, t_announce(0, 0));	/* alone: fast path */
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 64u);
+	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
+	KUNIT_EXPECT_EQ(test, t.nsent, 0);
+	/* the second cause of the first: two of two queued */
+	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	esp_ackq_park(&t.q, &t.g[0], false);
+	esp_ack_pump(&t.q);
+	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);
+	/* the other one ends: one of one queued */
+	t_end(1);
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);
+	KUNIT_EXPECT_EQ(test, t.sent[1], 0);
+}
+
+/* Under the seed's policy burst_length is the window itself. */
+static void ackq_grant__seed_window(struct kunit *test)
+{
+	int i;
+
+	t_init(&seed_policy, 64, 0xffffffc0u);
+	t_announce(0, 10);
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 64u);
+	for (i = 0; i < 20; i++)
+		t_arrive(0);
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 44u);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 64u);
+}
+
+/* Rule 14: under the adaptive policy grants add up; burst_length caps them. */
+static void ackq_grant__adds_up_to_cap(struct kunit *test)
+{
+	struct esp_policy p = adaptive_policy;
+
+	t_init(&p, 100, 100);
+	t_announce(0, 4);
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 3u + 32);
+	KUNIT_EXPECT_EQ(test, t_open(0), 32);	/* not the first burst */
+	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 3u + 64);
+
+	p.burst_length = 40;
+	t_init(&p, 100, 100);
+	t_announce(0, 4);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 40u);
+	KUNIT_EXPECT_EQ(test, t_open(0), 37);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 37);
+}
+
+/* Rule 16: tokens come back when their packets arrive, in any order. */
+static void ackq_arrived__any_order(struct kunit *test)
+{
+	u32 s;
+
+	t_init(&adaptive_policy, 64, 100);
+	t_announce(0, 3);
+	s = t.g[0].recv_seq;	/* two of the first burst are to come */
+	KUNIT_EXPECT_EQ(test, t_open(0), 32);
+	esp_ackq_arrived(&t.q, &t.g[0], s + 1);		/* first burst */
+	KUNIT_EXPECT_EQ(test, t_open(0), 32);
+	esp_ackq_arrived(&t.q, &t.g[0], s + 20);
+	KUNIT_EXPECT_EQ(test, t_open(0), 31);
+	esp_ackq_arrived(&t.q, &t.g[0], s + 2);
+	KUNIT_EXPECT_EQ(test, t_open(0), 30);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 30);
+}
+
+/* Rules 16, 18: TXF in order voids the rest, and somebody waits for that. */
+static void ackq_ended__voids(struct kunit *test)
+{
+	t_init(&adaptive_policy, 8, 0xffffffffu);
+	t_announce(0, 0);
+	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 2);
+	t_end(0);
+	KUNIT_EXPECT_EQ(test, t_open(0), 0);
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
+	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), t_open(1));
+	t_end(0);	/* once */
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
+}
+
+/* Rule 11: closing takes it out of the queue, with its reference. */
+static void ackq_remove__closing(struct kunit *test)
+{
+	t_init(&adaptive_policy, 8, 100);
+	t_announce(0, 0);
+	t_announce(1, 0);
+	t_announce(2, 0);
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 2u);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_remove(&t.q, &t.g[1]));
+	KUNIT_EXPECT_FALSE(test, esp_ackq_remove(&t.q, &t.g[1]));
+	KUNIT_EXPECT_FALSE(test, esp_ackq_remove(&t.q, &t.g[0]));
+	esp_ackq_ended(&t.q, &t.g[1]);
+	t_end(0);
+	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+	KUNIT_EXPECT_EQ(test, t.sent[0], 2);
+	t_end(2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 0);
+}
+
+/* Rule 17: take the tokens back, go to the head, say the same edge again. */
+static void ackq_park__expired(struct kunit *test)
+{
+	u32 edge;
+
+	t_init(&adaptive_policy, 8, 0xfffffff0u);
+	t_announce(0, 0);
+	t_announce(1, 0);
+	t_announce(2, 0);
+	edge = t.g[0].edge;
+	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 32);
+	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 0);
+	t.g[0].expired = 1;
+	esp_ackq_park(&t.q, &t.g[0], true);
+	esp_ack_pump(&t.q);
+	KUNIT_EXPECT_EQ(test, t.sent[0], 0);	/* before 1 and 2 */
+	KUNIT_EXPECT_EQ(test, t.g[0].edge, edge);
+	KUNIT_EXPECT_GT(test, t_open(0), 0);
+	KUNIT_EXPECT_FALSE(test, t.g[0].expired);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open),
+			t_open(0) + t_open(1) + t_open(2));
+}
+
+/* Said again while some of it is here: its tokens must not stay. */
+static void ackq_consumed__no_phantom_tokens(struct kunit *test)
+{
+	u32 s, i;
+
+	t_init(&adaptive_policy, 64, 100);
+	t_announce(0, 0);
+	s = t.g[0].recv_seq;
+	for (i = 1; i < 32; i++)	/* all but the first */
+		esp_ackq_arrived(&t.q, &t.g[0], s + i);
+	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 1);
+	t.g[0].expired = 1;
+	esp_ackq_park(&t.q, &t.g[0], true);
+	esp_ack_pump(&t.q);
+	KUNIT_EXPECT_GE(test, t_open(0), 1);
+	esp_ackq_arrived(&t.q, &t.g[0], s);
+	t.g[0].recv_seq = s + 32;
+	esp_ackq_consumed(&t.q, &t.g[0]);
+	KUNIT_EXPECT_EQ(test, t_open(0), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 0);
+}
+
+/* Rule 20: no memory, no permission; the tokens go back, the next one goes. */
+static void ackq_fast__no_memory(struct kunit *test)
+{
+	t_init(&adaptive_policy, 8, 100);
+	t.room[0] = 0;
+	t.g[0].recv_seq++;
+	esp_ackq_announced(&t.q, &t.g[0], 0);
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 0u);
+	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_TRUE(test, t.g[0].rcv_mem_pressure);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 0);
+	t.room[0] = 5;
+	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_EQ(test, t_allowed(0), 5u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 5);
+}
+
+static void ackq_pump__no_memory(struct kunit *test)
+{
+	t_init(&adaptive_policy, 8, 100);
+	t_announce(0, 0);
+	t.room[1] = 0;
+	t_announce(1, 0);
+	t_announce(2, 0);
+	t_end(0);
+	/* the HOLD of the one, the permission of the other */
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);
+	KUNIT_EXPECT_TRUE(test, t.g[1].rcv_mem_pressure);
+	KUNIT_EXPECT_EQ(test, t_allowed(1), 0u);
+	KUNIT_EXPECT_EQ(test, t_open(2), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 2);
+}
+
+/* Bound: open <= Q + one grant, however many ask. */
+static void ackq__bound(struct kunit *test)
+{
+	int i, j;
+
+	t_init(&adaptive_policy, 20, 0xffffff00u);
+	for (i = 0; i < T_GRANTS; i++)
+		t_announce(i, 0);
+	for (j = 0; j < 200; j++) {
+		for (i = 0; i < T_GRANTS; i++) {
+			if (t_open(i))
+				t_arrive(i);
+			if (t.g[i].queued || t_allowed(i))
+				continue;
+			if (esp_ackq_fast(&t.q, &t.g[i]))
+				continue;
+			esp_ackq_park(&t.q, &t.g[i], false);
+			esp_ack_pump(&t.q);
+		}
+		/* the lone first sender got 32 */
+		KUNIT_EXPECT_LT(test, atomic_read(&t.q.open),
+				j < 40 ? 20 + 32 : 20 + 5);
+		KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.open) > 0);
+		t.nsent = 0;
+	}
+}
+
+/* Rule 14: a change of the policy releases what it lets through. */
+static void ackq_policy__change_pumps(struct kunit *test)
+{
+	struct esp_policy p = adaptive_policy;
+
+	t_init(&p, 8, 100);
+	t_announce(0, 0);
+	t_announce(1, 0);
+	KUNIT_EXPECT_EQ(test, t.nsent, 0);
+	p.q_min = 100;
+	esp_ackq_policy(&t.q, &p);
+	KUNIT_EXPECT_EQ(test, t.q.ctl.q, 100u);
+	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+}
+
+static struct kunit_case ackq_cases[] = {
+	KUNIT_CASE(ackq_fast__empty_queue),
+	KUNIT_CASE(ackq_fast__not_past_a_queue),
+	KUNIT_CASE(ackq_pump__fifo),
+	KUNIT_CASE(ackq_pump__seed),
+	KUNIT_CASE(ackq_grant__seed_window),
+	KUNIT_CASE(ackq_grant__adds_up_to_cap),
+	KUNIT_CASE(ackq_arrived__any_order),
+	KUNIT_CASE(ackq_ended__voids),
+	KUNIT_CASE(ackq_remove__closing),
+	KUNIT_CASE(ackq_park__expired),
+	KUNIT_CASE(ackq_consumed__no_phantom_tokens),
+	KUNIT_CASE(ackq_fast__no_memory),
+	KUNIT_CASE(ackq_pump__no_memory),
+	KUNIT_CASE(ackq__bound),
+	KUNIT_CASE(ackq_policy__change_pumps),
+	{}
+};

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections: how they begin and end, and what must not come in. Included by
+ * esp_test.c, behind peer_test.c.
+ */
+
+/*
+ * Handshake.
+ */
+
+static bool count_sock(struct sock *sk, void *data)
+{
+	++*(int *)data;
+	return true;
+}
+
+static int count_socks(void)
+{
+	int n = 0;
+
+	esp_for_each_sock(&init_net, count_sock, &n);
+	return n;
+}
+
+/* Connections: no half-open state at the listener. */
+static void listen__syn_leaves_no_state(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	int i, before;
+	u32 cookie;
+
+	start_listener(test);
+	before = count_socks();
+	new_conn(&c, 0);
+	feed_syn(test, &c);
+	next(test, &c, ESP_SYN | ESP_ACK, &f);
+	cookie = f.peer_cookie;
+	KUNIT_EXPECT_NE(test, cookie, 0u);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, esp_isn(cookie));
+	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
+	KUNIT_EXPECT_EQ(test, f.opts & ESP_HAS_HELLO, ESP_HAS_HELLO);
+	KUNIT_EXPECT_EQ(test, f.type, SOCK_STREAM);
+	KUNIT_EXPECT_EQ(test, f.mss, fx.dev->mtu - ESP_HLEN);
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_ADVICE_HANDSHAKE);
+	for (i = 0; i < 20; i++) {
+		feed_syn(test, &c);
+		next(test, &c, ESP_SYN | ESP_ACK, &f);
+	}
+	KUNIT_EXPECT_EQ(test, count_socks(), before);
+	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
+	KUNIT_EXPECT_EQ(test, fx.ed->port->npeers, 0u);
+	silence(test);
+}
+
+/* Connections: the echo carries what the listener didn't keep. */
+static void listen__echo_makes_child(struct kunit *test)
+{
+	unsigned long opens = mib(ESP_MIB_PassiveOpens);
+	struct sockaddr_esp a;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 7);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens + 1);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, c.esp->cookie, c.their_cookie);
+	KUNIT_EXPECT_EQ(test, c.esp->peer_cookie, c.cookie);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, c.ack);
+	KUNIT_EXPECT_EQ(test, c.esp->mss, (u32)T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.advice, 7);
+	KUNIT_EXPECT_EQ(test, c.esp->advice_told, c.advice);
+	esp_addr_peer(c.sock->sk, &a);
+	KUNIT_EXPECT_EQ(test, a.sesp_port, htons(c.port));
+	KUNIT_EXPECT_TRUE(test, ether_addr_equal(a.sesp_addr, c.mac));
+	close_conn(test, &c);
+}
+
+/* A cookie that isn't ours, or for other parameters: counted and silent. */
+static void listen__bad_echo_is_silent(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_CookieInvalid);
+	struct esp_frame f;
+	struct t_conn c;
+	int i;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	syn(test, &c);
+	for (i = 0; i < 6; i++) {
+		u8 mac[ETH_ALEN];
+
+		ether_addr_copy(mac, c.mac);
+		echo_frame(&c, &f, 4);
+		switch (i) {
+		case 0:
+			f.cookie ^= 1;
+			break;
+		case 1:
+			f.advice++;		/* more than it was given */
+			break;
+		case 2:
+			f.peer_cookie ^= 1;
+			break;
+		case 3:
+			f.sport = htons(c.port + 1);
+			break;
+		case 4:
+			mac[5]++;
+			break;
+		case 5:
+			f.opts &= ~ESP_HAS(ESP_OPT_ADVICE);
+			break;
+		}
+		feed_frame(test, mac, &f, NULL);
+		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieInvalid), bad + i + 1);
+	}
+	silence(test);
+	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
+}
+
+/* A SYN whose number isn't that of its cookie, or without a cookie. */
+static void listen__bad_syn_is_silent(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InCookie);
+	struct esp_frame f;
+	struct t_conn c;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie) + 1, 0);
+	add_hello(&c, &f);
+	feed_frame(test, c.mac, &f, NULL);
+	f.peer_cookie = 0;
+	f.pkt_seq = esp_isn(0);
+	feed_frame(test, c.mac, &f, NULL);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 2);
+}
+
+/* Stream and seqpacket refuse each other in the handshake. */
+static void listen__type_mismatch_resets(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	f.type = SOCK_SEQPACKET;
+	feed_frame(test, c.mac, &f, NULL);
+	next(test, &c, ESP_RST | ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
+	silence(test);
+}
+
+/* Data may come with the echo, and the echo twice. */
+static void listen__data_in_echo(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	syn(test, &c);
+	echo_frame(&c, &f, 4);
+	f.flags |= ESP_TXS | ESP_TXF;
+	f.len = 10;
+	feed_frame(test, c.mac, &f, NULL);
+	feed_frame(test, c.mac, &f, NULL);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
+	c.esp = esp_sk(c.sock->sk);
+	expect_data(test, &c, c.seq, 1, 10);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &f, 1), -EAGAIN);
+	close_conn(test, &c);
+}
+
+/* connect(): SYN, SYN|ACK, the echo until the first reply. */
+static void connect__echoes_until_reply(struct kunit *test)
+{
+	struct sockaddr_esp a = {
+		.sesp_family	= esp_family,
+		.sesp_port	= htons(T_PEER_PORT),
+		.sesp_ifindex	= fx.dev->ifindex,
+		.sesp_halen	= ETH_ALEN,
+	};
+	u8 hello = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+
+	new_conn(&c, 0);
+	ether_addr_copy(a.sesp_addr, c.mac);
+	c.sock = new_socket(test, SOCK_STREAM);
+	c.esp = esp_sk(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, kernel_connect(c.sock, (struct sockaddr_unsized *)&a,
+					     sizeof(a), O_NONBLOCK), -EINPROGRESS);
+	skb = next_skb(T_ANSWER_MS);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	read_frame(test, skb, &f, NULL);
+	kfree_skb(skb);
+	KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN);
+	KUNIT_EXPECT_EQ(test, f.cookie, 0u);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, esp_isn(f.peer_cookie));
+	c.their_cookie = f.peer_cookie;
+	c.ack = f.pkt_seq + 1;
+	c.ts = f.ts_val;
+
+	/* not for our cookie: nothing happens */
+	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	f.grant = 5;
+	f.cookie ^= 1;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_SENT);
+
+	f.cookie ^= 1;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+	do {	/* a SYN that was sent again may be before it */
+		skb = next_skb(T_ANSWER_MS);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		read_frame(test, skb, &f, NULL);
+		kfree_skb(skb);
+	} while (f.flags == ESP_SYN);
+	KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK);
+	KUNIT_EXPECT_EQ(test, f.cookie, c.cookie);
+	KUNIT_EXPECT_EQ(test, f.opts & hello, hello);
+	KUNIT_EXPECT_EQ(test, f.advice, 5);
+	KUNIT_EXPECT_EQ(test, f.peer_cookie, c.their_cookie);
+
+	/* the first reply */
+	c.grant = 5;
+	feed_ack(test, &c, 5);
+	skb_queue_purge(&fx.out);
+	feed(test, &c, ESP_TXS, c.seq - 1, 0);	/* a keepalive's probe */
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.opts, 0);
+	KUNIT_EXPECT_EQ(test, f.hlen, ESP_HLEN);
+	close_conn(test, &c);
+}
+
+/*
+ * The end.
+ */
+
+/* A FIN takes a number, is acknowledged at once, and ends the stream. */
+static void fin__ends_the_stream(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	u8 byte;
+
+	conf()->time_wait_ms = 1;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 1);
+	feed(test, &c, ESP_FIN, c.seq + 1, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE_WAIT);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 1);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 0);
+	/* half-close: our direction is open */
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
+	next(test, &c, ESP_ACK | ESP_FIN, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + 1);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_LAST_ACK);
+	c.ack += 2;
+	c.seq += 2;
+	feed_ack(test, &c, 0);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
+	sock_release(c.sock);
+	silence(test);
+}
+
+/* RST: valid only with the cookie and pkt_seq == recv_seq. */
+static void rst__needs_cookie_and_number(struct kunit *test)
+{
+	unsigned long ignored = mib(ESP_MIB_InResetsIgnored);
+	unsigned long taken = mib(ESP_MIB_InResets);
+	struct esp_frame f;
+	struct t_conn c;
+	u8 byte;
+
+	open_conn(test, &c, 0, 4);
+	c.their_cookie ^= 1;
+	feed(test, &c, ESP_RST, c.seq, 0);
+	c.their_cookie ^= 1;
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 1);
+	/* the right cookie: asks for it once more, with the right number */
+	feed(test, &c, ESP_RST, c.seq + 1, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 2);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+	feed(test, &c, ESP_RST, c.seq, 0);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResets), taken + 1);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -ECONNRESET);
+	sock_release(c.sock);
+}
+
+/* Nobody there: a SYN gets an RST, what carries no cookie gets nothing. */
+static void rst__for_strangers(struct kunit *test)
+{
+	unsigned long nobody = mib(ESP_MIB_InNoSocket);
+	struct esp_frame f;
+	struct t_conn c;
+
+	new_conn(&c, 0);
+	feed_syn(test, &c);
+	next(test, &c, ESP_RST | ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
+	feed(test, &c, ESP_TXS | ESP_TXF, 5, 10);
+	feed(test, &c, ESP_RST, 5, 0);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InNoSocket), nobody + 3);
+}
+
+/*
+ * What must not come in.
+ */
+
+/* Each kind of malformed frame has its own counter, and no answer. */
+static void malformed__counted_and_silent(struct kunit *test)
+{
+	static const struct {
+		const char	*what;
+		int		item;
+		u8		offset, value;
+		u8		len;	/* 0: the whole frame */
+	} bad[] = {
+		{ "short header", ESP_MIB_InShort, 0, 0x18, 31 },
+		{ "nothing at all", ESP_MIB_InShort, 0, 0x18, 1 },
+		{ "header beyond the frame", ESP_MIB_InShort, 0, 0x1f, 50 },
+		{ "payload beyond the frame", ESP_MIB_InShort, 28, 0xff, 0 },
+		{ "version", ESP_MIB_InVersion, 0, 0x28, 0 },
+		{ "version 0", ESP_MIB_InVersion, 0, 0x08, 0 },
+		{ "header length", ESP_MIB_InHeaderLength, 0, 0x17, 0 },
+		{ "flags", ESP_MIB_InFlags, 1, ESP_SYN | ESP_FIN, 0 },
+		{ "no ACK", ESP_MIB_InFlags, 1, ESP_TXS, 0 },
+		{ "SYN with payload", ESP_MIB_InFlags, 1, ESP_SYN, 0 },
+		{ "source port", ESP_MIB_InPort, 5, 0, 0 },
+		{ "destination port", ESP_MIB_InPort, 7, 0, 0 },
+		{ "RRQ of 5 bytes", ESP_MIB_InRange, 1, ESP_ACK | ESP_RRQ, 0 },
+		{ "option", ESP_MIB_InOption, 0, 0x19, 0 },
+		{ "checksum", ESP_MIB_InChecksum, 33, 'x', 0 },
+	};
+	struct t_conn c;
+	u32 recv_seq;
+	int i;
+
+	open_conn(test, &c, 0, 4);
+	recv_seq = c.esp->recv_seq;
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		unsigned long before = mib(bad[i].item);
+		unsigned long in = mib(ESP_MIB_InFrames);
+		struct esp_frame f;
+		u8 data[64] = {};
+
+		conn_frame(&c, &f, ESP_ACK | ESP_TXS | ESP_TXF, c.seq, 5);
+		f.sport = htons(200);	/* in one byte */
+		f.dport = htons(201);
+		esp_wire_build(data, &f);
+		data[32] = 99;		/* an option of length 1 */
+		data[33] = 1;
+		*(__sum16 *)(data + 30) = csum_fold(csum_partial(data, 37, 0));
+		data[bad[i].offset] = bad[i].value;
+		feed_raw(test, c.mac, data, bad[i].len ? bad[i].len : 60);
+		KUNIT_EXPECT_EQ_MSG(test, mib(bad[i].item), before + 1, "%s",
+				    bad[i].what);
+		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InFrames), in + 1);
+	}
+	silence(test);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, recv_seq);
+	close_conn(test, &c);
+}
+
+/* Group MACs are refused for the reliable types. */
+static void malformed__group_address(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InGroupSource);
+	struct esp_frame f;
+	struct sk_buff *skb;
+	struct t_conn c;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	c.mac[0] |= 1;
+	feed_syn(test, &c);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGroupSource), bad + 1);
+	/* to everybody */
+	new_conn(&c, 0);
+	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	f.cookie = 0;
+	skb = new_frame(c.mac, 60);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	eth_broadcast_addr(((struct ethhdr *)skb->data)->h_dest);
+	esp_wire_build(skb_put_zero(skb, 60), &f);
+	((struct esp_wire *)(skb->data + ETH_HLEN))->csum =
+		(__force u16)csum_fold(csum_partial(skb->data + ETH_HLEN,
+						    esp_wire_hlen(&f), 0));
+	receive(skb);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGroupSource), bad + 2);
+	silence(test);
+}
+
+/* A SYN of another version gets one RST; anything else of it nothing. */
+static void version__one_reset(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InVersion);
+	struct esp_frame f;
+	struct t_conn c;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	f.cookie = 0;
+	f.version = 2;
+	feed_frame(test, c.mac, &f, NULL);
+	next(test, &c, ESP_RST | ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.version, ESP_VERSION);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
+	conn_frame(&c, &f, ESP_ACK, 1, 0);
+	f.version = 2;
+	feed_frame(test, c.mac, &f, NULL);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InVersion), bad + 2);
+}
+
+/* RSTs to strangers are rate-limited. */
+static void version__resets_are_limited(struct kunit *test)
+{
+	unsigned long resets = mib(ESP_MIB_OutResets);
+	u64 start = esp_now();
+	struct esp_frame f;
+	struct t_conn c;
+	u64 slots;
+	int i;
+
+	new_conn(&c, 0);
+	for (i = 0; i < 1000; i++) {
+		conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
+		add_hello(&c, &f);
+		f.version = 2;
+		feed_frame(test, c.mac, &f, NULL);
+	}
+	/* 100 in each 10 ms */
+	slots = div_u64(esp_now() - start, 10000) + 2;
+	KUNIT_EXPECT_LE(test, mib(ESP_MIB_OutResets) - resets,
+			(unsigned long)min_t(u64, 100 * slots, 1000));
+	KUNIT_EXPECT_GE(test, mib(ESP_MIB_OutResets) - resets, 100ul);
+}
+
+/* A device that isn't enabled takes nothing. */
+static void device__not_enabled(struct kunit *test)
+{
+	unsigned long dropped = mib(ESP_MIB_InDevDisabled);
+	struct t_conn c;
+
+	start_listener(test);
+	WRITE_ONCE(fx.ed->enabled, 0);
+	new_conn(&c, 0);
+	feed_syn(test, &c);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDevDisabled), dropped + 1);
+	silence(test);
+	WRITE_ONCE(fx.ed->enabled, 1);
+}
+
+static struct kunit_case connect_cases[] = {
+	KUNIT_CASE(listen__syn_leaves_no_state),
+	KUNIT_CASE(listen__echo_makes_child),
+	KUNIT_CASE(listen__bad_echo_is_silent),
+	KUNIT_CASE(listen__bad_syn_is_silent),
+	KUNIT_CASE(listen__type_mismatch_resets),
+	KUNIT_CASE(listen__data_in_echo),
+	KUNIT_CASE(connect__echoes_until_reply),
+	KUNIT_CASE(fin__ends_the_stream),
+	KUNIT_CASE(rst__needs_cookie_and_number),
+	KUNIT_CASE(rst__for_strangers),
+	KUNIT_CASE(malformed__counted_and_silent),
+	KUNIT_CASE(malformed__group_address),
+	KUNIT_CASE(version__one_reset),
+	KUNIT_CASE(version__resets_are_limited),
+	KUNIT_CASE(device__not_enabled),
+	{}
+};

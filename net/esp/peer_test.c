@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets against sockets: what the tests of connect_test.c, receive_test.c
+ * and send_test.c share. Included by esp_test.c.
+ *
+ *   the test, a peer by hand                              the module
+ *      feed() ------> skb ------> esp_rcv() ------> socket <-- kernel_sendmsg()
+ *      next() <----- fx.out <---- fx_xmit() <----- esp_dev_xmit()
+ *
+ * The device takes frames and keeps them. Timers are slow where a test doesn't
+ * mean them, so that nothing comes unasked.
+ */
+
+#define T_PORT		4660
+#define T_PEER_PORT	50000
+#define T_MSS		1000		/* the peer's */
+#define T_COOKIE	0xc0ffee01u	/* the peer's */
+#define T_ANSWER_MS	1000		/* an answer takes no longer */
+
+static struct {
+	struct net_device	*dev;
+	struct esp_dev		*ed;
+	struct sk_buff_head	out;
+	struct esp_conf		saved;
+	struct socket		*listener;
+} fx;
+
+/* A connection: the socket, and the peer by hand. */
+struct t_conn {
+	struct socket	*sock;
+	struct esp_opt	*esp;
+	u8		mac[ETH_ALEN];
+	u16		port;		/* the peer's */
+	u32		cookie;		/* the peer's: in frames to it */
+	u32		their_cookie;	/* in frames to the socket */
+	u32		seq;		/* next packet to the socket */
+	u32		ack;		/* next packet expected from it */
+	u32		ts;		/* last ts_val that came from it */
+	u16		advice;		/* first burst that it advised */
+	u16		grant;		/* that goes with each data packet */
+};
+
+/*
+ * The device.
+ */
+
+static netdev_tx_t fx_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	if (skb->protocol != esp_ethertype || skb_linearize(skb)) {
+		kfree_skb(skb);
+		return NETDEV_TX_OK;
+	}
+	skb_orphan(skb);
+	skb_queue_tail(&fx.out, skb);
+	return NETDEV_TX_OK;
+}
+
+static const struct net_device_ops fx_ops = {
+	.ndo_start_xmit		= fx_xmit,
+	.ndo_set_mac_address	= eth_mac_addr,
+};
+
+static void fx_setup(struct net_device *dev)
+{
+	ether_setup(dev);
+	dev->netdev_ops = &fx_ops;
+	dev->priv_flags |= IFF_NO_QUEUE;
+	dev->needs_free_netdev = false;
+	eth_hw_addr_random(dev);
+}
+
+static struct esp_conf *conf(void)
+{
+	return &esp_net(&init_net)->conf;
+}
+
+static struct esp_ackq *ackq(void)
+{
+	return &fx.ed->port->ackq;
+}
+
+static unsigned long mib(int item)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(esp_net(&init_net)->mib, cpu)->mibs[item];
+	return sum;
+}
+
+static int packet_init(struct kunit *test)
+{
+	int err;
+
+	fx.saved = *conf();
+	conf()->rto_min_us = 1000000;
+	conf()->rto_max_ms = 10000;
+	conf()->ack_delay_us = 1000000;
+	conf()->q_min = 64;
+	conf()->q_max = 64;
+	skb_queue_head_init(&fx.out);
+	fx.listener = NULL;
+	fx.ed = NULL;
+
+	fx.dev = alloc_netdev(0, "esptest%d", NET_NAME_UNKNOWN, fx_setup);
+	KUNIT_ASSERT_NOT_NULL(test, fx.dev);
+	err = register_netdev(fx.dev);
+	if (err) {
+		free_netdev(fx.dev);
+		fx.dev = NULL;
+	}
+	KUNIT_ASSERT_EQ(test, err, 0);
+	rtnl_lock();
+	err = dev_open(fx.dev, NULL);
+	rtnl_unlock();
+	KUNIT_ASSERT_EQ(test, err, 0);
+	fx.ed = esp_dev_get(&init_net, fx.dev->ifindex);
+	KUNIT_ASSERT_NOT_NULL(test, fx.ed);
+	WRITE_ONCE(fx.ed->enabled, 1);
+	return 0;
+}
+
+static void packet_exit(struct kunit *test)
+{
+	if (fx.listener)
+		sock_release(fx.listener);
+	if (fx.ed) {
+		int i;
+
+		/* a closed connection's last packet is not waited for */
+		for (i = 0; i < 500 && READ_ONCE(fx.ed->port->npeers); i++)
+			usleep_range(1000, 2000);
+		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
+		KUNIT_EXPECT_EQ(test, ackq()->qlen, 0u);
+		esp_dev_put(fx.ed);
+	}
+	if (fx.dev) {
+		unregister_netdev(fx.dev);
+		free_netdev(fx.dev);
+	}
+	skb_queue_purge(&fx.out);
+	*conf() = fx.saved;
+}
+
+/*
+ * Frames to the module.
+ */
+
+static struct sk_buff *new_frame(const u8 *src, unsigned int len)
+{
+	struct sk_buff *skb = alloc_skb(ETH_HLEN + max(len, 46u) + 64, GFP_KERNEL);
+	struct ethhdr *eth;
+
+	if (!skb)
+		return NULL;
+	eth = skb_put(skb, ETH_HLEN);
+	ether_addr_copy(eth->h_dest, fx.dev->dev_addr);
+	ether_addr_copy(eth->h_source, src);
+	eth->h_proto = esp_ethertype;
+	return skb;
+}
+
+static void receive(struct sk_buff *skb)
+{
+	skb->protocol = eth_type_trans(skb, fx.dev);
+	skb_reset_network_header(skb);
+	local_bh_disable();
+	rcu_read_lock();
+	esp_rcv(skb, fx.dev, NULL, fx.dev);
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+/* @n bytes behind the Ethernet header, as they are. */
+static void feed_raw(struct kunit *test, const u8 *src, const void *data,
+		     unsigned int n)
+{
+	struct sk_buff *skb = new_frame(src, n);
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb_put_data(skb, data, n);
+	receive(skb);
+}
+
+/* Payload is the low byte of the packet's number, all over. */
+static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
+		       const void *payload)
+{
+	unsigned int hlen = esp_wire_hlen(f), n = hlen + f->len;
+	struct sk_buff *skb = new_frame(src, n);
+	u8 *data;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	data = skb_put_zero(skb, max(n, 46u));	/* padded */
+	esp_wire_build(data, f);
+	if (payload)
+		memcpy(data + hlen, payload, f->len);
+	else
+		memset(data + hlen, f->pkt_seq, f->len);
+	((struct esp_wire *)data)->csum =
+		(__force u16)csum_fold(csum_partial(data, n, 0));
+	receive(skb);
+}
+
+static void conn_frame(struct t_conn *c, struct esp_frame *f, u8 flags, u32 seq,
+		       u16 len)
+{
+	memset(f, 0, sizeof(*f));
+	f->version = ESP_VERSION;
+	f->flags = flags;
+	f->sport = htons(c->port);
+	f->dport = htons(T_PORT);
+	f->cookie = c->their_cookie;
+	f->pkt_seq = seq;
+	f->ts_val = (u32)esp_now();
+	f->len = len;
+	if (flags & ESP_ACK) {
+		f->ack_seq = c->ack;
+		f->ts_ecr = c->ts;
+	}
+}
+
+static void feed(struct kunit *test, struct t_conn *c, u8 flags, u32 seq, u16 len)
+{
+	struct esp_frame f;
+
+	conn_frame(c, &f, flags | ESP_ACK, seq, len);
+	f.grant = c->grant;
+	feed_frame(test, c->mac, &f, NULL);
+}
+
+/* An ACK: all is here up to @c->ack, and @grant packets may come. */
+static void feed_ack(struct kunit *test, struct t_conn *c, u16 grant)
+{
+	struct esp_frame f;
+
+	conn_frame(c, &f, ESP_ACK, c->seq, 0);
+	f.grant = grant;
+	feed_frame(test, c->mac, &f, NULL);
+}
+
+/*
+ * Frames of the module.
+ */
+
+/* The next frame, within @ms; NULL: none came. */
+static struct sk_buff *next_skb(unsigned int ms)
+{
+	u64 end = esp_now() + 1000ull * ms;
+	struct sk_buff *skb;
+
+	while (!(skb = skb_dequeue(&fx.out)) && esp_now() < end)
+		usleep_range(50, 200);
+	return skb;
+}
+
+/* Check what holds for every frame, and read it. */
+static void read_frame(struct kunit *test, struct sk_buff *skb,
+		       struct esp_frame *f, u8 *payload)
+{
+	unsigned int n = skb->len - ETH_HLEN;
+	const u8 *data = skb->data + ETH_HLEN;
+
+	KUNIT_ASSERT_EQ(test, (int)esp_wire_parse(data, n, n, f), ESP_WIRE_OK);
+	n = f->hlen + f->len;
+	KUNIT_EXPECT_EQ(test, csum_fold(csum_partial(data, n, 0)), 0);
+	KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_source,
+						 fx.dev->dev_addr));
+	KUNIT_EXPECT_EQ(test, f->sport, htons(T_PORT));
+	if (payload)
+		memcpy(payload, data + f->hlen, min_t(u32, f->len, T_MSS));
+}
+
+/* The next frame must come; flags tell which it is to be. */
+static void next(struct kunit *test, struct t_conn *c, u8 flags,
+		 struct esp_frame *f)
+{
+	struct sk_buff *skb = next_skb(T_ANSWER_MS);
+
+	KUNIT_ASSERT_NOT_NULL_MSG(test, skb, "no frame, expected flags %#x",
+				  flags);
+	read_frame(test, skb, f, NULL);
+	KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_dest, c->mac));
+	kfree_skb(skb);
+	KUNIT_EXPECT_EQ(test, f->flags, flags);
+	KUNIT_EXPECT_EQ(test, f->dport, htons(c->port));
+	KUNIT_EXPECT_EQ(test, f->cookie, c->cookie);
+	c->ts = f->ts_val;
+}
+
+/* No frame leaves now, nor soon. */
+static void silence(struct kunit *test)
+{
+	struct sk_buff *skb = next_skb(3);
+	struct esp_frame f;
+
+	KUNIT_EXPECT_NULL(test, skb);
+	if (!skb)
+		return;
+	read_frame(test, skb, &f, NULL);
+	kunit_info(test, "flags %#x pkt_seq %u ack_seq %u grant %u len %u\n",
+		   f.flags, f.pkt_seq, f.ack_seq, f.grant, f.len);
+	kfree_skb(skb);
+}
+
+/*
+ * Sockets and connections.
+ */
+
+static struct socket *new_socket(struct kunit *test, int type)
+{
+	struct sockaddr_esp a = {
+		.sesp_family	= esp_family,
+		.sesp_port	= htons(T_PORT),
+		.sesp_ifindex	= fx.dev->ifindex,
+		.sesp_halen	= ETH_ALEN,
+	};
+	struct socket *sock;
+
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, esp_family, type, 0,
+					       &sock), 0);
+	KUNIT_ASSERT_EQ(test, kernel_bind(sock, (struct sockaddr_unsized *)&a,
+					  sizeof(a)), 0);
+	return sock;
+}
+
+static void start_listener(struct kunit *test)
+{
+	if (fx.listener)
+		return;
+	fx.listener = new_socket(test, SOCK_STREAM);
+	KUNIT_ASSERT_EQ(test, kernel_listen(fx.listener, 5), 0);
+}
+
+static void new_conn(struct t_conn *c, int nr)
+{
+	static const u8 mac[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x10 };
+
+	memset(c, 0, sizeof(*c));
+	ether_addr_copy(c->mac, mac);
+	c->mac[5] += nr;
+	c->port = T_PEER_PORT;
+	c->cookie = T_COOKIE + nr;
+	c->seq = esp_isn(c->cookie) + 1;
+}
+
+/* The options of a hello. */
+static void add_hello(struct t_conn *c, struct esp_frame *f)
+{
+	f->opts = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_BURST);
+	f->peer_cookie = c->cookie;
+	f->mss = T_MSS;
+	f->type = SOCK_STREAM;
+	f->to_ack = 8;
+}
+
+static void feed_syn(struct kunit *test, struct t_conn *c)
+{
+	struct esp_frame f;
+
+	conn_frame(c, &f, ESP_SYN, esp_isn(c->cookie), 0);
+	add_hello(c, &f);
+	f.cookie = 0;
+	feed_frame(test, c->mac, &f, NULL);
+}
+
+static void echo_frame(struct t_conn *c, struct esp_frame *f, u16 grant)
+{
+	conn_frame(c, f, ESP_ACK, c->seq, 0);
+	add_hello(c, f);
+	f->opts |= ESP_HAS(ESP_OPT_ADVICE);
+	f->advice = c->advice;
+	f->grant = grant;
+}
+
+static void syn(struct kunit *test, struct t_conn *c)
+{
+	struct esp_frame f;
+
+	feed_syn(test, c);
+	next(test, c, ESP_SYN | ESP_ACK, &f);
+	c->their_cookie = f.peer_cookie;
+	c->ack = esp_isn(f.peer_cookie) + 1;
+	c->advice = f.grant;
+}
+
+/* Connect peer @nr to the listener; it advises a first burst of @advice. */
+static void open_conn(struct kunit *test, struct t_conn *c, int nr, u16 advice)
+{
+	struct esp_frame f;
+
+	start_listener(test);
+	new_conn(c, nr);
+	syn(test, c);
+	echo_frame(c, &f, advice);
+	feed_frame(test, c->mac, &f, NULL);
+	next(test, c, ESP_ACK, &f);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c->sock, O_NONBLOCK), 0);
+	c->esp = esp_sk(c->sock->sk);
+	silence(test);
+}
+
+/* RST, so that nothing stays. */
+static void close_conn(struct kunit *test, struct t_conn *c)
+{
+	struct esp_frame f;
+
+	conn_frame(c, &f, ESP_RST | ESP_ACK, c->esp->recv_seq, 0);
+	f.ack_seq = c->esp->snd.una_seq;
+	feed_frame(test, c->mac, &f, NULL);
+	sock_release(c->sock);
+	c->sock = NULL;
+	skb_queue_purge(&fx.out);
+}
+
+static int send_bytes(struct t_conn *c, const void *data, size_t len, int flags)
+{
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | flags };
+	struct kvec vec = { .iov_base = (void *)data, .iov_len = len };
+
+	return kernel_sendmsg(c->sock, &msg, &vec, 1, len);
+}
+
+static int recv_bytes(struct t_conn *c, void *data, size_t len)
+{
+	struct msghdr msg = {};
+	struct kvec vec = { .iov_base = data, .iov_len = len };
+
+	return kernel_recvmsg(c->sock, &msg, &vec, 1, len, MSG_DONTWAIT);
+}
+
+/* Read @n packets of @len bytes whose numbers start at @seq. */
+static void expect_data(struct kunit *test, struct t_conn *c, u32 seq,
+			unsigned int n, unsigned int len)
+{
+	u8 *buf = kunit_kzalloc(test, n * len + 1, GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_EXPECT_EQ(test, recv_bytes(c, buf, n * len + 1), (int)(n * len));
+	for (i = 0; i < n * len; i++)
+		if (buf[i] != (u8)(seq + i / len))
+			break;
+	KUNIT_EXPECT_EQ(test, i, n * len);
+}
+
+/* Wait for something that a timer does. */
+#define EVENTUALLY(test, cond) do {					\
+	u64 end_ = esp_now() + 5000000;					\
+	bool done_;							\
+									\
+	while (!(done_ = (cond)) && esp_now() < end_)			\
+		usleep_range(500, 1000);				\
+	KUNIT_EXPECT_TRUE_MSG(test, done_, "%s", #cond);		\
+} while (0)

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Receiving: rules 7, 10-20. Included by esp_test.c, behind peer_test.c. */
+
+/* Cookies keep strangers out. */
+static void data__bad_cookie_is_silent(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InCookie);
+	struct t_conn c;
+	u8 byte;
+
+	open_conn(test, &c, 0, 4);
+	c.their_cookie ^= 0x100;
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	c.their_cookie ^= 0x100;
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -EAGAIN);
+	close_conn(test, &c);
+}
+
+static void data__in_order(struct kunit *test)
+{
+	struct t_conn c;
+	u32 i;
+
+	open_conn(test, &c, 0, 4);
+	for (i = 0; i < 20; i++)
+		feed(test, &c, (i ? 0 : ESP_TXS) | (i == 19 ? ESP_TXF : 0),
+		     c.seq + i, T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 20);
+	expect_data(test, &c, c.seq, 20, T_MSS);
+	close_conn(test, &c);
+}
+
+/* Rule 19: an RRQ names what is missing, after the reorder delay. */
+static void data__gap_brings_rrq(struct kunit *test)
+{
+	struct esp_wire_range r[ESP_RRQ_RANGES] = {};
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i;
+
+	conf()->rto_min_us = 2000;
+	open_conn(test, &c, 0, 4);
+	for (i = 0; i < 8; i++)		/* 1, 4 and 5 are lost */
+		if (i != 1 && i != 4 && i != 5)
+			feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, 100);
+	do {	/* the TXS's permission and ACKs come first */
+		skb = next_skb(T_ANSWER_MS);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		read_frame(test, skb, &f, (u8 *)r);
+		kfree_skb(skb);
+	} while (f.flags == ESP_ACK);
+	KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK | ESP_RRQ);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	KUNIT_ASSERT_GE(test, f.len, 8);
+	KUNIT_EXPECT_EQ(test, ntohs(r[0].offset), 0);
+	KUNIT_EXPECT_EQ(test, ntohs(r[0].count), 1);
+	KUNIT_EXPECT_EQ(test, ntohs(r[1].offset), 3);
+	KUNIT_EXPECT_EQ(test, ntohs(r[1].count), 2);
+	/* what came was kept */
+	feed(test, &c, 0, c.seq + 5, 100);
+	feed(test, &c, 0, c.seq + 4, 100);
+	feed(test, &c, 0, c.seq + 1, 100);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 8);
+	expect_data(test, &c, c.seq, 8, 100);
+	close_conn(test, &c);
+}
+
+/* Reordering that lasts less than the delay asks for nothing (rule 19). */
+static void data__reordering_is_no_loss(struct kunit *test)
+{
+	unsigned long rrqs = mib(ESP_MIB_OutRRQ);
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	c.esp->rtt.srtt8 = 8 * 4000000;		/* so the delay is a second */
+	feed(test, &c, ESP_TXS, c.seq, 100);
+	feed(test, &c, 0, c.seq + 2, 100);
+	feed(test, &c, 0, c.seq + 1, 100);
+	feed(test, &c, ESP_TXF, c.seq + 3, 100);
+	expect_data(test, &c, c.seq, 4, 100);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRRQ), rrqs);
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_REORDER], 0ull);
+	close_conn(test, &c);
+}
+
+/* Rule 10: a duplicate is answered, and not queued. */
+static void data__duplicate_is_acked(struct kunit *test)
+{
+	unsigned long dups = mib(ESP_MIB_InDuplicate);
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	silence(test);		/* its ACK may ride on the reply */
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dups + 1);
+	expect_data(test, &c, c.seq, 1, 10);
+	close_conn(test, &c);
+}
+
+/* Rules 10, 14: a TXS is answered by permission. */
+static void txs__brings_permission(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	/* the rest of the first burst, and one grant */
+	KUNIT_EXPECT_EQ(test, f.grant, c.advice - 1 + ESP_GRANT_LONE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), ESP_GRANT_LONE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
+	KUNIT_EXPECT_NE(test, c.esp->deadline[ESP_T_RRQ], 0ull);
+	close_conn(test, &c);
+}
+
+/* Rule 7: TXS and TXF on one packet touch no shared state. */
+static void txs__whole_touches_nothing_shared(struct kunit *test)
+{
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 200);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_RRQ], 0ull);
+	close_conn(test, &c);
+}
+
+/* Its ACK rides on the reply (rule 7). */
+static void txs__ack_rides_on_reply(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 200);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "reply", 5, 0), 5);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	KUNIT_EXPECT_EQ(test, f.len, 5);
+	silence(test);
+	close_conn(test, &c);
+}
+
+/* Rule 13: who is parked gets a HOLD; rule 14: and its turn. */
+static void txs__hold_when_parked(struct kunit *test)
+{
+	struct t_conn a, b;
+	struct esp_frame f;
+
+	conf()->q_min = 16;
+	conf()->q_max = 16;
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	ackq()->ctl.q = 16;
+	open_conn(test, &a, 0, 4);
+	open_conn(test, &b, 1, 4);
+	KUNIT_EXPECT_EQ(test, a.advice, 0);
+
+	feed(test, &a, ESP_TXS, a.seq, 0);	/* announces, empty (rule 21) */
+	next(test, &a, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_LONE);
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, b.seq);
+	KUNIT_EXPECT_TRUE(test, b.esp->grant.queued);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 2);
+
+	/* every probe is answered, and merges into what is queued (rule 11) */
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 1u);
+
+	/* a's last packet comes at once: the rest is void, b's turn */
+	feed(test, &a, ESP_TXS | ESP_TXF, a.seq, 300);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_LONE);
+	KUNIT_EXPECT_FALSE(test, b.esp->grant.queued);
+	next(test, &a, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, a.seq + 1);
+	close_conn(test, &a);
+	close_conn(test, &b);
+}
+
+/* Rule 11: closing takes it out of the queue. */
+static void txs__parked_then_closed(struct kunit *test)
+{
+	struct t_conn a, b, c;
+	struct esp_frame f;
+
+	conf()->q_min = 16;
+	conf()->q_max = 16;
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	ackq()->ctl.q = 16;
+	open_conn(test, &a, 0, 4);
+	open_conn(test, &b, 1, 4);
+	open_conn(test, &c, 2, 4);
+	feed(test, &a, ESP_TXS, a.seq, 0);
+	next(test, &a, ESP_ACK, &f);
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	feed(test, &c, ESP_TXS, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 2u);
+	close_conn(test, &b);
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 1u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 2);
+	close_conn(test, &a);	/* RST: the tokens are back (rule 16) */
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), ESP_GRANT_LONE);
+	close_conn(test, &c);
+}
+
+/* Rules 16, 18: TXF ends the transmission, what is left is void. */
+static void txf__voids_permission(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	feed(test, &c, ESP_TXF, c.seq + 1, T_MSS);
+	next(test, &c, ESP_ACK, &f);	/* leaves at once (rule 10) */
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
+	/* idle: the grant is advice, a lone peer's (rule 21) */
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_ADVICE_MAX);
+	close_conn(test, &c);
+}
+
+/* Rule 18: not before it is consumed in order. */
+static void txf__waits_for_its_turn(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	c.esp->rtt.srtt8 = 8 * 4000000;
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	feed(test, &c, ESP_TXF, c.seq + 2, T_MSS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
+	feed(test, &c, 0, c.seq + 1, T_MSS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	close_conn(test, &c);
+}
+
+/*
+ * Rule 17: the RRQ timer asks for what was granted and says the permission
+ * again; after five, recv_announced ends, but data is still taken.
+ */
+static void expiry__asks_then_ends(struct kunit *test)
+{
+	unsigned long given_up = mib(ESP_MIB_ExpiryAbandoned);
+	struct esp_wire_range r[ESP_RRQ_RANGES] = {};
+	int rrqs = 0, grants = 0;
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u16 said;
+
+	conf()->rto_min_us = 2000;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	said = f.grant;
+	EVENTUALLY(test, !atomic_read(&ackq()->esp_recv_count));
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ExpiryAbandoned), given_up + 1);
+	while ((skb = skb_dequeue(&fx.out))) {
+		read_frame(test, skb, &f, (u8 *)r);
+		kfree_skb(skb);
+		if (f.flags & ESP_RRQ) {
+			rrqs++;
+			KUNIT_EXPECT_EQ(test, ntohs(r[0].offset), 0);
+			KUNIT_EXPECT_EQ(test, ntohs(r[0].count), said);
+		} else {
+			grants++;
+			KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK);
+		}
+		/* nothing new: the same edge again */
+		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+		KUNIT_EXPECT_EQ(test, f.grant, said);
+	}
+	KUNIT_EXPECT_EQ(test, rrqs, 5);
+	KUNIT_EXPECT_EQ(test, grants, 5);
+	feed(test, &c, ESP_TXF, c.seq + 1, T_MSS);
+	expect_data(test, &c, c.seq, 2, T_MSS);
+	close_conn(test, &c);
+}
+
+/* Rule 20: no room, grant 0; when there is room again, an ACK. */
+static void memory__pressure_lifts(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, n;
+	u8 *buf;
+
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	c.sock->sk->sk_rcvbuf = 10 * c.esp->rcv_est;
+	feed(test, &c, ESP_TXS, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_GE(test, f.grant, 8);
+	KUNIT_EXPECT_LE(test, f.grant, 10);
+	/* fill it: each is granted, so none is dropped */
+	for (i = 0; f.grant && i < 100; i++) {
+		n = f.ack_seq + f.grant;
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS);
+		if (c.seq + i + 1 == n)
+			next(test, &c, ESP_ACK, &f);
+	}
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + i);
+	KUNIT_EXPECT_GE(test, i, 8u);
+	KUNIT_EXPECT_TRUE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	/* a probe is answered */
+	feed(test, &c, ESP_TXS, c.seq + i, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+
+	buf = kunit_kzalloc(test, i * T_MSS, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, buf, i * T_MSS), (int)(i * T_MSS));
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_GT(test, f.grant, 0);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	close_conn(test, &c);
+}
+
+/* Data that nobody allowed is taken while there is room, not without end. */
+static void memory__unsolicited_is_bounded(struct kunit *test)
+{
+	struct t_conn c;
+	u32 i;
+
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	c.sock->sk->sk_rcvbuf = 10 * c.esp->rcv_est;
+	for (i = 0; i < 200; i++)
+		feed(test, &c, ESP_TXS | ESP_TXF, c.seq + i, T_MSS);
+	KUNIT_EXPECT_LT(test, c.esp->recv_seq - c.seq, 80u);
+	KUNIT_EXPECT_LE(test, atomic_read(&c.sock->sk->sk_rmem_alloc),
+			(int)((10 + ESP_ADVICE_MAX + 2) * c.esp->rcv_est));
+	close_conn(test, &c);
+}
+
+static struct kunit_case receive_cases[] = {
+	KUNIT_CASE(data__bad_cookie_is_silent),
+	KUNIT_CASE(data__in_order),
+	KUNIT_CASE(data__gap_brings_rrq),
+	KUNIT_CASE(data__reordering_is_no_loss),
+	KUNIT_CASE(data__duplicate_is_acked),
+	KUNIT_CASE(txs__brings_permission),
+	KUNIT_CASE(txs__whole_touches_nothing_shared),
+	KUNIT_CASE(txs__ack_rides_on_reply),
+	KUNIT_CASE(txs__hold_when_parked),
+	KUNIT_CASE(txs__parked_then_closed),
+	KUNIT_CASE(txf__voids_permission),
+	KUNIT_CASE(txf__waits_for_its_turn),
+	KUNIT_CASE(expiry__asks_then_ends),
+	KUNIT_CASE(memory__pressure_lifts),
+	KUNIT_CASE(memory__unsolicited_is_bounded),
+	{}
+};

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sending: rules 2, 3, 7, 8, 13, 19, 21. Included by esp_test.c, behind peer_test.c. */
+
+#define T_DATA	(40 * T_MSS)
+
+static u8 *pattern(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, T_DATA, GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (i = 0; i < T_DATA; i++)
+		buf[i] = i / T_MSS;
+	return buf;
+}
+
+/* Packets @from up to @to leave now, of a transmission @first ... @last. */
+static void expect_packets(struct kunit *test, struct t_conn *c, u32 first,
+			   u32 last, u32 from, u32 to)
+{
+	struct esp_frame f;
+	u32 seq;
+
+	for (seq = from; seq != to; seq++) {
+		next(test, c, ESP_ACK | (seq == first ? ESP_TXS : 0) |
+		     (seq == last ? ESP_TXF : 0), &f);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
+		KUNIT_EXPECT_EQ(test, f.len, T_MSS);
+	}
+}
+
+/* Rule 3: the first burst, then what ACKs allow; TXF on the last (rule 2). */
+static void send__first_burst_then_grants(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct t_conn c;
+	u32 s;
+
+	open_conn(test, &c, 0, 4);
+	s = c.ack;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 20 * T_MSS, 0), 20 * T_MSS);
+	expect_packets(test, &c, s, s + 19, s, s + 4);
+	silence(test);
+	c.ack = s + 1;
+	feed_ack(test, &c, 10);
+	expect_packets(test, &c, s, s + 19, s + 4, s + 11);
+	silence(test);
+	c.ack = s + 11;
+	feed_ack(test, &c, 100);
+	expect_packets(test, &c, s, s + 19, s + 11, s + 20);
+	silence(test);
+	c.ack = s + 20;
+	feed_ack(test, &c, 6);
+	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&c.sock->sk->sk_write_queue));
+	KUNIT_EXPECT_EQ(test, c.esp->snd.advice, 6);
+	/* rule 8: the timer stops while everything is acknowledged */
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_SEND], 0ull);
+	close_conn(test, &c);
+}
+
+/* Rule 2: a write merges into the transmission whose end is unsent. */
+static void send__merges_into_unsent(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct t_conn c;
+	u32 s;
+
+	open_conn(test, &c, 0, 1);
+	s = c.ack;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 3 * T_MSS, 0), 3 * T_MSS);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 2 * T_MSS, 0), 2 * T_MSS);
+	expect_packets(test, &c, s, s + 4, s, s + 1);
+	c.ack = s + 1;
+	feed_ack(test, &c, 20);
+	expect_packets(test, &c, s, s + 4, s + 1, s + 5);
+	silence(test);
+	close_conn(test, &c);
+}
+
+/* Rules 2, 3: what has been sent keeps its flags; a new one is announced. */
+static void send__announces_anew(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+	u32 s;
+
+	open_conn(test, &c, 0, 5);
+	s = c.ack;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 2 * T_MSS, 0), 2 * T_MSS);
+	expect_packets(test, &c, s, s + 1, s, s + 2);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_MSS, 0), T_MSS);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 2);
+	/* announce_seq stands still: two more may go, no third */
+	KUNIT_EXPECT_EQ(test, c.esp->snd.announce_seq, s);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 4 * T_MSS, 0), 4 * T_MSS);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 4);
+	silence(test);
+	close_conn(test, &c);
+}
+
+/* Rule 7: one small packet always goes. */
+static void send__small_always_goes(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 0);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_SMALL, 0), ESP_SMALL);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.len, ESP_SMALL);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
+	/* the next one waits for the answer to the first (rule 3) */
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_SMALL, 0), ESP_SMALL);
+	silence(test);
+	c.ack++;
+	feed_ack(test, &c, 0);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
+	close_conn(test, &c);
+}
+
+/* Rule 21: at advice 0 an empty TXS announces. */
+static void send__empty_txs_at_advice_0(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 0);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 5 * T_MSS, 0), 5 * T_MSS);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, f.len, 0);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
+	silence(test);
+	feed_ack(test, &c, 3);
+	expect_packets(test, &c, c.ack, c.ack + 4, c.ack, c.ack + 3);
+	silence(test);
+	close_conn(test, &c);
+}
+
+/* Rule 13: a HOLD stops; the sender asks again, and it is no loss. */
+static void send__hold_then_probe(struct kunit *test)
+{
+	unsigned long holds = mib(ESP_MIB_HoldsReceived);
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+	u32 s;
+	int i;
+
+	conf()->rto_min_us = 2000;
+	conf()->ack_delay_us = 0;
+	conf()->probe_max_ms = 5;
+	conf()->retries = 3;
+	open_conn(test, &c, 0, 1);
+	s = c.ack;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 5 * T_MSS, 0), 5 * T_MSS);
+	expect_packets(test, &c, s, s + 4, s, s + 1);
+	c.ack = s + 1;
+	feed_ack(test, &c, 0);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_HoldsReceived), holds + 1);
+	/* as often as it may be: probes that are answered don't count */
+	for (i = 0; i < 10; i++) {
+		next(test, &c, ESP_ACK | ESP_TXS, &f);
+		KUNIT_EXPECT_EQ(test, f.len, 0);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 1);
+		feed_ack(test, &c, 0);
+	}
+	KUNIT_EXPECT_EQ(test, c.esp->stats.timeouts, 0ull);
+	KUNIT_EXPECT_EQ(test, c.esp->stats.retrans, 0ull);
+	skb_queue_purge(&fx.out);
+	feed_ack(test, &c, 10);
+	do {
+		next(test, &c, ESP_ACK, &f);
+	} while (!f.len);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 1);
+	close_conn(test, &c);
+}
+
+/* Unanswered probes count: ETIMEDOUT (rule 13). */
+static void send__unanswered_probes_end(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct t_conn c;
+
+	conf()->rto_min_us = 1000;
+	conf()->ack_delay_us = 0;
+	conf()->probe_max_ms = 2;
+	conf()->retries = 3;
+	open_conn(test, &c, 0, 0);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 5 * T_MSS, 0), 5 * T_MSS);
+	EVENTUALLY(test, READ_ONCE(c.sock->sk->sk_state) == TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 1, MSG_NOSIGNAL), -ETIMEDOUT);
+	close_conn(test, &c);
+}
+
+/* Rule 8: the last resort is the sender's own timer. */
+static void send__timeout_sends_again(struct kunit *test)
+{
+	struct esp_frame f, again;
+	u8 *buf = pattern(test);
+	struct t_conn c;
+
+	conf()->rto_min_us = 2000;
+	conf()->ack_delay_us = 0;
+	open_conn(test, &c, 0, 4);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 3 * T_MSS, 0), 3 * T_MSS);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	next(test, &c, ESP_ACK, &again);
+	next(test, &c, ESP_ACK | ESP_TXF, &again);
+	next(test, &c, ESP_ACK | ESP_TXS, &again);	/* the oldest */
+	KUNIT_EXPECT_EQ(test, again.pkt_seq, f.pkt_seq);
+	KUNIT_EXPECT_EQ(test, again.len, f.len);
+	KUNIT_EXPECT_GE(test, again.ts_val - f.ts_val, 2000u);	/* fresh */
+	KUNIT_EXPECT_GE(test, c.esp->stats.timeouts, 1ull);
+	c.ack += 3;
+	feed_ack(test, &c, 4);
+	skb_queue_purge(&fx.out);
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_SEND], 0ull);
+	close_conn(test, &c);
+}
+
+/* Rule 19: only what the RRQ names, and only once a round trip. */
+static void send__rrq_names_packets(struct kunit *test)
+{
+	struct esp_wire_range r[] = {
+		{ htons(1), htons(2) }, { htons(5), htons(1) },
+	};
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+	int i;
+
+	open_conn(test, &c, 0, 10);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 8 * T_MSS, 0), 8 * T_MSS);
+	expect_packets(test, &c, c.ack, c.ack + 7, c.ack, c.ack + 8);
+	usleep_range(2000, 3000);
+	c.esp->rtt.srtt8 = 8 * 1000;
+	conn_frame(&c, &f, ESP_ACK | ESP_RRQ, c.seq, sizeof(r));
+	f.grant = 10;
+	f.ts_ecr = c.ts + 1000000000;	/* a lie: no sample */
+	feed_frame(test, c.mac, &f, r);
+	for (i = 0; i < 3; i++) {
+		static const u8 which[] = { 1, 2, 5 };
+		struct esp_frame got;
+
+		next(test, &c, ESP_ACK, &got);
+		KUNIT_EXPECT_EQ(test, got.pkt_seq, c.ack + which[i]);
+	}
+	silence(test);
+	c.esp->rtt.srtt8 = 8 * 10000000;
+	feed_frame(test, c.mac, &f, r);
+	silence(test);
+	/* ranges of what was never sent */
+	r[0].offset = htons(8);
+	r[0].count = htons(0xffff);
+	r[1].offset = htons(0xffff);
+	c.esp->rtt.srtt8 = 8;
+	feed_frame(test, c.mac, &f, r);
+	silence(test);
+	close_conn(test, &c);
+}
+
+/* An ACK of what was never sent is dropped and counted. */
+static void send__ack_of_unsent(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InAckInvalid);
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	c.ack += 5;
+	feed_ack(test, &c, 100);
+	c.ack -= 5;
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InAckInvalid), bad + 1);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.una_seq, c.ack);
+	close_conn(test, &c);
+}
+
+static struct kunit_case send_cases[] = {
+	KUNIT_CASE(send__first_burst_then_grants),
+	KUNIT_CASE(send__merges_into_unsent),
+	KUNIT_CASE(send__announces_anew),
+	KUNIT_CASE(send__small_always_goes),
+	KUNIT_CASE(send__empty_txs_at_advice_0),
+	KUNIT_CASE(send__hold_then_probe),
+	KUNIT_CASE(send__unanswered_probes_end),
+	KUNIT_CASE(send__timeout_sends_again),
+	KUNIT_CASE(send__rrq_names_packets),
+	KUNIT_CASE(send__ack_of_unsent),
+	{}
+};

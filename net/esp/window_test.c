@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of window.c and of sequence numbers. Included by esp_test.c, and in
+ * user space by selftests/host-pure.c.
+ */
+
+static void seq__wraps(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, esp_before(0xffffffffu, 0));
+	KUNIT_EXPECT_FALSE(test, esp_before(0, 0xffffffffu));
+	KUNIT_EXPECT_FALSE(test, esp_before(5, 5));
+	KUNIT_EXPECT_FALSE(test, esp_after(5, 5));
+	KUNIT_EXPECT_TRUE(test, esp_after(0x80000000u, 0x7fffffffu));
+	KUNIT_EXPECT_TRUE(test, esp_before(0, 0x7fffffffu));
+	KUNIT_EXPECT_TRUE(test, esp_after(0, 0x80000001u));
+}
+
+/* Initial sequence numbers, so that each case passes 2^32 as well. */
+static const u32 isns[] = { 1000, 0xfffffffeu, 0xfffffff0u, 0x7ffffff8u };
+
+static void new_window(struct esp_window *w, u32 isn, u16 advice)
+{
+	memset(w, 0, sizeof(*w));
+	w->initial = -1;
+	w->advice = advice;
+	esp_window_init(w, isn);
+}
+
+/* Send what the window lets through, up to @n packets; returns how many. */
+static u32 send_some(struct esp_window *w, u32 n, bool txf)
+{
+	u32 i;
+
+	for (i = 0; i < n && esp_window_test(w, w->send_next); i++)
+		esp_window_sent(w, txf && i == n - 1);
+	return i;
+}
+
+static int take_ack(struct esp_window *w, u32 ack_seq, u16 grant)
+{
+	return esp_window_ack(w, ack_seq, grant);
+}
+
+static void window_init__nothing_allowed(struct kunit *test)
+{
+	struct esp_window w;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(isns); i++) {
+		new_window(&w, isns[i], 10);
+		KUNIT_EXPECT_EQ(test, w.send_next, isns[i] + 1);
+		KUNIT_EXPECT_EQ(test, w.una_seq, isns[i] + 1);
+		KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.send_next));
+		KUNIT_EXPECT_TRUE(test, esp_window_may_announce(&w));
+	}
+}
+
+/* Rule 3: before the first ACK no more than the first burst. */
+static void window_announce__first_burst(struct kunit *test)
+{
+	struct esp_window w;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(isns); i++) {
+		new_window(&w, isns[i], 10);
+		esp_window_announce(&w, false);
+		KUNIT_EXPECT_EQ(test, w.announce_seq, isns[i] + 1);
+		KUNIT_EXPECT_FALSE(test, esp_window_may_announce(&w));
+		KUNIT_EXPECT_EQ(test, send_some(&w, 100, false), 10u);
+		KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.send_next));
+	}
+}
+
+/* Rule 3: up to and including announce_seq + initial_ack_burst_length. */
+static void window_announce__initial_ack_burst_length(struct kunit *test)
+{
+	struct esp_window w;
+
+	new_window(&w, 1000, 10);
+	w.initial = 3;
+	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 4u);
+	esp_window_announce(&w, false);
+	KUNIT_EXPECT_TRUE(test, esp_window_test(&w, w.announce_seq + 3));
+	KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.announce_seq + 4));
+	w.initial = 0;
+	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 1u);
+	w.initial = -1;
+	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 10u);
+	w.burst_length = 6;	/* caps the advice, too */
+	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 6u);
+}
+
+/* Rule 21: at advice 0 nothing goes; the empty TXS asks. */
+static void window_announce__advice_0(struct kunit *test)
+{
+	struct esp_window w;
+
+	new_window(&w, 1000, 0);
+	esp_window_announce(&w, false);
+	KUNIT_EXPECT_EQ(test, w.edge, w.send_next);
+	KUNIT_EXPECT_EQ(test, send_some(&w, 10, false), 0u);
+	/* the answer to the empty TXS has ack_seq = announce_seq */
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1001, 4), ESP_ACK_OPENED);
+	KUNIT_EXPECT_EQ(test, send_some(&w, 10, false), 4u);
+	KUNIT_EXPECT_TRUE(test, w.announcing);
+	take_ack(&w, 1002, 3);
+	KUNIT_EXPECT_FALSE(test, w.announcing);
+}
+
+/* Rule 7: a whole transmission in a small packet never waits. */
+static void window_announce__small(struct kunit *test)
+{
+	struct esp_window w;
+
+	new_window(&w, 1000, 0);
+	esp_window_announce(&w, true);
+	KUNIT_EXPECT_EQ(test, send_some(&w, 10, true), 1u);
+	new_window(&w, 1000, 5);
+	esp_window_announce(&w, true);
+	KUNIT_EXPECT_EQ(test, w.edge, w.send_next + 5);
+}
+
+/* Rule 3: a stream of small writes can't push data without end. */
+static void window_announce__stands_still(struct kunit *test)
+{
+	struct esp_window w;
+	u32 sent = 0, i;
+
+	new_window(&w, 0xfffffff0u, 6);
+	for (i = 0; i < 100; i++) {
+		if (esp_window_may_announce(&w))
+			esp_window_announce(&w, true);
+		sent += send_some(&w, 1, true);
+	}
+	KUNIT_EXPECT_EQ(test, sent, 6u);
+	KUNIT_EXPECT_EQ(test, w.announce_seq, 0xfffffff1u);
+	/* an ACK of the announcing packet lets the next one announce */
+	take_ack(&w, w.announce_seq + 1, 0);
+	KUNIT_EXPECT_TRUE(test, esp_window_may_announce(&w));
+}
+
+/* Rule 3: edge = max(edge, ack_seq + min(grant, burst_length)). */
+static void window_ack__moves_edge(struct kunit *test)
+{
+	struct esp_window w;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(isns); i++) {
+		u32 s = isns[i] + 1;
+
+		new_window(&w, isns[i], 4);
+		esp_window_announce(&w, false);
+		send_some(&w, 4, false);
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 1, 10),
+				ESP_ACK_PROGRESS | ESP_ACK_OPENED);
+		KUNIT_EXPECT_EQ(test, w.una_seq, s + 1);
+		KUNIT_EXPECT_EQ(test, w.edge, s + 11);
+		/* never back, while it is announced */
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 2, 3),
+				ESP_ACK_PROGRESS);
+		KUNIT_EXPECT_EQ(test, w.edge, s + 11);
+		/* the same again: nothing new */
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 2, 3), 0);
+		/* the cap */
+		w.burst_length = 16;
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 2, 500),
+				ESP_ACK_OPENED);
+		KUNIT_EXPECT_EQ(test, w.edge, s + 18);
+	}
+}
+
+static void window_ack__stale_and_invalid(struct kunit *test)
+{
+	struct esp_window w, old;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(isns); i++) {
+		u32 s = isns[i] + 1;
+
+		new_window(&w, isns[i], 8);
+		esp_window_announce(&w, false);
+		send_some(&w, 8, false);
+		take_ack(&w, s + 4, 10);
+		memcpy(&old, &w, sizeof(w));
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 9, 100),
+				ESP_ACK_INVALID);
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 0x40000000, 100),
+				ESP_ACK_INVALID);
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 3, 100),
+				ESP_ACK_STALE);
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s - 0x40000000, 100),
+				ESP_ACK_STALE);
+		KUNIT_EXPECT_EQ(test, memcmp(&old, &w, sizeof(w)), 0);
+	}
+}
+
+/* Rule 13: grant 0 is a HOLD; it opens nothing and takes nothing back. */
+static void window_ack__hold(struct kunit *test)
+{
+	struct esp_window w;
+
+	new_window(&w, 1000, 4);
+	esp_window_announce(&w, false);
+	send_some(&w, 10, false);
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 0),
+			ESP_ACK_PROGRESS | ESP_ACK_HOLD);
+	KUNIT_EXPECT_TRUE(test, w.held);
+	KUNIT_EXPECT_EQ(test, w.edge, 1005u);
+	/* counted once */
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1005, 0), ESP_ACK_PROGRESS);
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1005, 2), ESP_ACK_OPENED);
+	KUNIT_EXPECT_FALSE(test, w.held);
+}
+
+/* Rule 21: on an idle connection the grant is advice, not permission. */
+static void window_ack__advice(struct kunit *test)
+{
+	struct esp_window w;
+
+	new_window(&w, 1000, 4);
+	esp_window_announce(&w, false);
+	KUNIT_EXPECT_EQ(test, send_some(&w, 2, true), 2u);
+	/* not all acknowledged: permission */
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1002, 20),
+			ESP_ACK_PROGRESS | ESP_ACK_OPENED);
+	KUNIT_EXPECT_EQ(test, w.advice, 4);
+	/* all acknowledged, nothing announced: advice */
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 9), ESP_ACK_PROGRESS);
+	KUNIT_EXPECT_EQ(test, w.advice, 9);
+	KUNIT_EXPECT_EQ(test, w.edge, 1022u);
+	/* a cut is to be echoed; no advice is no HOLD */
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 0), ESP_ACK_CUT);
+	KUNIT_EXPECT_EQ(test, w.advice, 0);
+	KUNIT_EXPECT_FALSE(test, w.held);
+	/* in the midst of a transmission it is permission again */
+	esp_window_announce(&w, false);
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 7), ESP_ACK_OPENED);
+	KUNIT_EXPECT_EQ(test, w.advice, 0);
+}
+
+/* Rules 16, 18: TXF gives the rest of the permission back. */
+static void window_announce__voids_the_rest(struct kunit *test)
+{
+	struct esp_window w;
+
+	new_window(&w, 0xfffffff8u, 2);
+	esp_window_announce(&w, false);
+	send_some(&w, 2, false);
+	take_ack(&w, 0xfffffffau, 60);
+	KUNIT_EXPECT_EQ(test, send_some(&w, 10, true), 10u);
+	esp_window_announce(&w, false);
+	KUNIT_EXPECT_EQ(test, w.edge, w.send_next + 2);
+	/* an ACK from before the announcement opens nothing */
+	KUNIT_EXPECT_EQ(test, take_ack(&w, 0xffffffffu, 60),
+			ESP_ACK_PROGRESS);
+	KUNIT_EXPECT_EQ(test, w.edge, w.send_next + 2);
+}
+
+static struct kunit_case window_cases[] = {
+	KUNIT_CASE(seq__wraps),
+	KUNIT_CASE(window_init__nothing_allowed),
+	KUNIT_CASE(window_announce__first_burst),
+	KUNIT_CASE(window_announce__initial_ack_burst_length),
+	KUNIT_CASE(window_announce__advice_0),
+	KUNIT_CASE(window_announce__small),
+	KUNIT_CASE(window_announce__stands_still),
+	KUNIT_CASE(window_ack__moves_edge),
+	KUNIT_CASE(window_ack__stale_and_invalid),
+	KUNIT_CASE(window_ack__hold),
+	KUNIT_CASE(window_ack__advice),
+	KUNIT_CASE(window_announce__voids_the_rest),
+	{}
+};
