@@ -235,13 +235,13 @@ start()
 	CONNECTOR=$!
 }
 
-# moves HOST [PACKETS]: that many more come in, within a minute.
+# moves HOST [PACKETS]: that many more come in, within half a minute.
 moves()
 {
 	local from
 
 	from=$(stat "$1" InData)
-	until_true 60 counted "$1" InData $((from + ${2:-20}))
+	until_true 30 counted "$1" InData $((from + ${2:-20}))
 }
 
 # counted HOST COUNTER N: it is N at least.
@@ -261,6 +261,13 @@ ended()
 	cat "$TMP/connect" "$TMP/listen"
 	[ $a = 0 ] && [ $b = 0 ] && same_hashes "$TMP/connect" "$TMP/listen"
 }
+
+# end PROCESS: without a word of the shell's.
+end()
+{
+	kill -KILL "$1"
+	wait "$1"
+} 2>/dev/null
 
 # What the one sent is what the other received: "sent N hash H received N hash H".
 same_hashes()

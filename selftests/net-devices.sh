@@ -17,7 +17,6 @@
 . "${0%/*}/lib.sh"
 
 N=$(by_kernel 4M 256k 1M)	# a short transfer
-SLOW=$(by_kernel 8M 512k 2M)	# a slow one
 LONG=$(by_kernel 4G 1G 4G)	# one that does not end by itself
 
 # sysctl HOST NAME VALUE
@@ -68,7 +67,7 @@ reset_cable()
 
 # slow_start HOST DEV HOST DEV [OPTION...]: the reader lags behind, so that at any
 # moment most of what was written waits at the sender.
-slow_start() { start "$@" -n "$SLOW" -p "$(by_kernel 50 20 20)"; }
+slow_start() { start "$@" -n 3M -r 4000 -p 50; }
 
 # goes_on: more comes in from now on, and all of it in the end.
 goes_on() { moves n1 5 && ended; }
@@ -268,7 +267,7 @@ start n0 w0 n1 w1 -n $LONG
 moves n1
 ip netns delete n1
 HOSTS=${HOSTS/ n1/}
-kill -KILL $LISTENER
+end $LISTENER
 check "a namespace leaves during a transfer: its device is gone" until_true 60 no_device n0 w0
 ended >/dev/null 2>&1
 check "... and the transfer ends" says connect "Network is down" "reset by peer"
@@ -284,10 +283,9 @@ kill -STOP $LISTENER
 sleep 1
 ip netns delete n1
 HOSTS=${HOSTS/ n1/}
-kill -KILL $CONNECTOR
+end $CONNECTOR
 check "a namespace leaves whose data nobody reads" until_true 60 no_device n0 w0
-kill -KILL $LISTENER
-wait $LISTENER $CONNECTOR 2>/dev/null
+end $LISTENER
 
 for h in $HOSTS; do
 	ip netns delete "$h"
