@@ -241,6 +241,8 @@ TEST_F(hosts, device_not_ethernet)
 {
 	int fd = esp_socket(A, variant->type);
 
+	if (variant->type != SOCK_STREAM)
+		SKIP(return, "one type stands for all");
 	if (system("ip link add sit9 type sit 2>/dev/null") &&
 	    system("ip link add ipip9 type ipip local 127.0.0.1 2>/dev/null") &&
 	    system("ip tuntap add tun9 mode tun 2>/dev/null"))
@@ -299,10 +301,12 @@ TEST_F(hosts, unbound)
 /* A renamed device is still the one. */
 TEST_F(hosts, device_renamed)
 {
+	struct ifreq ifr = { .ifr_name = "va", .ifr_newname = "vx" };
 	int fd = esp_socket(A, variant->type);
 
 	ASSERT_EQ(0, do_bind(fd, on(A->ifindex, PORT)));
-	run("ip link set va down && ip link set va name vx && ip link set vx up");
+	link_up(A, false);
+	ASSERT_EQ(0, ioctl(fd, SIOCSIFNAME, &ifr));
 	EXPECT_EQ(A->ifindex, sockname(fd).sesp_ifindex);
 	EXPECT_EQ(0, access("/proc/sys/net/esp/dev/vx/enable", R_OK));
 	EXPECT_EQ(-1, access("/proc/sys/net/esp/dev/va/enable", R_OK));

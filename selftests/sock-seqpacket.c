@@ -188,7 +188,7 @@ TEST_F(pair, beyond_buffer)
 	pid = MUST(fork());
 	if (!pid) {
 		for (i = 0; i < 3; i++)
-			if (put(self->fd[0], i, 500000, 0) != 500000)
+			if (put(self->fd[0], i, 200000, 0) != 200000)
 				_exit(1);
 		_exit(put(self->fd[0], 0, 5, 0) != 5);
 	}
@@ -203,7 +203,7 @@ TEST_F(pair, beyond_buffer)
 			ASSERT_TRUE(right(buf, i + pos, n));
 			pos += n;
 		}
-		EXPECT_EQ(500000, pos);
+		EXPECT_EQ(200000, pos);
 	}
 	EXPECT_EQ(5, recv(self->fd[1], buf, sizeof(buf), 0));
 	EXPECT_EQ(0, reap(pid));
@@ -219,7 +219,7 @@ TEST_F(pair, truncation_beyond_buffer)
 	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, 30000);
 	pid = MUST(fork());
 	if (!pid) {
-		if (put(self->fd[0], 0, 500000, 0) != 500000)
+		if (put(self->fd[0], 0, 200000, 0) != 200000)
 			_exit(1);
 		_exit(put(self->fd[0], 3, 50, 0) != 50);
 	}
