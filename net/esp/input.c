@@ -505,11 +505,24 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 	}
 }
 
+/*
+ * How long ago a packet must have been sent for its absence from this frame's
+ * ack_seq to mean something: a round trip, the smoothed one or the one that
+ * this very frame took, whichever is longer.
+ */
+static u32 proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
+{
+	u32 srtt = esp_rtt_smooth(&esp->rtt);
+	u32 rtt = now + esp->ts_off - f->ts_ecr;
+
+	return rtt < ESP_RTT_MAX_US ? max(srtt, rtt) : srtt;
+}
+
 /* After a timeout: repair from the front, a few packets for each ACK. */
-static void recover(struct sock *sk, u32 now)
+static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 srtt = esp_rtt_smooth(&esp->rtt);
+	u32 proof = proof_time(esp, f, now);
 	struct sk_buff *skb;
 	int n = 4;
 
@@ -517,7 +530,7 @@ static void recover(struct sock *sk, u32 now)
 		if (!n || !esp_before(ESP_TX(skb)->seq, esp->rto_high) ||
 		    !esp_before(ESP_TX(skb)->seq, esp->snd.send_next))
 			break;
-		if (now - ESP_TX(skb)->sent_us < srtt)
+		if (now - ESP_TX(skb)->sent_us < proof)
 			break;
 		esp_retransmit(sk, skb);
 		n--;
@@ -555,7 +568,7 @@ static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
 		esp_start_orphan_timer(sk);
 		if (esp->recovering) {
 			if (esp_before(esp->snd.una_seq, esp->rto_high))
-				recover(sk, (u32)now);
+				recover(sk, f, (u32)now);
 			else
 				esp->recovering = 0;
 		}
@@ -572,7 +585,7 @@ static void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
-	u32 srtt = esp_rtt_smooth(&esp->rtt);
+	u32 proof = proof_time(esp, f, (u32)now);
 	struct esp_wire_range r[ESP_RRQ_RANGES];
 	unsigned int i, n = f->len / sizeof(r[0]);
 	struct sk_buff *p;
@@ -596,7 +609,7 @@ static void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 				break;
 			if (esp_before(seq, from))
 				continue;
-			if ((u32)now - ESP_TX(p)->sent_us < srtt) {
+			if ((u32)now - ESP_TX(p)->sent_us < proof) {
 				ESP_INC(sock_net(sk), RRQIgnored);
 				continue;
 			}
