@@ -237,23 +237,32 @@ make -s -C $DOC/examples O="$WORK" CFLAGS='-O2 -Wall -Wextra -Werror' 2>&1 | ver
 ${CC:-cc} -Wall -Wextra -Werror -Iinclude/uapi -o "$WORK/readme" "$WORK/readme.c" 2>&1 |
 	verdict "README's program compiles"
 
-for page in man/esp.7 man/esp.8; do
-	if command -v mandoc >/dev/null; then
-		mandoc -T lint -W warning "$page" 2>&1
-	elif command -v groff >/dev/null; then
-		groff -ww -mandoc -Tutf8 -z "$page" 2>&1
-	else
-		echo "needs mandoc or groff"
-	fi
-done | verdict "manual pages"
+# skip TEXT WHY
+skip()
+{
+	number=$((number + 1))
+	echo "ok $number - $1 # SKIP $2"
+}
+
+if command -v mandoc >/dev/null; then
+	lint="mandoc -T lint -W warning"
+elif command -v groff >/dev/null; then
+	lint="groff -ww -mandoc -Tutf8 -z"
+fi
+if [ -n "$lint" ]; then
+	for page in man/esp.7 man/esp.8; do
+		$lint "$page" 2>&1
+	done | verdict "manual pages"
+else
+	skip "manual pages" "neither mandoc nor groff"
+fi
 
 if command -v docutils >/dev/null && docutils --version >/dev/null 2>&1; then
 	for page in $DOC/*.rst; do
 		docutils --report=2 "$page" /dev/null 2>&1
 	done | verdict "reStructuredText"
 else
-	number=$((number + 1))
-	echo "ok $number - reStructuredText # SKIP no docutils"
+	skip "reStructuredText" "no docutils"
 fi
 
 grep -nE '.{101}' $DOC/*.rst | cut -c1-80 | verdict "no line is longer than 100"
