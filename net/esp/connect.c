@@ -442,9 +442,9 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 	f.mss = own_mss(ed);
 	f.burst = own_burst(sk);
 	f.to_ack = READ_ONCE(esp_net(net)->conf.esp_packets_to_ack);
-	/* as large as the peer's SYN said it would be: this way, too */
+	/* as large as the peer's SYN, to probe this way too; never larger */
 	reply(net, ed, skb, &f,
-	      probe_size(min(in->mss + ESP_HLEN, esp_dev_mtu(ed))));
+	      probe_size(min_t(int, in->read, esp_dev_mtu(ed))));
 }
 
 /* Options that accept()ed sockets inherit, as TCP's do. */

@@ -818,6 +818,8 @@ static bool frame_valid(struct net *net, struct esp_dev *ed,
 		if (bad != ESP_WIRE_VERSION || !other_version(net, ed, skb))
 			return false;
 	}
+	if (f->flags & ESP_SYN)
+		f->read = min_t(unsigned int, skb->len, U16_MAX);
 	if (pskb_trim_rcsum(skb, f->hlen + f->len))
 		return false;
 	if (csum_fold(skb_checksum(skb, 0, skb->len, 0))) {

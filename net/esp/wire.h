@@ -61,7 +61,8 @@ enum esp_malformed {
  * @to_ack:	option: packets_to_ack
  * @type:	option: socket type
  * @features:	option
- * @read:	not of the frame: bytes of the payload that the user has taken
+ * @read:	not of the header: bytes of the payload that the user has taken; in
+ *		a SYN the length of the frame, padding included
  */
 struct esp_frame {
 	u8	version;
