@@ -133,6 +133,7 @@ static void txs__whole_touches_nothing_shared(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
 	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
 	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_RRQ], 0ull);
+	silence(test);
 	close_conn(test, &c);
 }
 
@@ -306,6 +307,34 @@ static void expiry__asks_then_ends(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Rule 17: who expires comes before those who wait. */
+static void expiry__goes_to_the_head(struct kunit *test)
+{
+	unsigned long expiries = mib(ESP_MIB_Expiries);
+	struct t_conn a, b;
+	struct esp_frame f;
+
+	conf()->rto_min_us = 200000;
+	conf()->q_min = 16;
+	conf()->q_max = 16;
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	ackq()->ctl.q = 16;
+	open_conn(test, &a, 0, 4);
+	open_conn(test, &b, 1, 4);
+	feed(test, &a, ESP_TXS, a.seq, 0);
+	next(test, &a, ESP_ACK, &f);
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	next(test, &a, ESP_ACK | ESP_RRQ, &f);
+	next(test, &a, ESP_ACK, &f);	/* not to b */
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_LONE);
+	KUNIT_EXPECT_GE(test, mib(ESP_MIB_Expiries), expiries + 1);
+	close_conn(test, &a);
+	close_conn(test, &b);
+}
+
 /* Rule 20: no room, grant 0; when there is room again, an ACK. */
 static void memory__pressure_lifts(struct kunit *test)
 {
@@ -380,6 +409,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(txf__voids_permission),
 	KUNIT_CASE(txf__waits_for_its_turn),
 	KUNIT_CASE(expiry__asks_then_ends),
+	KUNIT_CASE(expiry__goes_to_the_head),
 	KUNIT_CASE(memory__pressure_lifts),
 	KUNIT_CASE(memory__unsolicited_is_bounded),
 	{}
