@@ -113,20 +113,27 @@ finish()
 	exit
 }
 
+# dump: what the hosts' counters and sockets say; the machine's own if there are none.
 dump()
 {
 	local host
 
+	[ -n "$HOSTS" ] || dump_with timeout 10
 	for host in $HOSTS; do
 		[ -e "/run/netns/$host" ] || continue
-		{
-			echo "--- $host"
-			timeout 10 ip netns exec "$host" cat /proc/net/esp/dev
-			timeout 10 ip netns exec "$host" esp show -z stats
-			timeout 10 ip netns exec "$host" esp show -a -e | head -40
-			timeout 10 ip -n "$host" -br link
-		} 2>&1 | comment
+		echo "# --- $host"
+		dump_with timeout 10 ip netns exec "$host"
 	done
+}
+
+dump_with()
+{
+	{
+		"$@" cat /proc/net/esp/dev
+		"$@" esp show -z stats
+		"$@" esp show -a -e | head -40
+		"$@" ip -br link
+	} 2>&1 | comment
 }
 
 # by_kernel UML DEBUG STOCK: that of this kernel.

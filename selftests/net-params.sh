@@ -47,13 +47,21 @@ for ranged in "packets_to_ack 0 1 64" "packets_to_ack 65 1 64" "adaptive 2 0 1" 
 	check "$name $low is taken" takes $name $low
 	check "$name $high is taken" takes $name $high
 done
-for name in $(n0 sh -c 'cd /proc/sys/net/esp; ls; ls -d dev/*/enable'); do
-	case $name in
-	dev | mem) continue ;;
-	esac
-	check "$name is not -2" refuses $name -2
-	check "$name is not 2147483647" refuses $name 2147483647
-done
+# all_refuse VALUE: all of them, in one process.
+all_refuse()
+{
+	n0 env LC_ALL=C bash -c 'cd /proc/sys/net/esp
+		for f in * dev/*/enable; do
+			[ -f "$f" ] && [ $f != mem ] || continue
+			old=$(<$f)
+			bad=$(echo '"$1"' 2>&1 >$f) && echo "$f took '"$1"'"
+			[[ $bad = *"Invalid argument"* ]] && [ "$(<$f)" = "$old" ] || { echo "$f: $bad"; exit 1; }
+			n=$((n + 1))
+		done
+		[ $n -gt 20 ]'
+}
+check "none takes -2" all_refuse -2
+check "none takes 2147483647" all_refuse 2147483647
 check "each namespace has its own" [ "$(n1 cat /proc/sys/net/esp/packets_to_ack)" != 64 ]
 
 # loads PARAMETER...
