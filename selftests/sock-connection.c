@@ -17,6 +17,8 @@ FIXTURE_SETUP(hosts)
 
 FIXTURE_TEARDOWN(hosts)
 {
+	if (_metadata->exit_code != KSFT_PASS)
+		dump_counters();
 	EXPECT_TRUE(leave_hosts());
 }
 

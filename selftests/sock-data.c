@@ -26,6 +26,8 @@ FIXTURE_SETUP(pair)
 
 FIXTURE_TEARDOWN(pair)
 {
+	if (_metadata->exit_code != KSFT_PASS)
+		dump_counters();
 	EXPECT_TRUE(leave_hosts());
 }
 

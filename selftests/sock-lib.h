@@ -198,6 +198,28 @@ static inline long counter(const struct host *h, const char *name)
 	return n;
 }
 
+/* The counters that are not 0, for the log of a test that failed. */
+static inline void dump_counters(void)
+{
+	char key[64];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		FILE *f;
+		long v;
+
+		enter(&hosts[i]);
+		printf("# host %c:", 'A' + i);
+		f = fopen("/proc/thread-self/net/esp/stat", "r");
+		while (f && fscanf(f, "%63s %ld", key, &v) == 2)
+			if (v)
+				printf(" %s %ld", key, v);
+		if (f)
+			fclose(f);
+		printf("\n");
+	}
+}
+
 /* Sockets that frames can find, by /proc/net/protocols. */
 static inline long inuse(const struct host *h)
 {
@@ -258,6 +280,23 @@ static inline void put_dev(struct message *m, const struct host *h,
 		put_attr(m, IFLA_ADDRESS, h->mac, sizeof(h->mac));
 }
 
+/* Send a request in this namespace; the answer goes to @buf. */
+static inline void ask(struct message *m, void *buf, size_t len)
+{
+	struct nlmsghdr *head = buf;
+	struct nlmsgerr *err = NLMSG_DATA(head);
+	int fd;
+
+	fd = MUST(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+	MUST(send(fd, m, m->head.nlmsg_len, 0));
+	MUST(recv(fd, buf, len, 0));
+	close(fd);
+	if (head->nlmsg_type != NLMSG_ERROR)
+		return;
+	errno = -err->error;
+	MUST(err->error);
+}
+
 /*
  * Make an interface of host A; a veth's other end is the device of B. Netlink,
  * because starting ip takes longer than most tests.
@@ -269,62 +308,74 @@ static inline void make_dev(const char *kind, const char *name)
 		.head.nlmsg_type = RTM_NEWLINK,
 		.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_ACK,
 	};
+	struct ifinfomsg there = { .ifi_index = B->ifindex };
 	struct nlattr *link, *data, *peer;
-	struct {
-		struct nlmsghdr	head;
-		struct nlmsgerr	err;
-	} answer = {};
-	int fd;
+	char answer[1024];
 
 	enter(A);
+	if (!strcmp(kind, "veth"))
+		m.info.ifi_index = A->ifindex;
 	put_dev(&m, A, name);
 	link = put_attr(&m, IFLA_LINKINFO, "", 0);
 	put_attr(&m, IFLA_INFO_KIND, kind, strlen(kind));
 	if (!strcmp(kind, "veth")) {
 		data = put_attr(&m, IFLA_INFO_DATA, "", 0);
-		peer = put_attr(&m, VETH_INFO_PEER, &m.info, sizeof(m.info));
+		peer = put_attr(&m, VETH_INFO_PEER, &there, sizeof(there));
 		put_dev(&m, B, B->dev);
 		put_attr(&m, IFLA_NET_NS_FD, &B->ns, sizeof(B->ns));
 		end_nest(&m, peer);
 		end_nest(&m, data);
 	}
 	end_nest(&m, link);
-	fd = MUST(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
-	MUST(send(fd, &m, m.head.nlmsg_len, 0));
-	MUST(recv(fd, &answer, sizeof(answer), 0));
-	errno = -answer.err.error;
-	MUST(answer.err.error);
-	close(fd);
+	ask(&m, answer, sizeof(answer));
 }
 
-/* Are frames taken? */
+/* Has the kernel noticed that there is a carrier? */
 static inline bool running(const struct host *h)
 {
-	struct ifreq ifr = {};
-	int fd;
+	struct message m = {
+		.head.nlmsg_len = NLMSG_LENGTH(sizeof(m.info)),
+		.head.nlmsg_type = RTM_GETLINK,
+		.head.nlmsg_flags = NLM_F_REQUEST,
+		.info.ifi_index = h->ifindex,
+	};
+	static char answer[16384];
+	struct nlmsghdr *head = (void *)answer;
+	struct rtattr *a;
+	int left;
 
 	enter(h);
-	fd = MUST(socket(AF_UNIX, SOCK_DGRAM, 0));
-	snprintf(ifr.ifr_name, IFNAMSIZ, "%s", h->dev);
-	MUST(ioctl(fd, SIOCGIFFLAGS, &ifr));
-	close(fd);
-	return ifr.ifr_flags & IFF_RUNNING;
+	ask(&m, answer, sizeof(answer));
+	left = head->nlmsg_len - NLMSG_LENGTH(sizeof(m.info));
+	for (a = IFLA_RTA(NLMSG_DATA(head)); RTA_OK(a, left);
+	     a = RTA_NEXT(a, left))
+		if (a->rta_type == IFLA_OPERSTATE)
+			return *(__u8 *)RTA_DATA(a) == 6;	/* UP */
+	return false;
 }
 
-/* Both hosts and the link between them; leaves the process on A. */
+/* Until then the queues drop what they are given. */
+static inline void wait_running(void)
+{
+	MUST(UNTIL(running(A) && running(B)) ? 0 : -1);
+	/* who notices holds RTNL till the queues work, and so does this */
+	link_up(A, true);
+}
+
+/*
+ * Both hosts and the link between them; leaves the process on A. The indices
+ * differ, for a carrier is noticed late if a veth's two are the same.
+ */
 static inline void make_hosts(void)
 {
 	make_host(B, "vb", 0x0b);
 	make_host(A, "va", 0x0a);
+	A->ifindex = 10;
+	B->ifindex = 11;
 	make_dev("veth", A->dev);
 	link_up(B, true);
-	B->ifindex = if_nametoindex(B->dev);
 	link_up(A, true);
-	A->ifindex = if_nametoindex(A->dev);
-	/* a frame that comes before the carrier would be lost */
-	UNTIL(running(A) && running(B));
-	/* whoever said so held RTNL: wait until it has started the queues */
-	link_up(A, true);
+	wait_running();
 }
 
 /* Close all sockets of this process. */
