@@ -87,8 +87,13 @@ static void grant_send(struct esp_grant *g, bool queued)
 	struct esp_opt *esp = grant_owner(g);
 	struct sock *sk = &esp->sk;
 
-	if (READ_ONCE(g->rcv_mem_pressure))
+	if (READ_ONCE(g->rcv_mem_pressure)) {
 		ESP_INC(sock_net(sk), MemPressure);
+		smp_mb();	/* the flag before the test; esp_pressure_lifted() */
+		if (esp_grant_room(esp))	/* read just now: probe myself */
+			esp_timer_set(esp, ESP_T_ACK, esp_now());
+		sk->sk_data_ready(sk);
+	}
 	ESP_INC(sock_net(sk), AckReleased);
 	count_parked(esp);
 	rcu_read_lock();
@@ -126,7 +131,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer)
 	if (esp_dev_usable(esp->dev))
 		return;		/* no point while the device is down */
 	esp->to_ack = 0;
-	if (READ_ONCE(g->queued)) {
+	if (smp_load_acquire(&g->queued)) {	/* unlink_grant() */
 		/* merged into the cause that is queued already (rule 11) */
 		if (answer)
 			hold(sk);
@@ -141,6 +146,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer)
 	if (READ_ONCE(g->rcv_mem_pressure)) {
 		/* nothing can be given until recvmsg() makes room (rule 20) */
 		ESP_INC(sock_net(sk), MemPressure);
+		sk->sk_data_ready(sk);	/* for it won't get more before it reads */
 		esp_ack_pump(q);
 		if (answer)
 			hold(sk);
@@ -208,7 +214,7 @@ void esp_expiry(struct sock *sk)
 	}
 	if (g->recv_announced && esp_after(g->edge, esp->recv_seq)) {
 		esp_send_rrq(sk, g->edge);
-		if (!READ_ONCE(g->queued)) {
+		if (!smp_load_acquire(&g->queued)) {	/* unlink_grant() */
 			g->expired = 1;
 			esp->parked_at = esp_now();
 			sock_hold(sk);

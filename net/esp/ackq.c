@@ -107,6 +107,7 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 		g->tok_lo = recv_seq;
 	WRITE_ONCE(g->edge, base + take);
 out:
+	smp_wmb();	/* the edge before its tokens; esp_ackq_consumed() */
 	atomic_add(take, &g->open);
 	if (take < n)
 		atomic_sub_return(n - take, &q->open);
@@ -164,7 +165,8 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 {
 	list_del_init(&g->link);
 	WRITE_ONCE(q->qlen, q->qlen - 1);
-	WRITE_ONCE(g->queued, 0);
+	/* the owner may touch @g again: all that was done to it before */
+	smp_store_release(&g->queued, 0);
 }
 
 /**
@@ -276,11 +278,14 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
  */
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 {
-	u32 edge = READ_ONCE(g->edge);
-	int left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
-	int n = atomic_read(&g->open);
+	int n = atomic_read(&g->open), left;
 
 	do {
+		u32 edge;
+
+		smp_rmb();	/* tokens before the edge that they go with */
+		edge = READ_ONCE(g->edge);
+		left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
 		if (n <= left)
 			return false;
 	} while (!atomic_try_cmpxchg(&g->open, &n, left));

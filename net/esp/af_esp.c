@@ -59,7 +59,7 @@ void esp_done(struct sock *sk, int err)
 	esp_destroy(sk);
 }
 
-static void purge_ooo(struct esp_opt *esp)
+void esp_purge_ooo(struct esp_opt *esp)
 {
 	struct rb_node *n;
 
@@ -90,8 +90,9 @@ void esp_destroy(struct sock *sk)
 	esp_unbind(sk);
 	esp_dev_unlink(sk);
 	esp_write_queue_purge(sk);
-	purge_ooo(esp);
-	sk_stream_kill_queues(sk);
+	esp_purge_ooo(esp);
+	if (sk->sk_type != SOCK_DGRAM)	/* whose queue may still grow */
+		sk_stream_kill_queues(sk);
 	sock_put(sk);
 }
 
@@ -101,7 +102,8 @@ static void esp_destruct(struct sock *sk)
 	__skb_queue_purge(&sk->sk_error_queue);
 	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
 	WARN_ON_ONCE(sk->sk_wmem_queued);
-	sk_sockets_allocated_dec(sk);
+	if (sk->sk_type != SOCK_DGRAM)
+		sk_sockets_allocated_dec(sk);
 	esp_peer_put(sk);
 	esp_dev_release(sk);
 	if (sk->sk_frag.page) {
@@ -147,7 +149,8 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	struct esp_opt *esp;
 	struct sock *sk;
 
-	sk = sk_alloc(net, esp_family, gfp, &esp_prot, kern);
+	sk = sk_alloc(net, esp_family, gfp,
+		      type == SOCK_DGRAM ? &esp_dgram_prot : &esp_prot, kern);
 	if (!sk)
 		return NULL;
 	sock_init_data(sock, sk);
@@ -160,7 +163,8 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
 	sk->sk_state = TCP_CLOSE;
 	sock_set_flag(sk, SOCK_RCU_FREE);
-	sk_sockets_allocated_inc(sk);
+	if (type != SOCK_DGRAM)
+		sk_sockets_allocated_inc(sk);
 
 	esp = esp_sk(sk);
 	INIT_HLIST_NODE(&esp->bind_node);
@@ -206,9 +210,12 @@ void esp_addr_local(struct sock *sk, struct sockaddr_esp *a)
 	a->sesp_port = esp->sport;
 	a->sesp_halen = ETH_ALEN;
 	if (esp->dev) {
+		u8 mac[ETH_ALEN];
+
 		a->sesp_ifindex = esp->dev->ifindex;
-		if (esp_dev_mac(esp->dev, a->sesp_addr))
-			ether_addr_copy(a->sesp_addr, esp->saddr);
+		if (esp_dev_mac(esp->dev, mac))
+			ether_addr_copy(mac, esp->saddr);
+		memcpy(a->sesp_addr, mac, ETH_ALEN);
 	}
 }
 
@@ -291,6 +298,8 @@ static void connect_failed(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	WRITE_ONCE(sk->sk_shutdown, 0);
+	if (esp->peer_cookie)	/* permission may still be on its way out */
+		synchronize_rcu();
 	esp_peer_put(sk);
 	esp->dport = 0;
 	if (esp->dev_auto) {
@@ -404,11 +413,13 @@ static long wait_connect(struct sock *sk, long timeo)
 static int start_connect(struct sock *sk, struct sockaddr_esp *a)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u8 mac[ETH_ALEN + 2] __aligned(2);
 	int err;
 
+	memcpy(mac, a->sesp_addr, ETH_ALEN);
 	if (!a->sesp_port)
 		return -EADDRNOTAVAIL;
-	if (is_multicast_ether_addr(a->sesp_addr))
+	if (is_multicast_ether_addr(mac))
 		return -ENETUNREACH;
 	err = esp_connect_device(sk, a);
 	if (err)
@@ -416,8 +427,7 @@ static int start_connect(struct sock *sk, struct sockaddr_esp *a)
 	err = esp_dev_mac(esp->dev, esp->saddr);
 	if (err)
 		return err;
-	if (is_zero_ether_addr(a->sesp_addr) &&
-	    !is_zero_ether_addr(esp->saddr))
+	if (is_zero_ether_addr(mac) && !is_zero_ether_addr(esp->saddr))
 		return -EADDRNOTAVAIL;
 	if (!esp->sport) {
 		err = esp_bind_port(sk, 0);
@@ -425,7 +435,7 @@ static int start_connect(struct sock *sk, struct sockaddr_esp *a)
 			return -EADDRNOTAVAIL;
 	}
 	esp->dport = a->sesp_port;
-	ether_addr_copy(esp->daddr, a->sesp_addr);
+	ether_addr_copy(esp->daddr, mac);
 	return esp_connect_start(sk);
 }
 
@@ -609,6 +619,8 @@ static void send_fin(struct sock *sk)
 		esp_done(sk, -ENOBUFS);
 }
 
+static void close_listener(struct sock *sk);
+
 static int esp_shutdown(struct socket *sock, int how)
 {
 	struct sock *sk = sock->sk;
@@ -625,11 +637,18 @@ static int esp_shutdown(struct socket *sock, int how)
 		err = -ENOTCONN;
 		if (sk->sk_state == TCP_CLOSE)
 			break;
-		esp_done(sk, -ECONNRESET);
+		esp_done(sk, 0);
+		connect_failed(sk);
 		sock->state = SS_UNCONNECTED;
 		break;
 	case TCP_LISTEN:
 		err = -ENOTCONN;
+		if (!(how & RCV_SHUTDOWN))
+			break;
+		/* accept() ends with EINVAL, as TCP's */
+		close_listener(sk);
+		sk->sk_state_change(sk);
+		err = 0;
 		break;
 	default:
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
@@ -641,11 +660,13 @@ static int esp_shutdown(struct socket *sock, int how)
 	return err;
 }
 
-/*
- * A closed socket that told its peer so by RST. It stays for a moment to say
- * it again with the number that the peer expects.
+/**
+ * esp_reset_and_linger() - tell the peer by RST that this is the end
+ * @sk:	connection that nobody wants any more; its owner calls
+ *
+ * It stays for a moment to say it again with the number that the peer expects.
  */
-static void reset_and_linger(struct sock *sk)
+void esp_reset_and_linger(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -654,6 +675,7 @@ static void reset_and_linger(struct sock *sk)
 	esp_timer_stop(sk);
 	esp_write_queue_purge(sk);
 	esp->reset = 1;
+	WRITE_ONCE(esp->echo, 0);
 	esp_set_state(sk, TCP_TIME_WAIT);
 	esp_timer_set(esp, ESP_T_CONN, esp_now() +
 		      1000ull * esp_net(sock_net(sk))->conf.time_wait_ms);
@@ -672,7 +694,7 @@ void esp_abort(struct sock *sk, int err)
 		return;
 	}
 	WRITE_ONCE(sk->sk_err, -err);
-	reset_and_linger(sk);
+	esp_reset_and_linger(sk);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	sk->sk_state_change(sk);
 	sk_error_report(sk);
@@ -692,15 +714,13 @@ static void close_listener(struct sock *sk)
 		list_del_init(&child->acceptq);
 		sk_acceptq_removed(sk);
 		sock_hold(csk);
-		local_bh_disable();
-		bh_lock_sock_nested(csk);
+		lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
 		sock_orphan(csk);
 		if (csk->sk_state == TCP_CLOSE)
 			esp_destroy(csk);
 		else
-			reset_and_linger(csk);
-		bh_unlock_sock(csk);
-		local_bh_enable();
+			esp_reset_and_linger(csk);
+		release_sock(csk);
 		sock_put(csk);
 	}
 }
@@ -758,7 +778,7 @@ static void esp_close(struct sock *sk)
 		break;
 	default:
 		if (reset) {
-			reset_and_linger(sk);
+			esp_reset_and_linger(sk);
 			break;
 		}
 		send_fin(sk);
@@ -841,6 +861,8 @@ static __poll_t esp_poll(struct file *file, struct socket *sock,
 
 static void esp_release_cb(struct sock *sk)
 {
+	if (READ_ONCE(esp_sk(sk)->dev_events))
+		esp_dev_events_run(sk);
 	if (READ_ONCE(esp_sk(sk)->deferred))
 		esp_timers_run(sk);
 }
@@ -891,6 +913,18 @@ struct proto esp_prot = {
 	.sysctl_rmem		= &esp_buf_min,
 	.max_header		= LL_MAX_HEADER + ESP_HLEN_MAX,
 	.no_autobind		= true,
+};
+
+/*
+ * EDP's: without accounting, which wants the socket's lock for each datagram.
+ * What a socket may hold is bounded by SO_RCVBUF and SO_SNDBUF.
+ */
+struct proto esp_dgram_prot = {
+	.name		= "EDP",
+	.owner		= THIS_MODULE,
+	.obj_size	= sizeof(struct esp_opt),
+	.max_header	= LL_MAX_HEADER + ESP_HLEN,
+	.no_autobind	= true,
 };
 
 static const struct proto_ops esp_stream_ops = {
@@ -1033,9 +1067,12 @@ static int __init esp_init(void)
 	err = proto_register(&esp_prot, 1);
 	if (err)
 		goto out_hash;
-	err = register_pernet_subsys(&esp_net_ops);
+	err = proto_register(&esp_dgram_prot, 1);
 	if (err)
 		goto out_proto;
+	err = register_pernet_subsys(&esp_net_ops);
+	if (err)
+		goto out_dgram;
 	err = esp_dev_init(default_enable);
 	if (err)
 		goto out_net;
@@ -1059,6 +1096,8 @@ out_dev:
 	esp_dev_exit();
 out_net:
 	unregister_pernet_subsys(&esp_net_ops);
+out_dgram:
+	proto_unregister(&esp_dgram_prot);
 out_proto:
 	proto_unregister(&esp_prot);
 out_hash:
@@ -1075,6 +1114,7 @@ static void __exit esp_exit(void)
 	esp_dev_exit();
 	unregister_pernet_subsys(&esp_net_ops);
 	rcu_barrier();	/* sockets on their way out */
+	proto_unregister(&esp_dgram_prot);
 	proto_unregister(&esp_prot);
 	esp_hash_exit();
 	percpu_counter_destroy(&esp_sockets_allocated);

@@ -67,8 +67,9 @@ void esp_update_mss(struct sock *sk)
 	if (esp->path_small)
 		mtu = min(mtu, ETH_DATA_LEN);
 	mss = mtu - (esp->echo ? ESP_HLEN_MAX : ESP_HLEN);
-	if (esp->peer_mss)
-		mss = min(mss, esp->peer_mss);
+	if (esp->peer_mss)	/* which counts on a header without options */
+		mss = min(mss, esp->peer_mss -
+			       (esp->echo ? ESP_HLEN_MAX - ESP_HLEN : 0));
 	if (esp->user_mss)
 		mss = min(mss, esp->user_mss);
 	esp->mss = mss;
@@ -160,6 +161,33 @@ static int probe_size(int mtu)
 	return mtu > ETH_DATA_LEN && mtu <= ESP_PROBE_MTU ? mtu : 0;
 }
 
+/* What an earlier connection of this socket has left. */
+static void forget(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	__skb_queue_purge(&sk->sk_receive_queue);
+	esp_purge_ooo(esp);
+	esp->fin_queued = 0;
+	esp->fin_rcvd = 0;
+	esp->rcv_bytes = 0;
+	esp->rcv_records = 0;
+	esp->rcv_discard = 0;
+	esp->to_ack = 0;
+	esp->ack_pending = 0;
+	esp->retransmits = 0;
+	esp->probes = 0;
+	esp->probe_tries = 0;
+	esp->keep_probes = 0;
+	esp->syn_probes = 0;
+	esp->recovering = 0;
+	esp->expiries = 0;
+	esp->rrqs = 0;
+	esp->last_ack_us = 0;
+	esp->advice_echo = 0;
+	esp_grant_init(&esp->grant, 0);
+}
+
 /**
  * esp_connect_start() - send the SYN
  * @sk:	socket with ports, device and addresses; its owner calls
@@ -181,6 +209,7 @@ int esp_connect_start(struct sock *sk)
 	esp->advice_told = 0;
 	esp->path_small = 0;
 	esp->conn_tries = 0;
+	forget(sk);
 	memset(&esp->rtt, 0, sizeof(esp->rtt));
 	init_numbers(sk);
 	err = esp_peer_get(sk);
@@ -503,6 +532,8 @@ static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
 	esp->ifindex = ed->ifindex;
 	child->sk_bound_dev_if = ed->ifindex;
 	esp_dev_link(child, ed);
+	if (!rcu_access_pointer(ed->dev))	/* left in this moment */
+		goto fail;
 	esp_bind_child(child);
 	if (esp_peer_get(child))
 		goto fail;
@@ -560,7 +591,10 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	sock_hold(child);
 	bh_lock_sock_nested(child);
 	esp_start_keepalive(child);
-	esp_connected_rcv(child, skb);
+	if (!sock_owned_by_user(child))
+		esp_connected_rcv(child, skb);
+	else if (sk_add_backlog(child, skb, INT_MAX))
+		kfree_skb(skb);
 	if (child->sk_state != TCP_CLOSE && !esp_sk(child)->last_ack_us)
 		esp_send_ack(child);	/* the first reply */
 	bh_unlock_sock(child);
@@ -582,18 +616,22 @@ void esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_dev *ed;
 
+	/* from the backlog this is process context; the child is in the open */
+	local_bh_disable();
+	rcu_read_lock();
 	ed = esp_dev_get(sock_net(sk), skb->skb_iif);
 	if (!ed) {
 		kfree_skb(skb);
-		return;
-	}
-	if (ESP_RX(skb)->f.flags == ESP_SYN) {
+	} else if (ESP_RX(skb)->f.flags == ESP_SYN) {
 		listen_syn(sk, ed, skb);
 		kfree_skb(skb);
 	} else {
 		listen_echo(sk, ed, skb);
 	}
-	esp_dev_put(ed);
+	if (ed)
+		esp_dev_put(ed);
+	rcu_read_unlock();
+	local_bh_enable();
 }
 
 /**
@@ -612,8 +650,7 @@ void esp_conn_timeout(struct sock *sk)
 			esp_done(sk, 0);
 		} else if (sock_flag(sk, SOCK_DEAD)) {
 			ESP_INC(net, AbortOnTimeout);
-			esp_send_reset(sk, esp->snd.una_seq);
-			esp_done(sk, -ETIMEDOUT);
+			esp_reset_and_linger(sk);
 		}
 		return;
 	}

@@ -304,7 +304,7 @@ void esp_dev_policy(struct net *net)
 	for_each_netdev_rcu(net, dev) {
 		struct esp_dev *ed = esp_dev_rcu(dev);
 
-		if (ed && !is_vlan_dev(dev) && !netif_is_macvlan(dev))
+		if (ed && ed->own_port)
 			esp_ackq_policy(&ed->port->ackq, &policy);
 	}
 	rcu_read_unlock();
@@ -563,7 +563,7 @@ static struct esp_dev *dev_find(const struct net_device *dev)
 /* VLAN and macvlan congest where their lower device does (rule 12). */
 static void dev_find_port(struct esp_dev *ed, struct net_device *dev)
 {
-	struct list_head *iter = &dev->adj_list.lower;
+	struct list_head *iter = dev->adj_list.lower.next;
 	struct net_device *lower;
 	struct esp_port *old;
 	struct esp_dev *led;
@@ -577,6 +577,7 @@ static void dev_find_port(struct esp_dev *ed, struct net_device *dev)
 	spin_lock_bh(&ed->lock);
 	old = ed->port;
 	ed->port = led->port;
+	ed->own_port = false;
 	refcount_inc(&ed->port->ref);
 	spin_unlock_bh(&ed->lock);
 	port_put(old);
@@ -596,6 +597,7 @@ static int dev_register(struct net_device *dev)
 		kfree(ed);
 		return -ENOMEM;
 	}
+	ed->own_port = true;
 	refcount_set(&ed->ref, 1);
 	spin_lock_init(&ed->lock);
 	INIT_LIST_HEAD(&ed->socks);
@@ -610,13 +612,83 @@ static int dev_register(struct net_device *dev)
 	return 0;
 }
 
-/*
- * Take the sockets of a device one by one, each with a reference, and call
- * @fn with the socket locked. The list may change meanwhile, so start over
- * until all that were there have been seen.
+/* What can happen to a socket's device. */
+#define ESP_EV_LOST	0x01	/* it has left */
+#define ESP_EV_MAC	0x02	/* it has another address */
+#define ESP_EV_MTU	0x04
+#define ESP_EV_UP	0x08	/* it can be used again */
+
+/* The device has left, or is another one now: nothing can be saved. */
+static void sock_lost_device(struct sock *sk)
+{
+	ESP_INC(sock_net(sk), AbortOnDevice);
+	if (sk->sk_state == TCP_LISTEN || sk->sk_type == SOCK_DGRAM) {
+		WRITE_ONCE(sk->sk_err, ENETDOWN);
+		sk_error_report(sk);
+		return;
+	}
+	esp_done(sk, -ENETDOWN);
+}
+
+static void sock_new_mtu(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+	int room;
+
+	esp_update_mss(sk);
+	room = esp_dev_mtu(esp->dev) - ESP_HLEN;
+	skb_queue_walk(&sk->sk_write_queue, skb) {
+		if ((int)skb->len <= room)
+			continue;
+		ESP_INC(sock_net(sk), AbortOnMTU);
+		esp_abort(sk, -EMSGSIZE);
+		return;
+	}
+}
+
+static bool other_mac(struct esp_opt *esp)
+{
+	u8 mac[ETH_ALEN];
+
+	return !esp_dev_mac(esp->dev, mac) &&
+	       !ether_addr_equal_unaligned(mac, esp->saddr);
+}
+
+/**
+ * esp_dev_events_run() - draw the consequences of what happened to the device
+ * @sk:	socket; its lock is held
  */
-static void dev_for_each_sock(struct esp_dev *ed,
-			      void (*fn)(struct sock *sk, int err), int err)
+void esp_dev_events_run(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u8 ev = esp->dev_events;
+
+	WRITE_ONCE(esp->dev_events, 0);
+	if (ev & ESP_EV_LOST) {
+		if (sk->sk_state != TCP_CLOSE || sk->sk_type == SOCK_DGRAM)
+			sock_lost_device(sk);
+		return;
+	}
+	if (sk->sk_state == TCP_CLOSE || !esp->peer)
+		return;
+	if ((ev & ESP_EV_MAC) && other_mac(esp)) {
+		sock_lost_device(sk);
+		return;
+	}
+	if (ev & ESP_EV_MTU)
+		sock_new_mtu(sk);
+	if ((ev & ESP_EV_UP) && esp->deadline[ESP_T_SEND])
+		esp_timer_set(esp, ESP_T_SEND, esp_now());
+}
+
+/*
+ * Tell the sockets of a device what happened to it, one by one, each with a
+ * reference. Nobody waits for a socket's owner here, RTNL is held: the owner
+ * finds the news when it is done (esp_release_cb()). The list may change
+ * meanwhile; those that come later know better.
+ */
+static void dev_tell(struct esp_dev *ed, u8 event)
 {
 	LIST_HEAD(todo);
 
@@ -631,65 +703,27 @@ static void dev_for_each_sock(struct esp_dev *ed,
 		if (!refcount_inc_not_zero(&sk->sk_refcnt))
 			continue;
 		spin_unlock_bh(&ed->lock);
-		lock_sock(sk);
-		if (esp->dev == ed)
-			fn(sk, err);
-		release_sock(sk);
+		local_bh_disable();
+		bh_lock_sock(sk);
+		WRITE_ONCE(esp->dev_events, esp->dev_events | event);
+		if (!sock_owned_by_user(sk) && esp->dev == ed)
+			esp_dev_events_run(sk);
+		bh_unlock_sock(sk);
+		local_bh_enable();
 		sock_put(sk);
 		spin_lock_bh(&ed->lock);
 	}
 	spin_unlock_bh(&ed->lock);
 }
 
-/* The device has left, or is another one now: nothing can be saved. */
-static void sock_lost_device(struct sock *sk, int err)
+/**
+ * esp_dev_enabled() - the device may carry ESP again, or no longer
+ * @ed:	device
+ */
+void esp_dev_enabled(struct esp_dev *ed)
 {
-	if (sk->sk_state == TCP_CLOSE)
-		return;
-	ESP_INC(sock_net(sk), AbortOnDevice);
-	if (sk->sk_state == TCP_LISTEN) {
-		sk->sk_err = -err;
-		sk_error_report(sk);
-		return;
-	}
-	esp_done(sk, err);
-}
-
-static void sock_device_up(struct sock *sk, int err)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	if (esp->deadline[ESP_T_SEND])
-		esp_timer_set(esp, ESP_T_SEND, esp_now());
-}
-
-static void sock_new_mtu(struct sock *sk, int err)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	struct sk_buff *skb;
-	int room;
-
-	if (!esp->port || sk->sk_state == TCP_CLOSE)
-		return;
-	esp_update_mss(sk);
-	room = esp_dev_mtu(esp->dev) - ESP_HLEN;
-	skb_queue_walk(&sk->sk_write_queue, skb) {
-		if ((int)skb->len <= room)
-			continue;
-		ESP_INC(sock_net(sk), AbortOnMTU);
-		esp_abort(sk, -EMSGSIZE);
-		return;
-	}
-}
-
-static void sock_new_mac(struct sock *sk, int err)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	u8 mac[ETH_ALEN];
-
-	if (esp->port && !esp_dev_mac(esp->dev, mac) &&
-	    !ether_addr_equal_unaligned(mac, esp->saddr))
-		sock_lost_device(sk, err);
+	dev_tell(ed, ESP_EV_UP);
+	esp_ack_pump(&ed->port->ackq);
 }
 
 static void dev_unregister(struct net_device *dev)
@@ -703,7 +737,7 @@ static void dev_unregister(struct net_device *dev)
 	esp_sysctl_dev_exit(ed);
 	/* whoever finds the device or links a socket does it under RCU */
 	synchronize_net();
-	dev_for_each_sock(ed, sock_lost_device, -ENETDOWN);
+	dev_tell(ed, ESP_EV_LOST);
 	esp_dev_put(ed);
 }
 
@@ -731,13 +765,13 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UP:
-		dev_for_each_sock(ed, sock_device_up, 0);
+		esp_dev_enabled(ed);
 		break;
 	case NETDEV_CHANGEMTU:
-		dev_for_each_sock(ed, sock_new_mtu, 0);
+		dev_tell(ed, ESP_EV_MTU);
 		break;
 	case NETDEV_CHANGEADDR:
-		dev_for_each_sock(ed, sock_new_mac, -ENETDOWN);
+		dev_tell(ed, ESP_EV_MAC);
 		break;
 	case NETDEV_CHANGENAME:
 		esp_sysctl_dev_exit(ed);

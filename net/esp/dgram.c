@@ -17,7 +17,7 @@ static int dgram_release(struct socket *sock)
 	esp_unhash(sk);
 	sock_orphan(sk);
 	release_sock(sk);
-	__skb_queue_purge(&sk->sk_receive_queue);
+	skb_queue_purge(&sk->sk_receive_queue);
 	local_bh_disable();
 	bh_lock_sock(sk);
 	esp_destroy(sk);
@@ -65,8 +65,7 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 	if (err)
 		goto out;
 	err = -EACCES;
-	if (is_multicast_ether_addr(a->sesp_addr) &&
-	    !sock_flag(sk, SOCK_BROADCAST))
+	if ((a->sesp_addr[0] & 1) && !sock_flag(sk, SOCK_BROADCAST))
 		goto out;
 	err = -EINVAL;
 	if (!a->sesp_port)
@@ -78,7 +77,7 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 	if (err)
 		goto out;
 	esp->dport = a->sesp_port;
-	ether_addr_copy(esp->daddr, a->sesp_addr);
+	memcpy(esp->daddr, a->sesp_addr, ETH_ALEN);
 	esp_set_state(sk, TCP_ESTABLISHED);
 	sock->state = SS_CONNECTED;
 out:
@@ -89,14 +88,17 @@ out:
 static int dgram_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
 	struct sock *sk = sock->sk;
+	int err = sizeof(struct sockaddr_esp);
 
-	if (peer && sk->sk_state != TCP_ESTABLISHED)
-		return -ENOTCONN;
-	if (peer)
-		esp_addr_peer(sk, (struct sockaddr_esp *)addr);
-	else
+	lock_sock(sk);
+	if (!peer)
 		esp_addr_local(sk, (struct sockaddr_esp *)addr);
-	return sizeof(struct sockaddr_esp);
+	else if (sk->sk_state != TCP_ESTABLISHED)
+		err = -ENOTCONN;
+	else
+		esp_addr_peer(sk, (struct sockaddr_esp *)addr);
+	release_sock(sk);
+	return err;
 }
 
 /* The device for a datagram; a reference, or an error. */
@@ -138,9 +140,11 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 		.ts_val		= (u32)esp_now(),
 	};
 	unsigned int room = esp_dev_headroom(ed);
+	u8 mac[ETH_ALEN + 2] __aligned(2);
 	struct sk_buff *skb;
 	int err;
 
+	memcpy(mac, a->sesp_addr, ETH_ALEN);
 	if (len > ESP_PAYLOAD_MAX || (int)len > esp_dev_mtu(ed) - ESP_HLEN)
 		return -EMSGSIZE;
 	skb = sock_alloc_send_pskb(sk, room + ESP_HLEN, len,
@@ -161,7 +165,7 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
 	ESP_INC(sock_net(sk), DgramOut);
-	err = esp_dev_xmit(skb, ed, a->sesp_addr);
+	err = esp_dev_xmit(skb, ed, mac);
 	return err ? err : len;
 }
 
@@ -197,7 +201,7 @@ static int dgram_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	if (!a.sesp_port)
 		goto out;
 	err = -EACCES;
-	if (is_multicast_ether_addr(a.sesp_addr) && !sock_flag(sk, SOCK_BROADCAST))
+	if ((a.sesp_addr[0] & 1) && !sock_flag(sk, SOCK_BROADCAST))
 		goto out;
 	err = autobind(sk);
 	if (err)

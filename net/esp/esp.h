@@ -186,6 +186,7 @@ struct esp_peer {
  * @lock:	guards @port's replacement and @socks
  * @port:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
+ * @own_port:	@port is this device's, not a lower one's
  * @socks:	sockets bound to or connected over it, esp_opt.dev_node
  * @ctl:	net.esp.dev.NAME
  * @table:	its table
@@ -200,6 +201,7 @@ struct esp_dev {
 	int			enabled;
 	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
+	bool			own_port;
 	struct list_head	socks;
 	struct ctl_table_header	*ctl;
 	struct ctl_table	*table;
@@ -321,6 +323,7 @@ enum esp_timer {
  * @timer_ref:	it holds a reference
  * @deadline:	microseconds, 0: off
  * @deferred:	the timer fired while the owner was busy
+ * @dev_events:	what happened to the device in the meantime, ESP_EV_*
  * @conn_tries:	SYNs or echoes sent again
  * @path_small:	large frames did not come through (rule 9)
  * @syn_probes:	unanswered probes since the peer's SYN for a new connection
@@ -418,6 +421,7 @@ struct esp_opt {
 	u64			timer_at;
 	u8			timer_ref;
 	u8			deferred;
+	u8			dev_events;
 	u64			deadline[ESP_T_MAX];
 	u8			conn_tries;
 	u8			path_small;
@@ -458,6 +462,9 @@ static inline u64 esp_now(void)
 
 /* af_esp.c */
 extern struct proto esp_prot;
+extern struct proto esp_dgram_prot;
+void esp_reset_and_linger(struct sock *sk);
+void esp_purge_ooo(struct esp_opt *esp);
 extern int esp_family;
 extern __be16 esp_ethertype;
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
@@ -505,6 +512,8 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac);
 unsigned int esp_dev_headroom(struct esp_dev *ed);
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
 void esp_dev_policy(struct net *net);
+void esp_dev_events_run(struct sock *sk);
+void esp_dev_enabled(struct esp_dev *ed);
 int esp_peer_get(struct sock *sk);
 void esp_peer_put(struct sock *sk);
 u16 esp_peer_advise(struct sock *sk);
@@ -528,7 +537,6 @@ int esp_queue_fin(struct sock *sk);
 void esp_splice_eof(struct socket *sock);
 void esp_write_queue_purge(struct sock *sk);
 void esp_clean_write_queue(struct sock *sk);
-void esp_force_charge(struct sock *sk, int size);
 
 /* output.c */
 bool esp_cwnd_test(struct sock *sk, struct sk_buff *skb);

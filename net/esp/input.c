@@ -111,18 +111,22 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
-	bool whole = (f->flags & ESP_TXS) && (f->flags & ESP_TXF);
 
 	update_recv_seq(esp, f->pkt_seq + 1);
 	if (f->flags & ESP_FIN) {
 		drop(skb);
+		if (g->recv_announced) {	/* whose end never came */
+			esp_ackq_leave(sk, true);
+			esp->expiries = 0;
+		}
 		c->at_once = true;
 		fin_rcv(sk);
 		return;
 	}
-	if ((f->flags & ESP_TXS) && !whole && !g->recv_announced) {
-		esp_ackq_announced(&esp->port->ackq, g,
-				   f->pkt_seq + esp->advice_told);
+	if (!(f->flags & ESP_TXF) && !g->recv_announced) {
+		/* without TXS: given up after too many expiries, and goes on */
+		esp_ackq_announced(&esp->port->ackq, g, f->pkt_seq +
+				   (f->flags & ESP_TXS ? esp->advice_told : 1));
 		c->ask = true;
 	}
 	if ((f->flags & ESP_TXF) && g->recv_announced) {
@@ -240,8 +244,10 @@ void esp_gap_timeout(struct sock *sk)
 		spin_unlock_bh(&q->lock);
 	}
 	esp_send_rrq(sk, esp->ooo_high);
-	if (esp->rrqs < 16)
-		esp->rrqs++;
+	if (++esp->rrqs > READ_ONCE(conf->retries)) {
+		esp->rrqs = 0;	/* nobody there; what comes later starts anew */
+		return;
+	}
 	wait = esp_rtt_timeout(&esp->rtt, 0, READ_ONCE(conf->rto_min_us), hi);
 	esp_timer_set(esp, ESP_T_REORDER, esp_now() +
 		      esp_rtt_backoff(wait, esp->rrqs - 1, hi));
@@ -252,11 +258,15 @@ void esp_gap_timeout(struct sock *sk)
  * its first burst; of the latter no more than fits, for in number it is
  * without end.
  */
-static bool was_allowed(struct sock *sk, u32 seq)
+static bool was_allowed(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u32 seq = f->pkt_seq;
 
-	if (esp_before(seq, READ_ONCE(esp->grant.edge)))
+	if (esp->grant.recv_announced &&
+	    esp_before(seq, READ_ONCE(esp->grant.edge)))
+		return true;
+	if ((f->flags & ESP_FIN) && seq == esp->recv_seq)
 		return true;
 	return esp_before(seq, esp->recv_seq + esp->advice_told) &&
 	       atomic_read(&sk->sk_rmem_alloc) <
@@ -268,13 +278,12 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (was_allowed(sk, ESP_RX(skb)->f.pkt_seq)) {
-		if (!sk_rmem_schedule(sk, skb, skb->truesize))
-			esp_force_charge(sk, skb->truesize);
-	} else if (atomic_read(&sk->sk_rmem_alloc) > sk->sk_rcvbuf ||
-		   !sk_rmem_schedule(sk, skb, skb->truesize)) {
+	bool fits = sk_rmem_schedule(sk, skb, skb->truesize) &&
+		    atomic_read(&sk->sk_rmem_alloc) <= sk->sk_rcvbuf;
+
+	if (!fits && !was_allowed(sk, &ESP_RX(skb)->f))
 		return false;
-	}
+	/* allowed but beyond the limit: in debt, which the next ones pay */
 	skb->dev = NULL;
 	skb_set_owner_r(skb, sk);
 	if (skb->truesize > esp->rcv_est)
@@ -324,8 +333,7 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 	if (!f->len || !sock_flag(sk, SOCK_DEAD))
 		return false;
 	ESP_INC(sock_net(sk), AbortOnData);
-	esp_send_reset(sk, f->ack_seq);
-	esp_done(sk, -ECONNRESET);
+	esp_reset_and_linger(sk);
 	return true;
 }
 
@@ -337,13 +345,15 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 static bool token_arrived(struct sock *sk, u32 seq)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 lo = READ_ONCE(esp_net(sock_net(sk))->conf.rto_min_us);
+	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
+	u32 lo = READ_ONCE(conf->rto_min_us);
 	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
 
 	esp->expiries = 0;
 	if (atomic_read(&esp->grant.open))
 		esp_timer_set(esp, ESP_T_RRQ, esp_now() +
-			      esp_rtt_timeout(&esp->rtt, 0, lo, ESP_RTT_MAX_US));
+			      esp_rtt_timeout(&esp->rtt, 0, lo, hi));
 	return pump;
 }
 
@@ -376,6 +386,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	if (!charge(sk, skb)) {
 		ESP_INC(net, InMemDrop);
 		WRITE_ONCE(esp->grant.rcv_mem_pressure, 1);
+		sk->sk_data_ready(sk);
 		esp_ack_now(sk);
 		goto drop;
 	}
@@ -541,6 +552,7 @@ static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	bool held = esp->snd.held;
 	unsigned int res;
 
 	res = esp_window_ack(&esp->snd, f->ack_seq, f->grant);
@@ -576,6 +588,12 @@ static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
 	if (res & (ESP_ACK_PROGRESS | ESP_ACK_OPENED)) {
 		esp->probe_tries = 0;
 		esp_arm_send(sk, now);
+	}
+	if (held && !esp->snd.held && esp->retransmits &&
+	    esp->snd.una_seq != esp->snd.send_next) {
+		/* what found no memory does now */
+		esp->retransmits = 0;
+		esp_timer_set(esp, ESP_T_SEND, now);
 	}
 	return true;
 }
@@ -697,6 +715,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	if (esp->echo) {
 		WRITE_ONCE(esp->echo, 0);
 		esp_timer_clear(esp, ESP_T_CONN);
+		esp_start_orphan_timer(sk);
 		esp_update_mss(sk);
 	}
 	if (!esp_ack(sk, f, now))
@@ -712,6 +731,11 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		fin_acked(sk);
 	if (sk->sk_state == TCP_CLOSE)
 		goto drop;
+	if (esp->advice_gen != READ_ONCE(esp->peer->gen) &&
+	    !esp->grant.recv_announced) {
+		esp_peer_advise(sk);	/* a cut that other sockets brought */
+		ack_soon(sk);
+	}
 	if (esp_frame_is_empty(f)) {
 		esp_empty_rcv(sk, f);
 		if (esp->advice_echo)

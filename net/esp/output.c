@@ -24,7 +24,8 @@ u16 esp_grant_now(struct esp_opt *esp, u32 recv_seq)
 	u32 edge = READ_ONCE(esp->grant.edge);
 
 	if (!READ_ONCE(esp->grant.recv_announced))
-		return min(READ_ONCE(esp->advice_told), esp_grant_room(esp));
+		return min_t(u32, READ_ONCE(esp->advice_told),
+			     esp_grant_room(esp));
 	return esp_after(edge, recv_seq) ?
 	       min_t(u32, edge - recv_seq, ESP_SEQ_WINDOW) : 0;
 }
@@ -61,7 +62,7 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		if (flags == ESP_SYN)
 			f->cookie = 0;
 		esp_hello(&esp->sk, f);
-	} else if (READ_ONCE(esp->advice_echo)) {
+	} else if (READ_ONCE(esp->advice_echo) && len + 4u <= esp->mss) {
 		/* rule 21: a cut frees its share only when it is echoed */
 		f->opts = ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->snd.advice;
@@ -120,12 +121,13 @@ int esp_finish_frame(struct esp_opt *esp, struct sk_buff *skb)
 }
 
 /* An ACK is leaving, on whatever frame: none is owed any more. */
-static void ack_left(struct esp_opt *esp)
+static void ack_left(struct esp_opt *esp, u16 len)
 {
 	esp->ack_seq = esp->recv_seq;
 	esp->ack_pending = 0;
 	esp->to_ack = 0;
-	esp->advice_echo = 0;
+	if (len + 4u <= esp->mss)	/* the option went with it: fill_frame() */
+		esp->advice_echo = 0;
 	esp_timer_clear(esp, ESP_T_ACK);
 }
 
@@ -166,7 +168,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	esp_wire_build(skb_push(out, esp_wire_hlen(&f)), &f);
 	out->priority = READ_ONCE(sk->sk_priority);
 	out->mark = READ_ONCE(sk->sk_mark);
-	ack_left(esp);
+	ack_left(esp, skb->len);
 	if (again) {
 		cb->retrans = 1;
 		esp->stats.retrans++;
@@ -298,8 +300,10 @@ void esp_push_frames(struct sock *sk)
 		return;
 	while (esp_push_one_frame(sk))
 		sent = true;
-	if ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])
-		esp_arm_send(sk, esp_now());
+	if ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND]) {
+		esp->progress_us = esp_now();
+		esp_arm_send(sk, esp->progress_us);
+	}
 }
 
 /**
@@ -317,7 +321,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 			       esp_grant_now(esp, esp->recv_seq));
 	if (!skb)
 		return;
-	ack_left(esp);
+	ack_left(esp, 0);
 	esp->last_ack_us = esp_now();
 	esp->stats.tx_empty++;
 	ESP_INC(sock_net(sk), OutEmpty);
@@ -400,7 +404,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);
-	ack_left(esp);
+	ack_left(esp, 0);
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
 	esp_finish_frame(esp, skb);

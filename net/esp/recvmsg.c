@@ -62,11 +62,14 @@ static void discard(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
+	if (!esp->rcv_discard)
+		return;
 	while (esp->rcv_discard && (skb = skb_peek(&sk->sk_receive_queue))) {
 		if (ESP_RX(skb)->f.flags & ESP_EOR)
 			esp->rcv_discard = 0;
 		take(sk, skb, ESP_RX(skb)->f.len - ESP_RX(skb)->f.read);
 	}
+	esp_pressure_lifted(sk);
 }
 
 /*
@@ -139,12 +142,14 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	bool record = sk->sk_type == SOCK_SEQPACKET, eor = false;
 	struct esp_opt *esp = esp_sk(sk);
+	size_t room = msg_data_left(msg);
 	int copied = 0, err;
 
 	for (;;) {
 		discard(sk);
-		if ((flags & MSG_PEEK) && copied) {
-			iov_iter_revert(&msg->msg_iter, copied);
+		if (flags & MSG_PEEK) {	/* from the start again */
+			iov_iter_revert(&msg->msg_iter,
+					room - msg_data_left(msg));
 			copied = 0;
 		}
 		if (esp_readable(sk, 1)) {
@@ -183,7 +188,6 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 		if (!(flags & MSG_PEEK)) {
 			esp->rcv_discard = 1;
 			discard(sk);
-			esp_pressure_lifted(sk);
 		}
 	}
 	return copied;

@@ -258,6 +258,29 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 	return copied;
 }
 
+/* A record is one thing: another writer's must be whole before ours begins. */
+static int wait_turn(struct sock *sk, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (esp_sk(sk)->copying && !err) {
+		if (!*timeo) {
+			err = -EAGAIN;
+		} else if (signal_pending(current)) {
+			err = sock_intr_errno(*timeo);
+		} else {
+			release_sock(sk);
+			*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+			lock_sock(sk);
+			err = preconditions(sk);
+		}
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
 static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 {
 	bool record = sk->sk_type == SOCK_SEQPACKET;
@@ -278,10 +301,17 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	if (!len)	/* an empty record could not be told from the end */
 		return record ? -EINVAL : 0;
 
+	if (record) {
+		n = wait_turn(sk, &timeo);
+		if (n)
+			return n;
+	}
 	esp->more = !!(msg->msg_flags & MSG_MORE);
 	esp->copying++;
 	n = copy_message(sk, msg, timeo);
 	esp->copying--;
+	if (record && wq_has_sleeper(&sk->sk_wq->wait))
+		wake_up_interruptible(sk_sleep(sk));
 
 	if (!sk->sk_send_head)
 		return n;
@@ -344,19 +374,6 @@ void esp_splice_eof(struct socket *sock)
 	release_sock(sk);
 }
 
-/* Charge memory that must be had: a FIN, or a packet that was granted. */
-void esp_force_charge(struct sock *sk, int size)
-{
-	int delta = size - sk->sk_forward_alloc;
-	int pages;
-
-	if (delta <= 0)
-		return;
-	pages = sk_mem_pages(delta);
-	sk_forward_alloc_add(sk, pages << PAGE_SHIFT);
-	atomic_long_add(pages, &esp_memory_allocated);
-}
-
 /**
  * esp_queue_fin() - no more data: the FIN follows what is on the write queue
  * @sk:	socket in a state that leads to one; its owner calls
@@ -374,7 +391,9 @@ int esp_queue_fin(struct sock *sk)
 		return -ENOBUFS;
 	skb_reserve(skb, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
-	esp_force_charge(sk, skb->truesize);
+	/* must be had: otherwise the socket is in debt, and pays next time */
+	if (!sk_wmem_schedule(sk, skb->truesize))
+		net_dbg_ratelimited("esp: a FIN beyond the limit of memory\n");
 	esp->fin_seq = esp->snd.send_seq;
 	esp->fin_queued = 1;
 	esp->more = 0;

@@ -200,6 +200,17 @@ void esp_sysctl_net_exit(struct net *net)
 	kfree(en->table);
 }
 
+static int esp_enable(ESP_CTL_CONST struct ctl_table *table, int write,
+		      void *buffer, size_t *lenp, loff_t *ppos)
+{
+	int err = esp_range(table, write, buffer, lenp, ppos);
+
+	if (write && !err)
+		esp_dev_enabled(container_of((int *)table->data, struct esp_dev,
+					     enabled));
+	return err;
+}
+
 /**
  * esp_sysctl_dev_init() - net.esp.dev.NAME.enable
  * @net:	the device's namespace
@@ -220,7 +231,7 @@ int esp_sysctl_dev_init(struct net *net, struct esp_dev *ed, const char *name)
 	t[0].data = &ed->enabled;
 	t[0].maxlen = sizeof(int);
 	t[0].mode = 0644;
-	t[0].proc_handler = esp_range;
+	t[0].proc_handler = esp_enable;
 	t[0].extra1 = &limit_0;
 	t[0].extra2 = &limit_1;
 	ed->table = t;

@@ -156,6 +156,7 @@ static bool gave_up(struct sock *sk, u32 tries, u64 now)
 	    tries <= limit)
 		return false;
 	ESP_INC(sock_net(sk), AbortOnTimeout);
+	esp_send_reset(sk, esp->snd.una_seq);	/* if it lives after all */
 	esp_done(sk, -ETIMEDOUT);
 	return true;
 }
@@ -166,8 +167,10 @@ static void send_timeout(struct sock *sk, u64 now)
 	struct sk_buff *skb = skb_peek(&sk->sk_write_queue);
 
 	if (skb && esp->snd.una_seq != esp->snd.send_next) {
-		if (gave_up(sk, esp->retransmits + 1u, now))
+		if (gave_up(sk, esp->probes + 1u, now))
 			return;
+		if (esp->probes < 255)
+			esp->probes++;
 		if (esp->retransmits < 255)
 			esp->retransmits++;
 		esp->stats.timeouts++;
@@ -280,6 +283,7 @@ static void cork_timeout(struct sock *sk)
 
 static void ack_timeout(struct sock *sk)
 {
+	esp_pressure_lifted(sk);
 	if (!esp_sk(sk)->ack_pending)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
