@@ -4,6 +4,7 @@
  * connection does not come about, and what a listener keeps (protocol, tables
  * "Names and numbers" and "Connections").
  */
+#include <linux/esp_wire.h>
 #include <linux/if_packet.h>
 #include "sock-lib.h"
 
@@ -652,6 +653,90 @@ TEST_F(hosts, listener_closed)
 	}
 	EXPECT_TRUE(UNTIL(inuse(B) == 0));
 	EXPECT_EQ(0, inuse(A));
+}
+
+/* The checksum of a frame of an even length. */
+static __u16 checksum(const void *data, size_t len)
+{
+	const __u16 *p = data;
+	__u32 sum = 0;
+
+	for (; len; len -= 2)
+		sum += *p++;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+/* A number of the first packet, as it follows from a cookie (the handshake). */
+static __u32 first_number(__u32 cookie)
+{
+	cookie ^= cookie >> 16;
+	cookie *= 0x7feb352du;
+	cookie ^= cookie >> 15;
+	return cookie;
+}
+
+/*
+ * SYNs of a thousand hosts that never say more: each is answered, and no
+ * socket, no place in the backlog and no room for others is taken.
+ */
+TEST_F(hosts, no_half_open_state)
+{
+	struct {
+		__u8		pad[2];	/* aligns the header */
+		__u8		dst[6];
+		__u8		src[6];
+		__be16		proto;
+		struct esp_wire	h;
+		__u8		options[16];
+	} f = {
+		.proto = htons(ESP_ETHERTYPE),
+		.h = {
+			.ver_hlen = ESP_VERSION << 4 | 12,
+			.flags = ESP_SYN,
+			.dport = htons(PORT),
+		},
+		.options = {
+			ESP_OPT_COOKIE, 6, 0, 0, 0, 0,
+			ESP_OPT_MSS, 4, 1468 >> 8, 1468 & 255,
+			ESP_OPT_TYPE, 3, variant->type,
+		},
+	};
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET,
+		.sll_ifindex = A->ifindex,
+	};
+	int l = listener(B, variant->type, PORT, 1), raw, fd;
+	long before, i;
+
+	enter(A);
+	raw = MUST(socket(AF_PACKET, SOCK_RAW, 0));
+	memcpy(f.dst, B->mac, 6);
+	f.src[0] = 2;
+	before = counter(B, "OutFrames");
+	for (i = 1; i <= 1000; i++) {
+		__be32 cookie = htonl(i);
+
+		f.src[3] = i >> 8;
+		f.src[4] = i;
+		f.h.sport = htons(i);
+		f.h.pkt_seq = htonl(first_number(i));
+		memcpy(f.options + 2, &cookie, 4);
+		f.h.csum = 0;
+		f.h.csum = checksum(&f.h, sizeof(f.h) + sizeof(f.options));
+		ASSERT_EQ((ssize_t)sizeof(f) - 2,
+			  sendto(raw, (char *)&f + 2, sizeof(f) - 2, 0,
+				 (struct sockaddr *)&to, sizeof(to)));
+	}
+	EXPECT_TRUE(UNTIL(counter(B, "OutFrames") == before + 1000));
+	EXPECT_EQ(1, inuse(B));
+	EXPECT_EQ(0, counter(B, "PassiveOpens"));
+	EXPECT_EQ(0, counter(B, "ListenOverflows"));
+	EXPECT_EQ(0, events(l, POLLIN, 0));
+	fd = esp_socket(A, variant->type);
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
 /* What was sent before accept() is there. */
