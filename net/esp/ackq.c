@@ -96,8 +96,6 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 	if (burst && esp_after(limit, recv_seq + burst))
 		limit = recv_seq + burst;
 	edge = base + n;
-	if (!READ_ONCE(q->policy.adaptive) && burst)
-		edge = recv_seq + burst;
 	if (esp_after(edge, limit))
 		edge = limit;
 	take = esp_after(edge, base) ? edge - base : 0;

@@ -13,6 +13,7 @@
 #include "esp.h"
 
 #define ESP_DUP_ACK_US	100	/* no answers to duplicates more often than this */
+#define ESP_LATE_US	(1000 * 1000)	/* no frame is overtaken by more */
 #define ESP_STALE_PROBES 3	/* unanswered, before a SYN replaces a connection */
 #define ESP_STALE_US	(100 * 1000)	/* at least so long after the first SYN */
 
@@ -548,13 +549,27 @@ static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 	}
 }
 
+/*
+ * A frame sent after this one is here already: what this one says of
+ * permission and advice is out of date.
+ */
+static bool overtaken(struct esp_opt *esp, struct esp_frame *f, u64 now)
+{
+	u64 ts = esp->ts_recent;
+
+	return (u32)now - (u32)ts < ESP_LATE_US &&
+	       esp_before(f->ts_val, (u32)(ts >> 32));
+}
+
 /* Returns false if the frame must not be used. */
-static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now)
+static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool held = esp->snd.held;
 	unsigned int res;
 
+	if (late && f->ack_seq == esp->snd.una_seq)
+		return true;
 	res = esp_window_ack(&esp->snd, f->ack_seq, f->grant);
 	if (res & ESP_ACK_INVALID) {
 		ESP_INC(sock_net(sk), InAckInvalid);
@@ -694,6 +709,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 	u64 now = esp_now();
+	bool late;
 
 	if (f->flags & ESP_SYN) {
 		if (f->flags & ESP_ACK)
@@ -711,14 +727,16 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		reset_rcv(sk, f);
 		goto drop;
 	}
-	WRITE_ONCE(esp->ts_recent, (u64)f->ts_val << 32 | (u32)now);
+	late = overtaken(esp, f, now);
+	if (!late)
+		WRITE_ONCE(esp->ts_recent, (u64)f->ts_val << 32 | (u32)now);
 	if (esp->echo) {
 		WRITE_ONCE(esp->echo, 0);
 		esp_timer_clear(esp, ESP_T_CONN);
 		esp_start_orphan_timer(sk);
 		esp_update_mss(sk);
 	}
-	if (!esp_ack(sk, f, now))
+	if (!esp_ack(sk, f, now, late))
 		goto drop;
 	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS_HELLO) &&
 	    f->advice <= esp->advice_told)

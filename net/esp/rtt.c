@@ -23,8 +23,6 @@ void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
 	}
 	err = (s32)rtt - (s32)(r->srtt8 >> 3);
 	r->srtt8 += err;
-	if (!r->srtt8)
-		r->srtt8 = 1;
 	if (err < 0)
 		err = -err;
 	r->rttvar4 += err - (s32)(r->rttvar4 >> 2);
