@@ -174,7 +174,9 @@ TEST_F(hosts, reuse_after_listener)
 	int l, fd[2], again;
 
 	if (variant->type == SOCK_DGRAM)
-		SKIP(return, "has no listener");
+		EXPECT_ERRNO(EOPNOTSUPP, listen(esp_socket(B, SOCK_DGRAM), 1));
+	if (variant->type == SOCK_DGRAM)
+		return;
 	l = listener(B, variant->type, PORT, 1);
 	connect_through(l, variant->type, fd);
 	close(l);
@@ -243,8 +245,6 @@ TEST_F(hosts, device_not_ethernet)
 {
 	int fd = esp_socket(A, variant->type);
 
-	if (variant->type != SOCK_STREAM)
-		SKIP(return, "one type stands for all");
 	if (system("ip link add sit9 type sit 2>/dev/null") &&
 	    system("ip link add ipip9 type ipip local 127.0.0.1 2>/dev/null") &&
 	    system("ip tuntap add tun9 mode tun 2>/dev/null"))

@@ -294,6 +294,37 @@ TEST_F(hosts, wrong_state)
 	EXPECT_ERRNO(EINVAL, shutdown(fd[1], 3));
 }
 
+/* shutdown() of a listener ends accept(); shutdown() of a connect() leaves
+ * nothing, and the socket can connect again.
+ */
+TEST_F(hosts, shutdown_early)
+{
+	int l = listener(B, variant->type, PORT, 2), fd, i;
+	struct sockaddr_esp nobody = at(B, PORT);
+	pid_t pid;
+
+	fd = esp_socket(A, variant->type);
+	nobody.sesp_addr[4] = 0x77;
+	for (i = 0; i < 5; i++) {
+		nobody.sesp_addr[5] = i;
+		nonblock(fd, true);
+		EXPECT_ERRNO(EINPROGRESS, do_connect(fd, nobody));
+		EXPECT_EQ(0, shutdown(fd, SHUT_RDWR));
+	}
+	nonblock(fd, false);
+	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_EQ(1, send(fd, "x", 1, MSG_NOSIGNAL));
+
+	EXPECT_ERRNO(ENOTCONN, shutdown(l, SHUT_WR));
+	close(MUST(accept(l, NULL, NULL)));
+	pid = MUST(fork());
+	if (!pid)
+		_exit(accept(l, NULL, NULL) >= 0 || errno != EINVAL);
+	usleep(SHORT * 1000);
+	EXPECT_EQ(0, shutdown(l, SHUT_RD));
+	EXPECT_EQ(0, reap(pid));
+}
+
 /* The same two ports and hosts can't have two connections. */
 TEST_F(hosts, four_tuple)
 {

@@ -242,6 +242,58 @@ TEST_F(pair, peek_waitall)
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 6000));
 }
 
+/* With MSG_TRUNC nothing is copied while it waits, and nothing taken. */
+TEST_F(pair, peek_waitall_trunc)
+{
+	char buf[100];
+	pid_t pid;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 10));
+	pid = MUST(fork());
+	if (!pid) {
+		usleep(SHORT * 1000);
+		_exit(!!write_stream(self->fd[0], 10, 90));
+	}
+	EXPECT_EQ(100, recv(self->fd[1], buf, 100,
+			    MSG_PEEK | MSG_WAITALL | MSG_TRUNC));
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100));
+}
+
+/*
+ * Small writes to a reader that doesn't read: its answers that there is no
+ * memory are answers (rule 13), whatever net.esp.retries says; poll() with
+ * more wanted than the buffer holds is told (rule 20).
+ */
+TEST_F(pair, slow_reader_small_writes)
+{
+	size_t i, n = 400;
+	char buf[100];
+	pid_t pid;
+
+	sysctl(A, "retries", 5);
+	sysctl(A, "rto_max_ms", 10);
+	buffers(self->fd[1], 0, 20000);
+	ASSERT_EQ(0, set_int(self->fd[1], SOL_SOCKET, SO_RCVLOWAT, 1000000));
+	pid = MUST(fork());
+	if (!pid) {
+		for (i = 0; i < n; i++) {
+			if (write_stream(self->fd[0], 100 * i, 100))
+				_exit(1);
+			usleep(500);
+		}
+		_exit(0);
+	}
+	EXPECT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
+	EXPECT_EQ(0, reap(pid));
+	usleep(300 * 1000);
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(100, recv(self->fd[1], buf, 100, MSG_WAITALL));
+		ASSERT_TRUE(right(buf, 100 * i, 100));
+	}
+}
+
 TEST_F(pair, waitall)
 {
 	char buf[6000];
