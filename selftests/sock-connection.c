@@ -315,7 +315,7 @@ TEST_F(hosts, shutdown_early)
 	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
 	EXPECT_EQ(1, send(fd, "x", 1, MSG_NOSIGNAL));
 
-	EXPECT_ERRNO(ENOTCONN, shutdown(l, SHUT_WR));
+	EXPECT_EQ(0, shutdown(l, SHUT_WR));	/* means nothing to it */
 	close(MUST(accept(l, NULL, NULL)));
 	pid = MUST(fork());
 	if (!pid)

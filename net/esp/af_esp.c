@@ -632,23 +632,20 @@ static int esp_shutdown(struct socket *sock, int how)
 	lock_sock(sk);
 	switch (sk->sk_state) {
 	case TCP_CLOSE:
+		err = -ENOTCONN;
+		break;
 	case TCP_SYN_SENT:
 	case TCP_SYN_RECV:
-		err = -ENOTCONN;
-		if (sk->sk_state == TCP_CLOSE)
-			break;
 		esp_done(sk, 0);
 		connect_failed(sk);
 		sock->state = SS_UNCONNECTED;
 		break;
 	case TCP_LISTEN:
-		err = -ENOTCONN;
 		if (!(how & RCV_SHUTDOWN))
 			break;
 		/* accept() ends with EINVAL, as TCP's */
 		close_listener(sk);
 		sk->sk_state_change(sk);
-		err = 0;
 		break;
 	default:
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);

@@ -122,7 +122,7 @@ static void init_numbers(struct sock *sk)
 	esp->snd.initial = esp->user_initial != -2 ? esp->user_initial :
 			   READ_ONCE(conf->esp_initial_ack_burst_length);
 	esp->snd.burst_length = own_burst(sk);
-	esp->ts_off = get_random_u32();
+	esp->ts_off = esp_ts_offset(esp->cookie);
 }
 
 /* What the peer said of itself. */
@@ -447,7 +447,6 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 		.opts		= ESP_HAS_HELLO | ESP_HAS(ESP_OPT_FEATURES) |
 				  ESP_HAS(ESP_OPT_BURST),
 		.type		= sk->sk_type,
-		.ts_val		= (u32)esp_now(),
 		.ts_ecr		= in->ts_val,
 	};
 
@@ -468,6 +467,7 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 	f.peer_cookie = listen_cookie(net, ed->ifindex, eth_hdr(skb), in,
 				      f.grant, 0);
 	f.pkt_seq = esp_isn(f.peer_cookie);
+	f.ts_val = (u32)esp_now() + esp_ts_offset(f.peer_cookie);
 	f.mss = own_mss(ed);
 	f.burst = own_burst(sk);
 	f.to_ack = READ_ONCE(esp_net(net)->conf.esp_packets_to_ack);

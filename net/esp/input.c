@@ -568,9 +568,8 @@ static bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	bool held = esp->snd.held;
 	unsigned int res;
 
-	if (late && f->ack_seq == esp->snd.una_seq)
-		return true;
-	res = esp_window_ack(&esp->snd, f->ack_seq, f->grant);
+	res = late && f->ack_seq == esp->snd.una_seq ? ESP_ACK_STALE :
+	      esp_window_ack(&esp->snd, f->ack_seq, f->grant);
 	if (res & ESP_ACK_INVALID) {
 		ESP_INC(sock_net(sk), InAckInvalid);
 		return false;

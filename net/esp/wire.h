@@ -120,4 +120,13 @@ static inline u32 esp_isn(u32 cookie)
 	return cookie;
 }
 
+/*
+ * Offset of the clock on the wire of the side that chose @cookie. Likewise, so
+ * that a listener's SYN|ACK and its child tell the same time.
+ */
+static inline u32 esp_ts_offset(u32 cookie)
+{
+	return esp_isn(~cookie);
+}
+
 #endif /* _ESP_WIRE_H */
