@@ -20,9 +20,17 @@ hosts 2
 cable n0 v0 n1 v1
 V1=$(mac n1 v1)
 
-# A reader that lags behind, with a small buffer: the transfer takes some seconds
-# on any kernel, at both ends.
-slow_start() { start n0 v0 n1 v1 -n "$(by_kernel 4M 2M 4M)" -b 1M -r 4000 -p 100; }
+# A reader that lags behind, with a small buffer: the transfer takes about two
+# seconds on any kernel, at both ends.
+slow_start() { start n0 v0 n1 v1 -n 2M -b 512k -r 4000 -p 100; }
+
+# learn: what the connection's frames to n1 have in common.
+learn()
+{
+	LEARNED=$(n1 timeout 20 frame learn v1 "$PORT") || return
+	PORTS=$(grep -o 'sport=[0-9]* dport=[0-9]*' <<<"$LEARNED")
+}
+
 n0 tee /proc/sys/net/esp/rcvbuf <<<262144 >/dev/null
 n1 tee /proc/sys/net/esp/rcvbuf <<<262144 >/dev/null
 
@@ -117,15 +125,13 @@ END
 sed -E -e "s/^(\S+)/\1 src=$STRANGER dport=$LISTEN/" "$TMP/malformed" >"$TMP/strange"
 
 slow_start
-moves n1 5
+learn
 answers table "$TMP/strange"
 check "none of them is answered" [ ! -s "$TMP/answers" ]
 comment <"$TMP/answers"
 
 # The same with the addresses and ports of the connection.
-learned=$(n1 frame learn v1 $PORT)
-ports=$(grep -o 'sport=[0-9]* dport=[0-9]*' <<<"$learned")
-sed -E -e "s/^(\S+)/\1 $ports/" "$TMP/malformed" >"$TMP/spoofed"
+sed -E -e "s/^(\S+)/\1 $PORTS/" "$TMP/malformed" >"$TMP/spoofed"
 table "$TMP/spoofed"
 check "the transfer is intact" ended
 
@@ -145,25 +151,23 @@ check "... not more than the limit lets through" [ "$(wc -l <"$TMP/answers")" -l
 #
 
 slow_start
-learned=$(n1 frame learn v1 $PORT)
-echo "# $learned"
+learn
 for name in cookie seq ack; do
-	declare $name=$(($(grep -o "\b$name=0x[0-9a-f]*" <<<"$learned" | cut -d= -f2)))
+	declare $name=$(($(grep -o "\b$name=0x[0-9a-f]*" <<<"$LEARNED" | cut -d= -f2)))
 done
-ports="$(grep -o 'sport=[0-9]* dport=[0-9]*' <<<"$learned")"
 far=$(((seq + 0x20000) & 0xffffffff))
 cat >"$TMP/spoofed" <<END
-InCookie $ports flags=2 cookie=$((cookie ^ 1)) seq=$seq ack=$ack
-InCookie $ports flags=2 cookie=0 seq=$seq ack=$ack payload=100
-InCookie $ports flags=6 cookie=$((cookie ^ 0x80000000)) seq=$seq ack=$ack
-InCookie $ports flags=0x82 cookie=1 seq=$seq ack=$ack payload=4
-InAckInvalid $ports flags=2 cookie=$cookie seq=$seq ack=$(((ack + 0x40000000) & 0xffffffff))
-InAckInvalid $ports flags=2 cookie=$cookie seq=$seq ack=$(((ack + 0x100000) & 0xffffffff)) payload=9
-InBeyondWindow $ports flags=2 cookie=$cookie seq=$far ack=$ack payload=50
-InBeyondWindow $ports flags=6 cookie=$cookie seq=$far ack=$ack
-InResetsIgnored $ports flags=8 cookie=$((cookie + 1)) seq=$seq
-InResetsIgnored $ports flags=8 cookie=$cookie seq=$far
-InResetsIgnored $ports flags=10 cookie=$cookie seq=$(((seq - 5000) & 0xffffffff)) ack=$ack
+InCookie $PORTS flags=2 cookie=$((cookie ^ 1)) seq=$seq ack=$ack
+InCookie $PORTS flags=2 cookie=0 seq=$seq ack=$ack payload=100
+InCookie $PORTS flags=6 cookie=$((cookie ^ 0x80000000)) seq=$seq ack=$ack
+InCookie $PORTS flags=0x82 cookie=1 seq=$seq ack=$ack payload=4
+InAckInvalid $PORTS flags=2 cookie=$cookie seq=$seq ack=$(((ack + 0x40000000) & 0xffffffff))
+InAckInvalid $PORTS flags=2 cookie=$cookie seq=$seq ack=$(((ack + 0x100000) & 0xffffffff)) payload=9
+InBeyondWindow $PORTS flags=2 cookie=$cookie seq=$far ack=$ack payload=50
+InBeyondWindow $PORTS flags=6 cookie=$cookie seq=$far ack=$ack
+InResetsIgnored $PORTS flags=8 cookie=$((cookie + 1)) seq=$seq
+InResetsIgnored $PORTS flags=8 cookie=$cookie seq=$far
+InResetsIgnored $PORTS flags=10 cookie=$cookie seq=$(((seq - 5000) & 0xffffffff)) ack=$ack
 END
 table "$TMP/spoofed"
 check "the transfer is intact" ended
@@ -188,11 +192,10 @@ check "the transfer is intact" ended
 
 garbage=$(by_kernel 100000 10000 20000)
 slow_start
-learned=$(n1 frame learn v1 $PORT)
-ports="$(grep -o 'sport=[0-9]* dport=[0-9]*' <<<"$learned")"
+learn
 before=$(stat n1 InFrames)
 inject <<END >/dev/null &
-$ports $(grep -o 'cookie=0x[0-9a-f]*' <<<"$learned") random=1 count=$((garbage / 2))
+$PORTS $(grep -o 'cookie=0x[0-9a-f]*' <<<"$LEARNED") random=1 count=$((garbage / 2))
 src=$STRANGER sport=5 dport=$LISTEN random=2 count=$((garbage / 2))
 END
 check "data comes meanwhile" moves n1 5

@@ -310,8 +310,8 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	esp->copying++;
 	n = copy_message(sk, msg, timeo);
 	esp->copying--;
-	if (record && wq_has_sleeper(&sk->sk_wq->wait))
-		wake_up_interruptible(sk_sleep(sk));
+	if (record)
+		wake_up_interruptible(sk_sleep(sk));	/* wait_turn() */
 
 	if (!sk->sk_send_head)
 		return n;
