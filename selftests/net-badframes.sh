@@ -179,7 +179,7 @@ check "no connection was reset" [ "$(stat n1 InResets)" = 0 ]
 
 passive=$(stat n1 PassiveOpens)
 sockets=$(n1 esp show -a | wc -l)
-floods=$(by_kernel 10000 2000 10000)
+floods=$(by_kernel 10000 1000 10000)
 slow_start
 moves n1 5
 echo "flags=1 dport=$LISTEN vary=1 count=$floods" | inject >/dev/null &
@@ -190,7 +190,7 @@ check "$floods SYNs leave no sockets but those of the transfer" \
 check "... nor connections" [ "$(stat n1 PassiveOpens)" = $((passive + 1)) ]
 check "the transfer is intact" ended
 
-garbage=$(by_kernel 100000 10000 20000)
+garbage=$(by_kernel 100000 4000 20000)
 slow_start
 learn
 before=$(stat n1 InFrames)
