@@ -42,7 +42,7 @@ answers()
 {
 	local watcher
 
-	ip netns exec n0 frame watch v0 $STRANGER >"$TMP/answers" &
+	nsenter --net=/run/netns/n0 frame watch v0 $STRANGER >"$TMP/answers" &
 	watcher=$!
 	until_true 10 grep -q watching "$TMP/answers"
 	"$@"
@@ -55,21 +55,24 @@ answers()
 # times, and compares what n1's counters say.
 table()
 {
-	local name n
+	local name got want
 
 	n1 cat /proc/net/esp/stat >"$TMP/before"
 	sed "s/\$/ count=3/" "$1" | inject >/dev/null
 	# The last ones may still be on their way.
 	sleep 0.1
 	n1 cat /proc/net/esp/stat >"$TMP/after"
-	for name in $(awk '{ print $1 }' "$1" | sort -u); do
-		n=$(($(awk -v n="$name" '$1 == n { print $2 }' "$TMP/after") -
-			$(awk -v n="$name" '$1 == n { print $2 }' "$TMP/before")))
-		check "$name: all of them" [ $n = $((3 * $(grep -c "^$name " "$1"))) ]
-	done
+	awk 'FILENAME == ARGV[1] { want[$1] += 3; next }
+		FILENAME == ARGV[2] { before[$1] = $2; next }
+		$1 in want { print $1, $2 - before[$1], want[$1] }' \
+		"$1" "$TMP/before" "$TMP/after" >"$TMP/counted"
+	while read -r name got want; do
+		check "$name: all of them" [ "$got" = "$want" ]
+	done <"$TMP/counted"
+	check "the counters have their names" [ "$(wc -l <"$TMP/counted")" = "$(cut -d' ' -f1 "$1" | sort -u | wc -l)" ]
 }
 
-ip netns exec n1 stream listen "%v1:$LISTEN" >/dev/null 2>&1 &
+nsenter --net=/run/netns/n1 stream listen "%v1:$LISTEN" >/dev/null 2>&1 &
 
 #
 # Malformed

@@ -27,11 +27,12 @@ no_device() { ! ip -n "$1" link show "$2" >/dev/null 2>&1; }
 # says FILE WORDS...: one of them.
 says()
 {
-	local file=$TMP/$1 words
-	shift
+	local text words
 
+	text=$(<"$TMP/$1")
+	shift
 	for words; do
-		grep -qF "$words" "$file" && return
+		[[ $text != *"$words"* ]] || return 0
 	done
 	return 1
 }
@@ -40,7 +41,7 @@ says()
 both_end()
 {
 	ended && return 1
-	[ "$(grep -c ^stream "$TMP/connect")" -gt 0 ] && [ "$(grep -c ^stream "$TMP/listen")" -gt 0 ]
+	says connect "stream connect:" && says listen "stream listen:"
 }
 
 # give_up_soon HOST: what isn't answered ends in less than a second.
@@ -67,7 +68,7 @@ reset_cable()
 
 # slow_start HOST DEV HOST DEV [OPTION...]: the reader lags behind, so that at any
 # moment most of what was written waits at the sender.
-slow_start() { start "$@" -n 3M -r 4000 -p 50; }
+slow_start() { start "$@" -n "$(by_kernel 3M 2M 3M)" -r 4000 -p 50; }
 
 # goes_on: more comes in from now on, and all of it in the end.
 goes_on() { moves n1 5 && ended; }

@@ -31,11 +31,11 @@ over() { ! kill -0 $client 2>/dev/null || says_idle; }
 transfer n0 v0 n1 v1 -n 64k >/dev/null
 before=$(used)
 : >"$TMP/client"
-ip netns exec n1 many listen %v1:2000 "$N" >"$TMP/server" 2>&1 &
+nsenter --net=/run/netns/n1 many listen %v1:2000 "$N" >"$TMP/server" 2>&1 &
 server=$!
 until_true 10 eval 'n1 esp show -l | grep -q ":2000\b"'
 start=$(date +%s%N)
-ip netns exec n0 many connect "$(mac n1 v1)%v0:2000" "$N" >"$TMP/client" 2>&1 &
+nsenter --net=/run/netns/n0 many connect "$(mac n1 v1)%v0:2000" "$N" >"$TMP/client" 2>&1 &
 client=$!
 until_true 200 over
 check "$N connections, a byte there and back on each" until_true 10 says_idle
