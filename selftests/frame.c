@@ -54,7 +54,7 @@ struct kind {
 static int fd, ifindex;
 static uint8_t own_mac[6], buf[65536];
 
-static void __attribute__((noreturn)) die(const char *what)
+static _Noreturn void die(const char *what)
 {
 	fprintf(stderr, "frame: %s: %s\n", what, strerror(errno));
 	exit(1);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <linux/af_esp.h>
 
-static void __attribute__((noreturn)) die(const char *what, int n)
+static _Noreturn void die(const char *what, int n)
 {
 	fprintf(stderr, "many: %s, connection %d: %s\n", what, n, strerror(errno));
 	exit(1);
