@@ -31,71 +31,6 @@ void esp_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
-/*
- * The connection is over. @err (negative, 0: orderly) goes to the user; what
- * waits is woken. The socket stays until the user closes it.
- */
-void esp_done(struct sock *sk, int err)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
-		ESP_INC(sock_net(sk), AttemptFails);
-	if (err)
-		WRITE_ONCE(sk->sk_err, -err);
-	esp_ackq_leave(sk, true);
-	esp_timer_stop(sk);
-	esp_unhash(sk);
-	esp_set_state(sk, TCP_CLOSE);
-	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	esp->reset = 0;
-	esp_write_queue_purge(sk);
-	if (!sock_flag(sk, SOCK_DEAD)) {
-		sk->sk_state_change(sk);
-		if (err)
-			sk_error_report(sk);
-		return;
-	}
-	esp_destroy(sk);
-}
-
-void esp_purge_ooo(struct esp_opt *esp)
-{
-	struct rb_node *n;
-
-	while ((n = rb_first(&esp->ooo))) {
-		struct sk_buff *skb = rb_to_skb(n);
-
-		rb_erase(n, &esp->ooo);
-		kfree_skb(skb);
-	}
-	esp->ooo_count = 0;
-}
-
-/**
- * esp_destroy() - give up everything that a dead socket holds
- * @sk:	closed, and orphaned; its lock is held. The reference that its
- *	creation gave is dropped
- */
-void esp_destroy(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	if (esp->destroyed)
-		return;
-	esp->destroyed = 1;
-	esp_ackq_leave(sk, true);
-	esp_timer_stop(sk);
-	esp_unhash(sk);
-	esp_unbind(sk);
-	esp_dev_unlink(sk);
-	esp_write_queue_purge(sk);
-	esp_purge_ooo(esp);
-	if (sk->sk_type != SOCK_DGRAM)	/* whose queue may still grow */
-		sk_stream_kill_queues(sk);
-	sock_put(sk);
-}
-
 static void esp_destruct(struct sock *sk)
 {
 	__skb_queue_purge(&sk->sk_receive_queue);
@@ -293,7 +228,7 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 }
 
 /* A connect() that failed leaves the socket as it was before. */
-static void connect_failed(struct sock *sk)
+void esp_connect_failed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -471,7 +406,7 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 			goto out;
 		err = start_connect(sk, &a);
 		if (err) {
-			connect_failed(sk);
+			esp_connect_failed(sk);
 			goto out;
 		}
 		sock->state = SS_CONNECTING;
@@ -491,7 +426,7 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 	if (sk->sk_state == TCP_CLOSE) {
 		err = sock_error(sk) ? : -ECONNABORTED;
 		sock->state = SS_UNCONNECTED;
-		connect_failed(sk);
+		esp_connect_failed(sk);
 		goto out;
 	}
 	sock->state = SS_CONNECTED;
@@ -595,221 +530,6 @@ static int esp_accept(struct socket *sock, struct socket *newsock,
 	return accept_child(sock, newsock, arg->flags);
 }
 #endif
-
-/* Our direction is to be closed: the state that a FIN leads to, or 0. */
-static int fin_state(struct sock *sk)
-{
-	switch (sk->sk_state) {
-	case TCP_ESTABLISHED:
-		return TCP_FIN_WAIT1;
-	case TCP_CLOSE_WAIT:
-		return TCP_LAST_ACK;
-	}
-	return 0;
-}
-
-static void send_fin(struct sock *sk)
-{
-	int state = fin_state(sk);
-
-	if (!state)
-		return;
-	esp_set_state(sk, state);
-	if (esp_queue_fin(sk))
-		esp_done(sk, -ENOBUFS);
-}
-
-static void close_listener(struct sock *sk);
-
-static int esp_shutdown(struct socket *sock, int how)
-{
-	struct sock *sk = sock->sk;
-	int err = 0;
-
-	if (how < SHUT_RD || how > SHUT_RDWR)
-		return -EINVAL;
-	how++;
-	lock_sock(sk);
-	switch (sk->sk_state) {
-	case TCP_CLOSE:
-		err = -ENOTCONN;
-		break;
-	case TCP_SYN_SENT:
-	case TCP_SYN_RECV:
-		esp_done(sk, 0);
-		connect_failed(sk);
-		sock->state = SS_UNCONNECTED;
-		break;
-	case TCP_LISTEN:
-		if (!(how & RCV_SHUTDOWN))
-			break;
-		/* accept() ends with EINVAL, as TCP's */
-		close_listener(sk);
-		sk->sk_state_change(sk);
-		break;
-	default:
-		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
-		if (how & SEND_SHUTDOWN)
-			send_fin(sk);
-		sk->sk_state_change(sk);
-	}
-	release_sock(sk);
-	return err;
-}
-
-/**
- * esp_reset_and_linger() - tell the peer by RST that this is the end
- * @sk:	connection that nobody wants any more; its owner calls
- *
- * It stays for a moment to say it again with the number that the peer expects.
- */
-void esp_reset_and_linger(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	esp_ackq_leave(sk, false);
-	esp_send_reset(sk, esp->snd.una_seq);
-	esp_timer_stop(sk);
-	esp_write_queue_purge(sk);
-	esp->reset = 1;
-	WRITE_ONCE(esp->echo, 0);
-	esp_set_state(sk, TCP_TIME_WAIT);
-	esp_timer_set(esp, ESP_T_CONN, esp_now() +
-		      1000ull * esp_net(sock_net(sk))->conf.time_wait_ms);
-}
-
-/**
- * esp_abort() - the connection can't go on; the peer is told
- * @sk:		connection; its owner calls
- * @err:	for the user, negative
- */
-void esp_abort(struct sock *sk, int err)
-{
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV ||
-	    sk->sk_state == TCP_TIME_WAIT) {
-		esp_done(sk, err);
-		return;
-	}
-	WRITE_ONCE(sk->sk_err, -err);
-	esp_reset_and_linger(sk);
-	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	sk->sk_state_change(sk);
-	sk_error_report(sk);
-}
-
-static void close_listener(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	esp_unhash(sk);
-	esp_set_state(sk, TCP_CLOSE);
-	while (!list_empty(&esp->acceptq)) {
-		struct esp_opt *child = list_first_entry(&esp->acceptq,
-							 struct esp_opt, acceptq);
-		struct sock *csk = &child->sk;
-
-		list_del_init(&child->acceptq);
-		sk_acceptq_removed(sk);
-		sock_hold(csk);
-		lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
-		sock_orphan(csk);
-		if (csk->sk_state == TCP_CLOSE)
-			esp_destroy(csk);
-		else
-			esp_reset_and_linger(csk);
-		release_sock(csk);
-		sock_put(csk);
-	}
-}
-
-static bool close_sends_reset(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT)
-		return false;
-	return esp->rcv_bytes || esp->ooo_count ||
-	       (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
-}
-
-static bool closing(struct sock *sk)
-{
-	return sk->sk_state == TCP_FIN_WAIT1 || sk->sk_state == TCP_CLOSING ||
-	       sk->sk_state == TCP_LAST_ACK;
-}
-
-static void wait_close(struct sock *sk, long timeo)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-
-	add_wait_queue(sk_sleep(sk), &wait);
-	while (closing(sk) && timeo && !signal_pending(current)) {
-		release_sock(sk);
-		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
-		lock_sock(sk);
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-}
-
-static void esp_close(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	bool reset;
-
-	lock_sock(sk);
-	reset = close_sends_reset(sk);
-	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	__skb_queue_purge(&sk->sk_receive_queue);
-	esp->rcv_bytes = 0;
-
-	switch (sk->sk_state) {
-	case TCP_LISTEN:
-		close_listener(sk);
-		break;
-	case TCP_SYN_SENT:
-	case TCP_SYN_RECV:
-		esp_done(sk, 0);
-		break;
-	case TCP_CLOSE:
-	case TCP_TIME_WAIT:
-		break;
-	default:
-		if (reset) {
-			esp_reset_and_linger(sk);
-			break;
-		}
-		send_fin(sk);
-		if (sock_flag(sk, SOCK_LINGER) &&
-		    !(current->flags & PF_EXITING))
-			wait_close(sk, sk->sk_lingertime);
-	}
-
-	sock_hold(sk);
-	sock_orphan(sk);
-	release_sock(sk);
-
-	/* the backlog is empty; the last word has whoever holds the lock */
-	local_bh_disable();
-	bh_lock_sock(sk);
-	if (sk->sk_state == TCP_CLOSE && !esp->reset)
-		esp_destroy(sk);
-	else
-		esp_start_orphan_timer(sk);
-	bh_unlock_sock(sk);
-	local_bh_enable();
-	sock_put(sk);
-}
-
-static int esp_release(struct socket *sock)
-{
-	struct sock *sk = sock->sk;
-
-	if (!sk)
-		return 0;
-	sock->sk = NULL;
-	esp_close(sk);
-	return 0;
-}
 
 static __poll_t esp_poll(struct file *file, struct socket *sock,
 			 struct poll_table_struct *wait)

@@ -463,21 +463,27 @@ static inline u64 esp_now(void)
 /* af_esp.c */
 extern struct proto esp_prot;
 extern struct proto esp_dgram_prot;
-void esp_reset_and_linger(struct sock *sk);
-void esp_purge_ooo(struct esp_opt *esp);
 extern int esp_family;
 extern __be16 esp_ethertype;
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
-void esp_destroy(struct sock *sk);
-void esp_done(struct sock *sk, int err);
-void esp_abort(struct sock *sk, int err);
 void esp_set_state(struct sock *sk, int state);
 int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
 int esp_addr_check(const struct sockaddr_esp *a, int len);
 int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a);
 void esp_addr_local(struct sock *sk, struct sockaddr_esp *a);
 void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a);
+
+void esp_connect_failed(struct sock *sk);
+
+/* close.c */
+void esp_destroy(struct sock *sk);
+void esp_done(struct sock *sk, int err);
+void esp_abort(struct sock *sk, int err);
+void esp_reset_and_linger(struct sock *sk);
+void esp_purge_ooo(struct esp_opt *esp);
+int esp_shutdown(struct socket *sock, int how);
+int esp_release(struct socket *sock);
 
 /* hash.c */
 int esp_hash_init(void);
@@ -562,6 +568,12 @@ int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_ack_now(struct sock *sk);
 void esp_gap_timeout(struct sock *sk);
 void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
+
+/* ack_rcv.c */
+bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late);
+bool esp_overtaken(struct esp_opt *esp, struct esp_frame *f, u64 now);
+void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now);
+void esp_fin_acked(struct sock *sk);
 
 /* ack_queue.c */
 extern const struct esp_ackq_ops esp_ackq_ops;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a sender learns from the peer's frames: acknowledgments, permission,
+ * round trips, and retransmission requests.
+ */
+#include "esp.h"
+
+#define ESP_LATE_US	(1000 * 1000)	/* no frame is overtaken by more */
+
+/* Our FIN has been acknowledged. */
+void esp_fin_acked(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+
+	switch (sk->sk_state) {
+	case TCP_FIN_WAIT1:
+		esp_set_state(sk, TCP_FIN_WAIT2);
+		esp_start_orphan_timer(sk);
+		sk->sk_state_change(sk);
+		break;
+	case TCP_CLOSING:
+		esp_set_state(sk, TCP_TIME_WAIT);
+		esp_timer_set(esp, ESP_T_CONN, esp_now() +
+			      1000ull * conf->time_wait_ms);
+		sk->sk_state_change(sk);
+		break;
+	case TCP_LAST_ACK:
+		esp_done(sk, 0);
+		break;
+	}
+}
+
+/* A round trip: for the timers, and for the budget that the receiver hands out. */
+static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
+	u32 median, min;
+
+	if (rtt >= ESP_RTT_MAX_US)
+		return;
+	esp_rtt_sample(&esp->rtt, rtt);
+	if (!esp_rtt_round_add(&esp->round, rtt, esp_rtt_smooth(&esp->rtt),
+			       now, &median))
+		return;
+	min = esp_peer_rtt(sk, esp->round.sample[0], now);
+	esp->min_rtt = min;
+	if (esp->port && esp->grant.recv_announced && esp->port->ackq.policy.adaptive) {
+		struct esp_ackq *q = &esp->port->ackq;
+
+		spin_lock_bh(&q->lock);
+		esp_qctl_sample(&q->ctl, &q->policy, median, min, now);
+		spin_unlock_bh(&q->lock);
+		esp_ack_pump(q);
+	}
+}
+
+/*
+ * How long ago a packet must have been sent for its absence from this frame's
+ * ack_seq to mean something: a round trip, the smoothed one or the one that
+ * this very frame took, whichever is longer.
+ */
+static u32 proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
+{
+	u32 srtt = esp_rtt_smooth(&esp->rtt);
+	u32 rtt = now + esp->ts_off - f->ts_ecr;
+
+	return rtt < ESP_RTT_MAX_US ? max(srtt, rtt) : srtt;
+}
+
+/* After a timeout: repair from the front, a few packets for each ACK. */
+static void recover(struct sock *sk, struct esp_frame *f, u32 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 proof = proof_time(esp, f, now);
+	struct sk_buff *skb;
+	int n = 4;
+
+	skb_queue_walk(&sk->sk_write_queue, skb) {
+		if (!n || !esp_before(ESP_TX(skb)->seq, esp->rto_high) ||
+		    !esp_before(ESP_TX(skb)->seq, esp->snd.send_next))
+			break;
+		if (now - ESP_TX(skb)->sent_us < proof)
+			break;
+		esp_retransmit(sk, skb);
+		n--;
+	}
+}
+
+/*
+ * A frame sent after this one is here already: what this one says of
+ * permission and advice is out of date.
+ */
+bool esp_overtaken(struct esp_opt *esp, struct esp_frame *f, u64 now)
+{
+	u64 ts = esp->ts_recent;
+
+	return (u32)now - (u32)ts < ESP_LATE_US &&
+	       esp_before(f->ts_val, (u32)(ts >> 32));
+}
+
+/* Returns false if the frame must not be used. */
+bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	bool held = esp->snd.held;
+	unsigned int res;
+
+	res = late && f->ack_seq == esp->snd.una_seq ? ESP_ACK_STALE :
+	      esp_window_ack(&esp->snd, f->ack_seq, f->grant);
+	if (res & ESP_ACK_INVALID) {
+		ESP_INC(sock_net(sk), InAckInvalid);
+		return false;
+	}
+	take_rtt(sk, f, now);
+	esp->progress_us = now;
+	esp->probes = 0;
+	esp->keep_probes = 0;
+	esp->syn_probes = 0;
+	if (res & ESP_ACK_STALE)
+		return true;
+	if (res & ESP_ACK_CUT)
+		esp->advice_echo = 1;
+	if (res & ESP_ACK_HOLD) {
+		esp->stats.holds_rx++;
+		ESP_INC(sock_net(sk), HoldsReceived);
+	}
+	if (res & ESP_ACK_PROGRESS) {
+		esp->retransmits = 0;
+		esp_clean_write_queue(sk);
+		sk->sk_write_space(sk);
+		esp_start_orphan_timer(sk);
+		if (esp->recovering) {
+			if (esp_before(esp->snd.una_seq, esp->rto_high))
+				recover(sk, f, (u32)now);
+			else
+				esp->recovering = 0;
+		}
+	}
+	if (res & (ESP_ACK_PROGRESS | ESP_ACK_OPENED)) {
+		esp->probe_tries = 0;
+		esp_arm_send(sk, now);
+	}
+	if (held && !esp->snd.held && esp->retransmits &&
+	    esp->snd.una_seq != esp->snd.send_next) {
+		/* what found no memory does now */
+		esp->retransmits = 0;
+		esp_timer_set(esp, ESP_T_SEND, now);
+	}
+	return true;
+}
+
+/* The packets that an RRQ names, unless they are on their way (rule 19). */
+void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	u32 proof = proof_time(esp, f, (u32)now);
+	struct esp_wire_range r[ESP_RRQ_RANGES];
+	unsigned int i, n = f->len / sizeof(r[0]);
+	struct sk_buff *p;
+
+	esp->stats.rrq_rx++;
+	ESP_INC(sock_net(sk), InRRQ);
+	if (skb_copy_bits(skb, f->hlen, r, f->len))
+		return;
+	p = skb_peek(&sk->sk_write_queue);
+	for (i = 0; i < n; i++) {
+		u32 from = f->ack_seq + ntohs(r[i].offset);
+		u32 to = from + ntohs(r[i].count);
+
+		for (; p; p = skb_queue_is_last(&sk->sk_write_queue, p) ? NULL :
+		     skb_queue_next(&sk->sk_write_queue, p)) {
+			u32 seq = ESP_TX(p)->seq;
+
+			if (!esp_before(seq, esp->snd.send_next))
+				return;
+			if (!esp_before(seq, to))
+				break;
+			if (esp_before(seq, from))
+				continue;
+			if ((u32)now - ESP_TX(p)->sent_us < proof) {
+				ESP_INC(sock_net(sk), RRQIgnored);
+				continue;
+			}
+			esp_retransmit(sk, p);
+		}
+	}
+}
