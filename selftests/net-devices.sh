@@ -139,9 +139,14 @@ if modprobe -q bonding max_bonds=0; ip0 link add bond0 type bond mode active-bac
 			ip -n n$end link set $slave$end down
 			ip -n n$end link set $slave$end master bond0
 		done
+		ip -n n$end link set bond0 type bond primary w$end
 		ip -n n$end link set bond0 up
 		enable n$end bond0
 	done
+	# Each drops what comes by a cable that it doesn't use: it must be the same.
+	active() { ip -n "$1" -d link show bond0 | grep -q "active_slave $2 "; }
+	until_true 10 active n0 w0
+	until_true 10 active n1 w1
 	check "bonding, active-backup" transfer n0 bond0 n1 bond0 -n "$N"
 	slow_start n0 bond0 n1 bond0
 	moves n1 5
