@@ -683,6 +683,12 @@ void esp_dev_events_run(struct sock *sk)
 }
 
 /*
+ * One walk at a time: the sockets that one has yet to tell are on its own
+ * list, where another would not find them. Inside RTNL, or without it.
+ */
+static DEFINE_MUTEX(esp_tell_mutex);
+
+/*
  * Tell the sockets of a device what happened to it, one by one, each with a
  * reference. Nobody waits for a socket's owner here, RTNL is held: the owner
  * finds the news when it is done (esp_release_cb()). The list may change
@@ -692,6 +698,7 @@ static void dev_tell(struct esp_dev *ed, u8 event)
 {
 	LIST_HEAD(todo);
 
+	mutex_lock(&esp_tell_mutex);
 	spin_lock_bh(&ed->lock);
 	list_splice_init(&ed->socks, &todo);
 	while (!list_empty(&todo)) {
@@ -714,6 +721,7 @@ static void dev_tell(struct esp_dev *ed, u8 event)
 		spin_lock_bh(&ed->lock);
 	}
 	spin_unlock_bh(&ed->lock);
+	mutex_unlock(&esp_tell_mutex);
 }
 
 /**
@@ -722,8 +730,11 @@ static void dev_tell(struct esp_dev *ed, u8 event)
  */
 void esp_dev_enabled(struct esp_dev *ed)
 {
+	struct esp_port *port = port_get(ed);
+
 	dev_tell(ed, ESP_EV_UP);
-	esp_ack_pump(&ed->port->ackq);
+	esp_ack_pump(&port->ackq);
+	port_put(port);
 }
 
 static void dev_unregister(struct net_device *dev)

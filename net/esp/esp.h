@@ -4,7 +4,7 @@
  * give to each other.
  *
  * Lock order:
- *   1. RTNL (notifiers, sysctl of devices)
+ *   1. RTNL (notifiers), then esp_tell_mutex (dev.c)
  *   2. lock_sock / slock of a listener
  *   3. slock of its child
  *   4. one of, never two: ehash/bind bucket, esp_dev.lock, esp_port.lock,
