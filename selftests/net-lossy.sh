@@ -19,7 +19,7 @@ hosts 2
 cable n0 v0 n1 v1
 
 if [ "$1" = long ]; then
-	clean=$(by_kernel 4G 256M 128M)
+	clean=$(by_kernel 1G 64M 32M)
 	lossy=$(by_kernel 1G 64M 64M)
 else
 	clean=$(by_kernel 1G 64M 32M)
