@@ -8,6 +8,9 @@
 
 cd "${0%/*}/.." || exit 1
 shopt -s lastpipe	# verdict counts in this shell
+# shellcheck source=harness/fetch.sh
+. selftests/harness/fetch.sh
+need mandoc python3-docutils
 DOC=Documentation
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
@@ -237,33 +240,13 @@ make -s -C $DOC/examples O="$WORK" CFLAGS='-O2 -Wall -Wextra -Werror' 2>&1 | ver
 ${CC:-cc} -Wall -Wextra -Werror -Iinclude/uapi -o "$WORK/readme" "$WORK/readme.c" 2>&1 |
 	verdict "README's program compiles"
 
-# skip TEXT WHY
-skip()
-{
-	number=$((number + 1))
-	echo "ok $number - $1 # SKIP $2"
-}
+for page in man/esp.7 man/esp.8; do
+	mandoc -T lint -W warning "$page" 2>&1
+done | verdict "manual pages"
 
-if command -v mandoc >/dev/null; then
-	lint="mandoc -T lint -W warning"
-elif command -v groff >/dev/null; then
-	lint="groff -ww -mandoc -Tutf8 -z"
-fi
-if [ -n "$lint" ]; then
-	for page in man/esp.7 man/esp.8; do
-		$lint "$page" 2>&1
-	done | verdict "manual pages"
-else
-	skip "manual pages" "neither mandoc nor groff"
-fi
-
-if command -v docutils >/dev/null && docutils --version >/dev/null 2>&1; then
-	for page in $DOC/*.rst; do
-		docutils --report=2 "$page" /dev/null 2>&1
-	done | verdict "reStructuredText"
-else
-	skip "reStructuredText" "no docutils"
-fi
+for page in $DOC/*.rst; do
+	docutils --report=2 "$page" /dev/null 2>&1
+done | verdict "reStructuredText"
 
 grep -nE '.{101}' $DOC/*.rst | cut -c1-80 | verdict "no line is longer than 100"
 

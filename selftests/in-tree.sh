@@ -8,7 +8,9 @@ SRC=$(cd "$HARNESS/../.." && pwd)
 # shellcheck source=harness/fetch.sh
 . "$HARNESS/fetch.sh"
 
-fetch_source
+# W=1 checks the comments too, with a script in Python.
+need gcc make flex bison bc libc6-dev python3
+fetch_uml uml
 tree=$(mktemp -d "${TMPDIR:-/var/tmp}/esp-in-tree.XXXXXX")
 trap 'rm -rf "$tree"' EXIT
 cp -as "$SOURCE" "$tree/src"
