@@ -137,12 +137,12 @@ fetch_source() {
 	fetch_source
 }
 
-# fetch_uml uml|uml-debug: builds a User-Mode Linux, in place, so that a changed
+# fetch_uml uml|uml-debug|uml-virtual: builds a User-Mode Linux, in place, so that a changed
 # configuration rebuilds only what it touches.
 fetch_uml() {
 	local k=$CACHE/kernels/$1 fragment=("$HARNESS/uml-lean.config") stamp
 
-	[ "$1" = uml-debug ] && fragment+=("$HARNESS/uml-debug.config")
+	[ "$1" = uml ] || fragment+=("$HARNESS/$1.config")
 	fetch_source
 	stamp="$(cat "$SOURCE/.stamp") $(cat "${fragment[@]}" | grep ^CONFIG | sha256sum | cut -c1-16)"
 	[ "$(cat "$k/.stamp" 2>/dev/null)" = "$stamp" ] && return
@@ -195,7 +195,7 @@ fetch_stock() {
 	(
 		lock "$1"
 		[ -e "$k/.stamp" ] && exit
-		need busybox-static cpio kmod binutils zstd xz-utils pahole
+		need busybox-static cpio kmod binutils file zstd xz-utils pahole
 		case $1 in
 		6.1) apt_set 6.1 bookworm bookworm-security ;;
 		6.12) apt_set 6.12 bookworm-backports ;;

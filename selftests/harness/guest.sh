@@ -5,7 +5,7 @@
 # What the kernel says when something is wrong.
 SPLATS='BUG:|WARNING:|KASAN|UBSAN|INFO: task .* blocked|INFO: rcu.* stall|rcu_.*detected stall'
 SPLATS+='|possible (recursive|circular)|inconsistent lock state|suspicious RCU usage|bad unlock balance'
-SPLATS+='|sleeping function|scheduling while atomic|refcount_t:|ref_tracker|ODEBUG|kmemleak: [0-9]+ new'
+SPLATS+='|sleeping function|scheduling while atomic|refcount_t:|ref_tracker: .*@|ODEBUG|kmemleak: [0-9]+ new'
 SPLATS+='|unregister_netdevice: waiting|Oops|Kernel panic|general protection|soft lockup|lockup detected'
 SPLATS+='|kernel BUG|Unable to handle kernel|held lock|percpu ref .* <= 0|list_(add|del) corruption'
 
@@ -49,6 +49,7 @@ boot() {
 	# The per-processor caches of SLUB keep stale pointers to objects in use,
 	# which hides leaks from kmemleak; a debugged slab has no such caches.
 	[ "$1" = uml-debug ] && APPEND="slab_debug=F kasan_multi_shot $APPEND"
+	[ "$1" = uml-virtual ] && APPEND="time-travel=inf-cpu $APPEND"
 	ulimit -c 0
 	# UML's memory is a file, in /dev/shm unless that is small.
 	[ "$(df -k --output=avail /dev/shm | tail -1)" -gt 4000000 ] || export TMPDIR=${TMPDIR:-/var/tmp}
