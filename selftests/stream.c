@@ -28,7 +28,7 @@ static uint64_t bytes = 1 << 20, back = UINT64_MAX;
 static size_t write_max = 100000, read_max = 100000;
 static uint64_t seed = 1;
 static int family = AF_ESP, type = SOCK_STREAM, timeout = 120;
-static int pause_reader, quiet, bear_down;
+static int pause_reader, quiet, bear_down, faults;
 
 static const char usage_text[] =
 "usage: stream [OPTIONS] listen [%DEV]:PORT | connect MAC%DEV:PORT\n"
@@ -39,7 +39,8 @@ static const char usage_text[] =
 "  -T SECONDS   give up when nothing moves for so long (120)\n"
 "  -p MS        the reader pauses so long every 64 reads\n"
 "  -f FAMILY    number of the family (19) -Q        no report\n"
-"  -D           try again while the device is down (ENETDOWN)\n";
+"  -D           try again while the device is down (ENETDOWN)\n"
+"  -F           try again after EFAULT, ENOMEM and ENOBUFS\n";
 
 /* splitmix64 */
 static uint64_t next_random(uint64_t *state)
@@ -81,9 +82,11 @@ static double seconds(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* -D: a device that is down may come back. */
+/* -D: a device that is down may come back. -F: what fails may be injected. */
 static int try_again(double *since)
 {
+	if (faults && (errno == EFAULT || errno == ENOMEM || errno == ENOBUFS))
+		return 1;
 	if (!bear_down || errno != ENETDOWN)
 		return 0;
 	if (!*since)
@@ -139,9 +142,12 @@ static void *writer(void *arg)
 		h->hash = fnv(h->hash, buf, len);
 		h->done += len;
 	}
-	if (shutdown(h->fd, SHUT_WR)) {
+	while (shutdown(h->fd, SHUT_WR)) {
+		if (try_again(&since))
+			continue;
 		snprintf(h->why, sizeof(h->why), "shutdown: %s", strerror(errno));
 		h->failed = 1;
+		break;
 	}
 out:
 	free(buf);
@@ -288,7 +294,7 @@ int main(int argc, char **argv)
 	double start;
 	int c, listening, fd;
 
-	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:p:f:QD")) != -1) {
+	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:p:f:QDF")) != -1) {
 		switch (c) {
 		case 'n':
 			bytes = number(optarg);
@@ -319,6 +325,9 @@ int main(int argc, char **argv)
 			break;
 		case 'D':
 			bear_down = 1;
+			break;
+		case 'F':
+			faults = 1;
 			break;
 		case 'Q':
 			quiet = 1;

@@ -90,8 +90,7 @@ static void send_fin(struct sock *sk)
 	if (!state)
 		return;
 	esp_set_state(sk, state);
-	if (esp_queue_fin(sk))
-		esp_done(sk, -ENOBUFS);
+	esp_queue_fin(sk);
 }
 
 /**

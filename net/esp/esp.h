@@ -539,7 +539,7 @@ void esp_conn_timeout(struct sock *sk);
 
 /* sendmsg.c */
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
-int esp_queue_fin(struct sock *sk);
+void esp_queue_fin(struct sock *sk);
 void esp_splice_eof(struct socket *sock);
 void esp_write_queue_purge(struct sock *sk);
 void esp_clean_write_queue(struct sock *sk);

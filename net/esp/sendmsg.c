@@ -378,17 +378,20 @@ void esp_splice_eof(struct socket *sock)
  * esp_queue_fin() - no more data: the FIN follows what is on the write queue
  * @sk:	socket in a state that leads to one; its owner calls
  *
- * Return: 0 or ENOBUFS
+ * Without memory it is tried again later: what was sent before must not be lost
+ * for it.
  */
-int esp_queue_fin(struct sock *sk)
+void esp_queue_fin(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
 	skb = alloc_skb_fclone(esp_dev_headroom(esp->dev) + ESP_HLEN_MAX,
-			       sk->sk_allocation);
-	if (!skb)
-		return -ENOBUFS;
+			       gfp_any());
+	if (!skb) {
+		esp_timer_set(esp, ESP_T_CORK, esp_now() + ESP_CORK_US);
+		return;
+	}
 	skb_reserve(skb, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	/* must be had: otherwise the socket is in debt, and pays next time */
@@ -400,5 +403,4 @@ int esp_queue_fin(struct sock *sk)
 	esp->cork = 0;
 	enqueue(sk, skb, ESP_FIN);
 	esp_push_frames(sk);
-	return 0;
 }

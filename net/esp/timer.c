@@ -14,8 +14,8 @@
  *   ESP_T_CONN	   both	     handshake; a closed socket whose peer takes no data or
  *			     doesn't close; TIME_WAIT
  *   ESP_T_KEEP	   both	     keepalive
- *   ESP_T_CORK	   sender    armed when ESP_CORK or MSG_MORE holds a packet back;
- *			     lets it go
+ *   ESP_T_CORK	   sender    armed when ESP_CORK or MSG_MORE holds a packet back, or
+ *			     a FIN found no memory; lets it go
  *
  * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ also by
  * those who release its permission from the ACK queue, who hold a reference.
@@ -276,6 +276,11 @@ static void cork_timeout(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	if (((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_CLOSING |
+				    TCPF_LAST_ACK)) && !esp->fin_queued) {
+		esp_queue_fin(sk);	/* there was no memory for it */
+		return;
+	}
 	esp->uncork = 1;
 	esp_push_frames(sk);
 	esp->uncork = 0;
