@@ -252,7 +252,6 @@ fetch_stock() {
 		echo "$v" >"$new/release"
 		echo "$v" >"$new/.stamp"
 		rm -rf "$k" && mv "$new" "$k"
-		mkdir -p /lib/modules
 	) || exit
 }
 
