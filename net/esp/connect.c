@@ -515,6 +515,7 @@ static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
 	struct net *net = sock_net(sk);
 	struct esp_opt *esp;
 	struct sock *child;
+	u64 now;
 
 	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
 	if (!child)
@@ -540,8 +541,10 @@ static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
 	init_numbers(child);
 	learn_peer(child, f);
 	esp->snd.advice = f->grant;
+	now = esp_now();
+	esp->ts_recent = (u64)f->ts_val << 32 | (u32)now;
 	esp_set_state(child, TCP_ESTABLISHED);
-	esp->progress_us = esp_now();
+	esp->progress_us = now;
 	if (esp_hash(child))
 		goto fail;
 	return child;
