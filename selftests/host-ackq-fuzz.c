@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: net/esp/policy.c
+// SOURCES: net/esp/rtt.c net/esp/policy.c
 /*
  * The ACK queue under random operations: rules 11, 12, 14-18, 20 and the
  * must-hold list.
@@ -81,7 +81,7 @@ static int depth;			/* operations that are half done */
 static bool smp;			/* turn() does something */
 static bool calm;			/* no more losses */
 static u32 max_q, max_grant;		/* since nothing was half done */
-static int old_open;
+static int old_open, firsts;	/* tokens of first bursts, likewise */
 static bool new_policy;			/* a permission may be half given */
 static u64 seed, rnd_state;
 static bool verbose;
@@ -335,11 +335,14 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 	u8 f = s->flags[seq % RING];
 
 	s->unread++;
+	s->g.here -= s->at[seq % RING] == HERE;
 	s->at[seq % RING] = UNSENT;
 	s->recv_seq = seq + 1;
 	WRITE_ONCE(s->g.recv_seq, seq + 1);
 	if (f == TXS && !s->g.recv_announced) {
 		esp_ackq_announced(&q, &s->g, seq + s->advice);
+		start_rrq_timer(s);
+		firsts += s->g.open.v;
 		s->said = s->g.edge;
 		c->ask = true;
 	}
@@ -364,6 +367,7 @@ static void arrive(struct sk *s, u32 seq)
 	s->expiries = 0;
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
+		s->g.here++;
 		if (s->g.open.v)
 			s->timer = true;
 		if (pump)
@@ -490,7 +494,8 @@ static void adapt(void)
 	now += 100 * 1000;
 	spin_lock_bh(&q.lock);
 	if (rnd(3))
-		esp_qctl_sample(&q.ctl, &q.policy, 100 + rnd(200), 100, now);
+		esp_qctl_sample(&q.ctl, &q.policy, q.esp_recv_count.v,
+				100 + rnd(200), 100, now);
 	else
 		esp_qctl_loss(&q.ctl, &q.policy, 100, now);
 	note_bounds();
@@ -603,10 +608,11 @@ static void invariants(void)
 	check(!q.qlen || open > 0, "queue not empty and open = 0 (liveness)");
 	check(!esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count),
 	      "a release was due");
-	check(open <= old_open || !q.policy.adaptive || new_policy ||
-	      open < (int)(max_q + max(max_grant, 1u)),
-	      "open > Q + one grant (bound)");
+	check(open <= old_open + firsts || !q.policy.adaptive || new_policy ||
+	      open < (int)(max_q + max(max_grant, 1u)) + firsts,
+	      "open > Q + one grant + first bursts (bound)");
 	old_open = open;
+	firsts = 0;
 	new_policy = false;
 	max_q = 0;
 	max_grant = 0;
@@ -671,6 +677,7 @@ static void run(u64 s)
 	smp = false;
 	nfifo = 0;
 	old_open = 0;
+	firsts = 0;
 	nsocks = 1 + rnd(SOCKS);
 	esp_ackq_init(&q, &p, &model_ops);
 	q.ctl.q = 8 + rnd(64);

@@ -37,6 +37,7 @@ typedef int64_t s64;
 #define min_t(t, a, b)		min((t)(a), (t)(b))
 #define max_t(t, a, b)		max((t)(a), (t)(b))
 #define clamp_t(t, v, lo, hi)	min_t(t, max_t(t, v, lo), hi)
+#define div_u64(n, d)		((uint64_t)(n) / (uint32_t)(d))
 #define container_of(p, t, m)	((t *)((char *)(p) - offsetof(t, m)))
 
 typedef struct { int unused; } spinlock_t;

@@ -5,6 +5,8 @@
  */
 #include "esp.h"
 
+#define ESP_ROOM_PRESSED	4	/* packets of a socket, under memory pressure */
+
 static struct esp_opt *grant_owner(struct esp_grant *g)
 {
 	return container_of(g, struct esp_opt, grant);
@@ -21,7 +23,11 @@ static u32 expiry_time(struct esp_opt *esp)
 			       READ_ONCE(esp->expiries), hi);
 }
 
-static void start_rrq_timer(struct esp_opt *esp)
+/**
+ * esp_start_rrq_timer() - permission has left, or a first burst is on its way
+ * @esp:	socket; the caller owns it or holds a reference
+ */
+void esp_start_rrq_timer(struct esp_opt *esp)
 {
 	if (atomic_read(&esp->grant.open))
 		esp_timer_set(esp, ESP_T_RRQ, esp_now() + expiry_time(esp));
@@ -40,8 +46,10 @@ u32 esp_grant_room(struct esp_opt *esp)
 
 	u32 n = 0;
 
-	if (room > 0 && !READ_ONCE(esp_memory_pressure))
+	if (room > 0)
 		n = room / READ_ONCE(esp->rcv_est);
+	if (READ_ONCE(esp_memory_pressure))	/* all sockets are to have less */
+		n = min_t(u32, n, ESP_ROOM_PRESSED);
 	/* an empty buffer takes a packet, however small the one, large the other */
 	return n ? n : !atomic_read(&sk->sk_rmem_alloc);
 }
@@ -50,7 +58,7 @@ u32 esp_grant_room(struct esp_opt *esp)
 static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 {
 	struct esp_opt *esp = grant_owner(g);
-	u32 n = esp_grant_room(esp) + READ_ONCE(esp->ooo_count);
+	u32 n = esp_grant_room(esp) + READ_ONCE(esp->grant.here);
 
 	return recv_seq + min_t(u32, n, ESP_SEQ_WINDOW);
 }
@@ -100,7 +108,7 @@ static void grant_send(struct esp_grant *g, bool queued)
 	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
 		esp_ack_send_other(sk);
 	rcu_read_unlock();
-	start_rrq_timer(esp);
+	esp_start_rrq_timer(esp);
 	if (queued)
 		sock_put(sk);
 }
@@ -139,7 +147,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer)
 	}
 	if (esp_ackq_fast(q, g)) {
 		ESP_INC(sock_net(sk), AckFast);
-		start_rrq_timer(esp);
+		esp_start_rrq_timer(esp);
 		esp_send_ack(sk);
 		return;
 	}

@@ -27,6 +27,7 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 	INIT_LIST_HEAD(&q->esp_ack_queue);
 	q->qlen = 0;
 	atomic_set(&q->open, 0);
+	atomic_set(&q->arrived, 0);
 	atomic_set(&q->esp_recv_count, 0);
 	q->policy = *p;
 	esp_qctl_init(&q->ctl, p);
@@ -45,8 +46,10 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->rcv_mem_pressure = 0;
 	g->expired = 0;
 	g->recv_announced = 0;
+	g->begun = 0;
 	atomic_set(&g->open, 0);
 	g->recv_seq = recv_seq;
+	g->here = 0;
 	g->edge = recv_seq;
 	g->tok_lo = recv_seq;
 }
@@ -72,6 +75,19 @@ static bool reserve(struct esp_ackq *q, u32 n, bool fast)
 }
 
 /*
+ * How much @g is to get. Alone is not who was the first of many, a moment ago,
+ * to announce a transmission.
+ */
+static u32 grant_size(struct esp_ackq *q, struct esp_grant *g)
+{
+	int count = atomic_read(&q->esp_recv_count);
+
+	return esp_policy_grant(&q->policy, READ_ONCE(q->ctl.q),
+				atomic_read(&q->open),
+				READ_ONCE(g->begun) ? count : max(count, 2));
+}
+
+/*
  * Move the edge of @g by up to @n packets, tokens for which the caller has
  * reserved. What isn't needed goes back. Returns false if no permission at
  * all can be given, for want of memory.
@@ -86,13 +102,15 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 
 	if (g->expired && base != recv_seq) {
 		/* say again what was said: nothing new may leave */
-		edge = recv_seq + atomic_read(&g->open);
+		edge = recv_seq + READ_ONCE(g->here) +
+		       atomic_read(&g->open);
 		take = esp_after(base, edge) ? min_t(u32, n, base - edge) : 0;
 		g->expired = 0;
 		g->tok_lo = recv_seq;
 		goto out;
 	}
 	g->expired = 0;
+	WRITE_ONCE(g->begun, 1);
 	if (burst && esp_after(limit, recv_seq + burst))
 		limit = recv_seq + burst;
 	edge = base + n;
@@ -122,8 +140,7 @@ out:
  */
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 {
-	u32 n = esp_policy_grant(&q->policy, READ_ONCE(q->ctl.q),
-				 atomic_read(&q->esp_recv_count));
+	u32 n = grant_size(q, g);
 	bool ok;
 
 	if (READ_ONCE(q->qlen) || !reserve(q, n, true))
@@ -183,13 +200,12 @@ void esp_ack_pump(struct esp_ackq *q)
 		u32 n;
 
 		spin_lock_bh(&q->lock);
-		n = esp_policy_grant(&q->policy, q->ctl.q,
-				     atomic_read(&q->esp_recv_count));
-		if (!q->qlen || !reserve(q, n, false)) {
+		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
+		n = q->qlen ? grant_size(q, g) : 0;
+		if (!n || !reserve(q, n, false)) {
 			spin_unlock_bh(&q->lock);
 			return;
 		}
-		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
 		ok = extend(q, g, n);
 		if (!ok)
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
@@ -223,15 +239,25 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
  * @q:		queue
  * @g:		permission; the caller owns its socket
  * @edge:	end of the first burst that the sender was advised
+ *
+ * The rest of that burst is on its way, and has its tokens: the others wait
+ * for it. The caller starts the RRQ timer.
  */
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 edge)
 {
+	u32 n;
+
 	g->recv_announced = 1;
+	g->begun = 0;
 	g->expired = 0;
 	if (esp_before(edge, g->recv_seq))
 		edge = g->recv_seq;
-	g->tok_lo = edge;
+	g->tok_lo = g->recv_seq;
 	WRITE_ONCE(g->edge, edge);
+	n = edge - g->recv_seq;
+	n -= min(n, g->here);
+	atomic_add(n, &q->open);
+	atomic_add(n, &g->open);
 	atomic_inc(&q->esp_recv_count);
 }
 
@@ -254,6 +280,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
 {
 	int n = atomic_read(&g->open);
 
+	atomic_inc(&q->arrived);
 	if (esp_before(seq, g->tok_lo))
 		return false;
 	do {

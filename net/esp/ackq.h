@@ -35,6 +35,7 @@ struct esp_ackq_ops {
  * @esp_ack_queue:	parked permissions, struct esp_grant.link
  * @qlen:		their number; written under @lock, read anywhere
  * @open:		packets granted and not yet arrived, of all sockets
+ * @arrived:		packets that have arrived, of all sockets
  * @esp_recv_count:	sockets with an announced transmission
  * @policy:		from the device's namespace; written under @lock
  * @ctl:		the budget; written under @lock, q read anywhere
@@ -45,6 +46,7 @@ struct esp_ackq {
 	struct list_head		esp_ack_queue;
 	u32				qlen;
 	atomic_t			open;
+	atomic_t			arrived;
 	atomic_t			esp_recv_count;
 	struct esp_policy		policy;
 	struct esp_qctl			ctl;
@@ -58,8 +60,10 @@ struct esp_ackq {
  * @rcv_mem_pressure: no memory could be reserved
  * @expired:	tokens taken back while packets were missing (rule 17)
  * @recv_announced: the sender has announced a transmission: counted in esp_recv_count
+ * @begun:	and has got permission for it
  * @open:	tokens: packets granted and not yet arrived
- * @recv_seq:	the socket's recv_seq, for those who don't own it
+ * @recv_seq:	the socket's recv_seq, for those who don't own it; so
+ * @here:	packets beyond it that came out of order
  * @edge:	first packet that the peer may not send
  * @tok_lo:	first packet that came under a token
  */
@@ -69,8 +73,10 @@ struct esp_grant {
 	u8			rcv_mem_pressure;
 	u8			expired;
 	u8			recv_announced;
+	u8			begun;
 	atomic_t		open;
 	u32			recv_seq;
+	u32			here;
 	u32			edge;
 	u32			tok_lo;
 };

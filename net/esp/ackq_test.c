@@ -78,6 +78,17 @@ static void t_end(int i)
 	esp_ack_pump(&t.q);
 }
 
+/* The same for one that gets 32 packets; then the budget is 8. */
+static bool t_hog(int i)
+{
+	bool ok;
+
+	t.q.ctl.q = 128;
+	ok = t_announce(i, 0);
+	t.q.ctl.q = 8;
+	return ok;
+}
+
 static int t_open(int i)
 {
 	return atomic_read(&t.g[i].open);
@@ -95,12 +106,12 @@ static void ackq_fast__empty_queue(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(starts); i++) {
-		t_init(&adaptive_policy, 64, starts[i]);
+		t_init(&adaptive_policy, 128, starts[i]);
 		KUNIT_EXPECT_TRUE(test, t_announce(0, 0));
 		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
-		KUNIT_EXPECT_EQ(test, t_allowed(0), (u32)ESP_GRANT_LONE);
-		KUNIT_EXPECT_EQ(test, t_open(0), ESP_GRANT_LONE);
-		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), ESP_GRANT_LONE);
+		KUNIT_EXPECT_EQ(test, t_allowed(0), (u32)ESP_GRANT_MAX);
+		KUNIT_EXPECT_EQ(test, t_open(0), ESP_GRANT_MAX);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), ESP_GRANT_MAX);
 	}
 }
 
@@ -108,7 +119,7 @@ static void ackq_fast__empty_queue(struct kunit *test)
 static void ackq_fast__not_past_a_queue(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 100);
-	KUNIT_EXPECT_TRUE(test, t_announce(0, 0));
+	KUNIT_EXPECT_TRUE(test, t_hog(0));
 	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
 	t.q.ctl.q = 1000;	/* before anybody pumps */
 	t.g[2].recv_seq++;
@@ -123,7 +134,7 @@ static void ackq_pump__fifo(struct kunit *test)
 	int i;
 
 	t_init(&adaptive_policy, 8, 0xfffffffau);
-	KUNIT_EXPECT_TRUE(test, t_announce(2, 0));	/* 32 of 8 */
+	KUNIT_EXPECT_TRUE(test, t_hog(2));	/* 32 of 8 */
 	KUNIT_EXPECT_FALSE(test, t_announce(3, 0));
 	KUNIT_EXPECT_FALSE(test, t_announce(0, 0));
 	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
@@ -187,20 +198,20 @@ static void ackq_grant__adds_up_to_cap(struct kunit *test)
 {
 	struct esp_policy p = adaptive_policy;
 
-	t_init(&p, 100, 100);
+	t_init(&p, 128, 100);
 	t_announce(0, 4);
 	KUNIT_EXPECT_EQ(test, t_allowed(0), 3u + 32);
-	KUNIT_EXPECT_EQ(test, t_open(0), 32);	/* not the first burst */
+	KUNIT_EXPECT_EQ(test, t_open(0), 3 + 32);	/* the first burst too */
 	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
 	KUNIT_EXPECT_EQ(test, t_allowed(0), 3u + 64);
 
 	p.burst_length = 40;
-	t_init(&p, 100, 100);
+	t_init(&p, 128, 100);
 	t_announce(0, 4);
 	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
 	KUNIT_EXPECT_EQ(test, t_allowed(0), 40u);
-	KUNIT_EXPECT_EQ(test, t_open(0), 37);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 37);
+	KUNIT_EXPECT_EQ(test, t_open(0), 40);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 40);
 }
 
 /* Rule 16: tokens come back when their packets arrive, in any order. */
@@ -208,24 +219,26 @@ static void ackq_arrived__any_order(struct kunit *test)
 {
 	u32 s;
 
-	t_init(&adaptive_policy, 64, 100);
+	t_init(&adaptive_policy, 128, 100);
 	t_announce(0, 3);
 	s = t.g[0].recv_seq;	/* two of the first burst are to come */
-	KUNIT_EXPECT_EQ(test, t_open(0), 32);
+	KUNIT_EXPECT_EQ(test, t_open(0), 34);
 	esp_ackq_arrived(&t.q, &t.g[0], s + 1);		/* first burst */
-	KUNIT_EXPECT_EQ(test, t_open(0), 32);
+	KUNIT_EXPECT_EQ(test, t_open(0), 33);
 	esp_ackq_arrived(&t.q, &t.g[0], s + 20);
-	KUNIT_EXPECT_EQ(test, t_open(0), 31);
+	KUNIT_EXPECT_EQ(test, t_open(0), 32);
 	esp_ackq_arrived(&t.q, &t.g[0], s + 2);
-	KUNIT_EXPECT_EQ(test, t_open(0), 30);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 30);
+	KUNIT_EXPECT_EQ(test, t_open(0), 31);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 31);
+	esp_ackq_arrived(&t.q, &t.g[0], s - 1);		/* of the past */
+	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 }
 
 /* Rules 16, 18: TXF in order voids the rest, and somebody waits for that. */
 static void ackq_ended__voids(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 0xffffffffu);
-	t_announce(0, 0);
+	t_hog(0);
 	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 2);
 	t_end(0);
@@ -243,7 +256,7 @@ static void ackq_ended__voids(struct kunit *test)
 static void ackq_remove__closing(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 100);
-	t_announce(0, 0);
+	t_hog(0);
 	t_announce(1, 0);
 	t_announce(2, 0);
 	KUNIT_EXPECT_EQ(test, t.q.qlen, 2u);
@@ -265,7 +278,7 @@ static void ackq_park__expired(struct kunit *test)
 	u32 edge;
 
 	t_init(&adaptive_policy, 8, 0xfffffff0u);
-	t_announce(0, 0);
+	t_hog(0);
 	t_announce(1, 0);
 	t_announce(2, 0);
 	edge = t.g[0].edge;
@@ -287,7 +300,7 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 {
 	u32 s, i;
 
-	t_init(&adaptive_policy, 64, 100);
+	t_init(&adaptive_policy, 128, 100);
 	t_announce(0, 0);
 	s = t.g[0].recv_seq;
 	for (i = 1; i < 32; i++)	/* all but the first */
@@ -307,7 +320,7 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 /* Rule 20: no memory, no permission; the tokens go back, the next one goes. */
 static void ackq_fast__no_memory(struct kunit *test)
 {
-	t_init(&adaptive_policy, 8, 100);
+	t_init(&adaptive_policy, 20, 100);
 	t.room[0] = 0;
 	t.g[0].recv_seq++;
 	esp_ackq_announced(&t.q, &t.g[0], 0);
@@ -324,7 +337,7 @@ static void ackq_fast__no_memory(struct kunit *test)
 static void ackq_pump__no_memory(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 100);
-	t_announce(0, 0);
+	t_hog(0);
 	t.room[1] = 0;
 	t_announce(1, 0);
 	t_announce(2, 0);
@@ -370,7 +383,7 @@ static void ackq_policy__change_pumps(struct kunit *test)
 	struct esp_policy p = adaptive_policy;
 
 	t_init(&p, 8, 100);
-	t_announce(0, 0);
+	t_hog(0);
 	t_announce(1, 0);
 	KUNIT_EXPECT_EQ(test, t.nsent, 0);
 	p.q_min = 100;

@@ -44,7 +44,7 @@ void esp_purge_ooo(struct esp_opt *esp)
 		rb_erase(n, &esp->ooo);
 		kfree_skb(skb);
 	}
-	esp->ooo_count = 0;
+	esp->grant.here = 0;
 }
 
 /**
@@ -200,7 +200,7 @@ static bool close_sends_reset(struct sock *sk)
 
 	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT)
 		return false;
-	return esp->rcv_bytes || esp->ooo_count ||
+	return esp->rcv_bytes || esp->grant.here ||
 	       (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
 }
 

@@ -283,7 +283,6 @@ enum esp_timer {
  * @recv_seq:	next packet expected
  * @ack_seq:	last acknowledgment sent
  * @ooo:	packets that came out of order, by number
- * @ooo_count:	how many
  * @ooo_high:	behind the highest of them
  * @rcv_bytes:	bytes on the receive queue
  * @rcv_records: ends of records on the receive queue
@@ -383,7 +382,6 @@ struct esp_opt {
 	u32			recv_seq;
 	u32			ack_seq;
 	struct rb_root		ooo;
-	u32			ooo_count;
 	u32			ooo_high;
 	u32			rcv_bytes;
 	u32			rcv_records;
@@ -578,6 +576,7 @@ void esp_fin_acked(struct sock *sk);
 /* ack_queue.c */
 extern const struct esp_ackq_ops esp_ackq_ops;
 u32 esp_grant_room(struct esp_opt *esp);
+void esp_start_rrq_timer(struct esp_opt *esp);
 void esp_enqueue_ack(struct sock *sk, bool answer);
 void esp_expiry(struct sock *sk);
 void esp_ackq_leave(struct sock *sk, bool void_tokens);

@@ -127,6 +127,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		/* without TXS: given up after too many expiries, and goes on */
 		esp_ackq_announced(&esp->port->ackq, g, f->pkt_seq +
 				   (f->flags & ESP_TXS ? esp->advice_told : 1));
+		esp_start_rrq_timer(esp);
 		c->ask = true;
 	}
 	if ((f->flags & ESP_TXF) && g->recv_announced) {
@@ -167,7 +168,7 @@ static void consume_ooo(struct sock *sk, struct consumed *c)
 		skb->next = NULL;
 		skb->prev = NULL;
 		skb->dev = NULL;
-		WRITE_ONCE(esp->ooo_count, esp->ooo_count - 1);
+		WRITE_ONCE(esp->grant.here, esp->grant.here - 1);
 		if (esp->fin_rcvd) {
 			ESP_INC(sock_net(sk), InAfterFin);
 			drop(skb);
@@ -195,7 +196,7 @@ static bool keep_ooo(struct esp_opt *esp, struct sk_buff *skb)
 	}
 	rb_link_node(&skb->rbnode, parent, p);
 	rb_insert_color(&skb->rbnode, &esp->ooo);
-	WRITE_ONCE(esp->ooo_count, esp->ooo_count + 1);
+	WRITE_ONCE(esp->grant.here, esp->grant.here + 1);
 	if (esp_after(seq + 1, esp->ooo_high))
 		esp->ooo_high = seq + 1;
 	return true;
@@ -291,22 +292,35 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 	return true;
 }
 
+/* Is more permission due, with @left packets of the last one to come? */
+static bool permission_due(struct esp_opt *esp, u32 left, u32 to_ack)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+
+	if (!READ_ONCE(q->policy.adaptive))
+		return esp->to_ack >= to_ack;
+	return left <= esp_policy_ask(&q->policy, READ_ONCE(q->ctl.q),
+				      atomic_read(&q->esp_recv_count));
+}
+
 /* Decide which ACK the packets just consumed ask for (rules 10, 14). */
 static void ack_consumed(struct sock *sk, struct consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
 	u32 n = packets_to_ack(sk);
-	bool used_up;
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
 	if (g->recv_announced) {
-		used_up = !esp_after(READ_ONCE(g->edge), esp->recv_seq);
-		if (c->ask || used_up)
+		u32 left = READ_ONCE(g->edge) - esp->recv_seq;
+
+		if (c->ask || (s32)left <= 0)
 			esp_enqueue_ack(sk, true);
-		else if (esp->to_ack >= n)
+		else if (permission_due(esp, left, n))
 			esp_enqueue_ack(sk, false);
+		else if (esp->to_ack >= n && !READ_ONCE(g->queued))
+			esp_send_ack(sk);
 		if (c->at_once && esp->ack_seq != esp->recv_seq)
 			esp_ack_now(sk);
 		return;
@@ -409,7 +423,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	pump = token_arrived(sk, seq);
 	consume(sk, skb, &c);
-	if (esp->ooo_count)
+	if (esp->grant.here)
 		consume_ooo(sk, &c);
 	if (esp_ackq_consumed(&esp->port->ackq, &esp->grant) || pump)
 		esp_ack_pump(&esp->port->ackq);

@@ -50,71 +50,168 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
  * esp_policy_grant() - size of one grant
  * @p:		policy
  * @q:		budget Q
+ * @open:	packets granted and not arrived
  * @count:	esp_recv_count
+ *
+ * A lone sender's are longer, so that super-packets stay large.
  *
  * Return: packets, at least 1
  */
-u32 esp_policy_grant(const struct esp_policy *p, u32 q, int count)
+u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count)
 {
 	u32 n;
 
 	if (!p->adaptive)
 		return max_t(u32, p->burst_length, 1);
 	n = clamp_t(u32, q / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
-	if (count <= 1)
-		n = max_t(u32, n, ESP_GRANT_LONE);
+	if (count <= 1 && open < ESP_GRANT_LONE)
+		n = max_t(u32, n, ESP_GRANT_LONE - max(open, 0));
 	if (p->burst_length)
 		n = min_t(u32, n, p->burst_length);
 	return n;
 }
 
 /**
- * esp_qctl_init() - start with what suits a gigabit link
+ * esp_policy_ask() - when is more permission due?
+ * @p:		policy
+ * @q:		budget Q
+ * @count:	esp_recv_count
+ *
+ * While half of the last grant is still on its way, so that there is something
+ * to send when the next one comes; earlier, while it is less than the sender's
+ * share of the budget. So nobody has more than a share and a grant, and whoever
+ * has less catches up.
+ *
+ * Return: packets still permitted
+ */
+u32 esp_policy_ask(const struct esp_policy *p, u32 q, int count)
+{
+	u32 share = q / max(count, 1);
+
+	return max(share, esp_policy_grant(p, q, 0, count) / 2);
+}
+
+/**
+ * esp_qctl_init() - start with what a gigabit link's switch bears
  * @c:	control
  * @p:	policy
  */
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p)
 {
-	c->q = clamp_t(u32, 64, p->q_min, p->q_max);
-	c->last = 0;
-	c->limited = 0;
+	memset(c, 0, sizeof(*c));
+	c->q = clamp_t(u32, ESP_Q_START, p->q_min, p->q_max);
 	c->fast = 1;
+}
+
+static void set_q(struct esp_qctl *c, const struct esp_policy *p, u32 q)
+{
+	WRITE_ONCE(c->q, clamp_t(u32, q, p->q_min, p->q_max));
+	c->full = 0;
+}
+
+/**
+ * esp_qctl_arrivals() - measure the time that a frame takes on the wire
+ * @c:		control
+ * @arrived:	packets that have arrived so far
+ * @now:	microseconds
+ *
+ * To be called often. While the link is full, packets arrive at its speed; the
+ * shortest time of many stretches is taken for that.
+ */
+void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now)
+{
+	u64 took = now - c->stretch;
+	u32 n = arrived - c->arrived;
+
+	if (took < ESP_STRETCH_US || (n < ESP_STRETCH_FRAMES &&
+				      took < 1000 * ESP_STRETCH_US))
+		return;
+	if (n >= ESP_STRETCH_FRAMES && took < 1000 * ESP_STRETCH_US)
+		esp_min_rtt_sample(&c->frame, max_t(u32, div_u64(1000 * took, n), 1),
+				   now);
+	c->stretch = now;
+	c->arrived = arrived;
+}
+
+/*
+ * Queueing that is not yet congestion, microseconds. Packets of a burst wait
+ * for each other, half of it on the average.
+ */
+static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
+		       int count)
+{
+	u32 frames = max_t(u32, ESP_EXTRA_FRAMES,
+			   esp_policy_grant(p, c->q, 0, count) / 2);
+
+	return max_t(u32, ESP_EXTRA_US,
+		     div_u64((u64)frames * esp_min_rtt_get(&c->frame), 1000));
+}
+
+/*
+ * A queue that never empties hides the smallest round trip. So it is made to,
+ * for two round trips. Returns true while that goes on.
+ */
+static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
+		  u64 now)
+{
+	if (c->saved) {
+		if (now - c->drained < 2 * (u64)median)
+			return true;
+		set_q(c, p, c->saved);
+		c->saved = 0;
+		c->last = now;
+		return true;
+	}
+	if (!c->drained || now - c->drained > 4 * (u64)ESP_DRAIN_US)
+		c->drained = now;	/* it was idle */
+	if (now - c->drained < ESP_DRAIN_US)
+		return false;
+	c->drained = now;
+	c->saved = c->q;
+	WRITE_ONCE(c->q, ESP_GRANT_MIN);
+	return true;
 }
 
 /**
  * esp_qctl_sample() - adapt the budget, once a round trip
  * @c:		control
  * @p:		policy
+ * @count:	esp_recv_count
  * @median:	of the round's samples, microseconds
  * @min_rtt:	smallest round trip to this peer
  * @now:	microseconds
  *
- * Queueing shows as round trips above the smallest. Grows only if the budget
- * was what held the senders back.
+ * Queueing shows as round trips above the smallest. Too much of it: the budget
+ * that would have caused three quarters of the bound. Little: more, but only
+ * if the budget held senders back for a whole round trip, so that what was
+ * measured is its doing.
  */
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
-		     u32 median, u32 min_rtt, u64 now)
+		     int count, u32 median, u32 min_rtt, u64 now)
 {
 	u32 extra = median > min_rtt ? median - min_rtt : 0;
-	u32 bound = max_t(u32, ESP_EXTRA_US, min_rtt / 2);
-	u32 q = c->q;
+	u32 bound = extra_bound(c, p, count), q = c->q;
+	u8 limited = c->limited;
 
-	if (now - c->last < median)
+	if (drain(c, p, median, now) || (s64)(now - c->last) < (s64)median)
 		return;
 	c->last = now;
+	c->limited = 0;
 	if (extra > bound) {
 		c->fast = 0;
-		q -= q / 8;
-	} else if (!c->limited) {
-		return;
+		q = div_u64((u64)q * (min_rtt + bound * 3 / 4), median);
+		set_q(c, p, max(q, c->q / 2));
+		c->last = now + median;	/* before it shows */
+	} else if (!limited) {
+		c->full = 0;
+	} else if (!c->full) {
+		c->full = now;
 	} else if (c->fast && extra <= bound / 2) {
-		q *= 2;
-	} else if (extra <= bound / 2) {
+		set_q(c, p, 2 * q);
+	} else if (extra <= bound * 7 / 8) {
 		c->fast = 0;
-		q += q / 16 + 1;
+		set_q(c, p, q + q / 16 + 1);
 	}
-	c->limited = 0;
-	WRITE_ONCE(c->q, clamp_t(u32, q, p->q_min, p->q_max));
 }
 
 /**
@@ -127,11 +224,11 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 		   u64 now)
 {
-	if (now - c->last < srtt)
+	if ((s64)(now - c->last) < (s64)srtt || c->saved)
 		return;
 	c->last = now;
 	c->fast = 0;
-	WRITE_ONCE(c->q, clamp_t(u32, c->q * 7 / 10, p->q_min, p->q_max));
+	set_q(c, p, c->q * 7 / 10);
 }
 
 /**

@@ -4,11 +4,17 @@
 #define _ESP_POLICY_H
 
 #include "pure.h"
+#include "rtt.h"
 
+#define ESP_Q_START		32	/* budget before anything is known, packets */
 #define ESP_GRANT_MIN		2	/* packets in one grant, rule 22 */
 #define ESP_GRANT_MAX		32
-#define ESP_GRANT_LONE		32	/* a lone sender's, so that bursts stay large */
-#define ESP_EXTRA_US		50	/* queueing that is not yet congestion, at least */
+#define ESP_GRANT_LONE		32	/* a lone sender's, with what is open */
+#define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
+#define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
+#define ESP_STRETCH_US		1000	/* shortest over which frames are timed */
+#define ESP_STRETCH_FRAMES	16
+#define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
 #define ESP_ADVICE_HANDSHAKE	32	/* largest advice in a SYN|ACK */
 #define ESP_ADVICE_MAX		64
 
@@ -32,15 +38,29 @@ struct esp_policy {
 /**
  * struct esp_qctl - the budget Q and its control
  * @q:		packets that may be granted and not yet arrived
- * @last:	when it was last adapted, microseconds
- * @limited:	it has held somebody back since
+ * @limited:	it has held somebody back since the last round trip
  * @fast:	still doubling
+ * @last:	when it was last looked at, microseconds
+ * @full:	since when it has held somebody back all the time; 0: it has not
+ * @frame:	smallest time from one frame to the next over a stretch of
+ *		arrivals, of the last ten seconds; nanoseconds
+ * @stretch:	when that stretch began
+ * @arrived:	packets that had arrived then
+ * @drained:	when the queue was last made empty, to see the smallest round
+ *		trip
+ * @saved:	the budget meanwhile, 0: not being made empty
  */
 struct esp_qctl {
-	u32	q;
-	u64	last;
-	u8	limited;
-	u8	fast;
+	u32			q;
+	u8			limited;
+	u8			fast;
+	u64			last;
+	u64			full;
+	struct esp_min_rtt	frame;
+	u64			stretch;
+	u32			arrived;
+	u64			drained;
+	u32			saved;
 };
 
 /* The two functions in which the policies differ. */
@@ -48,10 +68,12 @@ bool esp_policy_fast(const struct esp_policy *p, u32 q, int open, int count);
 bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 			int count);
 
-u32 esp_policy_grant(const struct esp_policy *p, u32 q, int count);
+u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count);
+u32 esp_policy_ask(const struct esp_policy *p, u32 q, int count);
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
+void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now);
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
-		     u32 median, u32 min_rtt, u64 now);
+		     int count, u32 median, u32 min_rtt, u64 now);
 void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 		   u64 now);
 u32 esp_advice_handshake(u32 pool, u32 given);

@@ -102,6 +102,12 @@ static void rtt_round__median(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.sample[0], 100u);	/* the smallest */
 	KUNIT_EXPECT_EQ(test, r.n, 0u);
 
+	/* what is old does not count */
+	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 900, 200, 1250, &median));
+	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 100, 200, 1600, &median));
+	KUNIT_EXPECT_EQ(test, median, 100u);
+	r.start = 1200;
+
 	/* more than there is room for: the first ones count */
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, i, 200, 1300,
@@ -134,7 +140,7 @@ static void policy__seed(struct kunit *test)
 	/* or when nothing is on its way that could bring the next cause */
 	KUNIT_EXPECT_TRUE(test, esp_policy_release(p, 8, 1, 0, 3));
 	KUNIT_EXPECT_FALSE(test, esp_policy_release(p, 8, 0, 0, 0));
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, 8, 5), 64u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, 8, 0, 5), 64u);
 }
 
 static void policy__adaptive(struct kunit *test)
@@ -147,14 +153,42 @@ static void policy__adaptive(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, esp_policy_release(&p, 10, 5, 10, 5));
 	KUNIT_EXPECT_FALSE(test, esp_policy_release(&p, 10, 0, 0, 0));
 	/* rule 22: clamp(Q/4, 2, 32), a lone sender's >= 32 */
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4, 2), 2u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 40, 2), 10u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4000, 2), 32u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 1), 32u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0), 32u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4, 0, 2), 2u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 40, 0, 2), 10u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4000, 0, 2), 32u);
+	/* a lone sender's is longer */
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 1), 32u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 0), 32u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 7, 1), 25u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 100, 1), 2u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 64, 0, 1), 32u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4000, 0, 1), 32u);
 	p.burst_length = 5;	/* only a cap */
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 1), 5u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 2), 2u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 64, 0, 1), 5u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 2), 2u);
+}
+
+/* One round trip after the other, in each of which somebody was held back. */
+static u64 qctl_rounds(struct esp_qctl *c, int n, u32 median, u32 min_rtt, u64 now)
+{
+	while (n--) {
+		c->limited = 1;
+		esp_qctl_sample(c, &adaptive_policy, 2, median, min_rtt, now += 1000);
+	}
+	return now;
+}
+
+/* Rule 22: who has less than a share asks at once, others in good time. */
+static void policy__ask(struct kunit *test)
+{
+	const struct esp_policy *p = &adaptive_policy;
+
+	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 8, 1), 16u);
+	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 100, 1), 100u);
+	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 100, 0), 100u);
+	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 16, 2), 8u);
+	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 16, 16), 2u);
+	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 8, 64), 1u);
 }
 
 /* Rule 22: grows fast while little waits, then slowly, and only if needed. */
@@ -167,24 +201,37 @@ static void qctl__grows_when_limited(struct kunit *test)
 
 	esp_qctl_init(&c, p);
 	q = c.q;
-	esp_qctl_sample(&c, p, 100, 100, now += 1000);
+	esp_qctl_sample(&c, p, 2, 100, 100, now += 1000);
+	esp_qctl_sample(&c, p, 2, 100, 100, now += 1000);
 	KUNIT_EXPECT_EQ(test, c.q, q);		/* held nobody back */
-	c.limited = 1;
-	esp_qctl_sample(&c, p, 100, 100, now += 1000);
-	KUNIT_EXPECT_EQ(test, c.q, 2 * q);
+	now = qctl_rounds(&c, 1, 100, 100, now);
+	KUNIT_EXPECT_EQ(test, c.q, q);		/* but not for a whole round trip */
 	KUNIT_EXPECT_FALSE(test, c.limited);
+	now = qctl_rounds(&c, 1, 100, 100, now);
+	KUNIT_EXPECT_EQ(test, c.q, 2 * q);
 	/* once a round trip */
 	c.limited = 1;
-	esp_qctl_sample(&c, p, 100, 100, now + 50);
+	esp_qctl_sample(&c, p, 2, 100, 100, now + 50);
+	KUNIT_EXPECT_TRUE(test, c.limited);
+	/* not while something waits */
+	now = qctl_rounds(&c, 4, 100 + ESP_EXTRA_US * 7 / 8 + 1, 100, now);
 	KUNIT_EXPECT_EQ(test, c.q, 2 * q);
-	/* too much waits: less, and from now on slowly */
-	esp_qctl_sample(&c, p, 100 + ESP_EXTRA_US + 1, 100, now += 1000);
-	KUNIT_EXPECT_EQ(test, c.q, 2 * q - q / 4);
+	/* it did not hold anybody back all the time */
+	esp_qctl_sample(&c, p, 2, 100, 100, now += 1000);
+	now = qctl_rounds(&c, 1, 100, 100, now);
+	esp_qctl_sample(&c, p, 2, 100, 100, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.q, 2 * q);
+	/* too much waits: as much as makes 3/4 of the bound; then slowly */
+	esp_qctl_sample(&c, p, 2, 100 + 100, 100, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.q, 2 * q * (100 + ESP_EXTRA_US * 3 / 4) / 200);
 	q = c.q;
-	c.limited = 1;
-	esp_qctl_sample(&c, p, 100, 100, now += 1000);
+	now = qctl_rounds(&c, 2, 100, 100, now);
 	KUNIT_EXPECT_GT(test, c.q, q);
 	KUNIT_EXPECT_LT(test, c.q, q + q / 8);
+	/* never less than half at once */
+	q = c.q;
+	esp_qctl_sample(&c, p, 2, 10000, 100, now += 20000);
+	KUNIT_EXPECT_EQ(test, c.q, q / 2);
 }
 
 static void qctl__bounds(struct kunit *test)
@@ -195,14 +242,76 @@ static void qctl__bounds(struct kunit *test)
 	int i;
 
 	esp_qctl_init(&c, p);
-	for (i = 0; i < 200; i++)
-		esp_qctl_sample(&c, p, 10000, 100, now += 20000);
+	for (i = 0; i < 100; i++)
+		esp_qctl_sample(&c, p, 2, 10000, 100, now += 20000);
 	KUNIT_EXPECT_EQ(test, c.q, p->q_min);
-	for (i = 0; i < 2000; i++) {
-		c.limited = 1;
-		esp_qctl_sample(&c, p, 100, 100, now += 20000);
-	}
+	qctl_rounds(&c, 2000, 100, 100, now);
 	KUNIT_EXPECT_EQ(test, c.q, p->q_max);
+}
+
+/* Rule 22: the bound is eight frame times, if those are longer than 50 us. */
+static void qctl__frame_time(struct kunit *test)
+{
+	const struct esp_policy *p = &adaptive_policy;
+	u64 now = 1000000;
+	struct esp_qctl c;
+	u32 n = 0, q;
+	int i;
+
+	esp_qctl_init(&c, p);
+	for (i = 0; i < 50; i++)	/* a link that is half idle, at times */
+		esp_qctl_arrivals(&c, n += i % 5 ? 4 : 8, now += 100);
+	/* in one stretch of 1 ms: 8 + 9 times 4, at best twice the eight */
+	KUNIT_EXPECT_LE(test, esp_min_rtt_get(&c.frame), 25000u);
+	KUNIT_EXPECT_GE(test, esp_min_rtt_get(&c.frame), 20000u);
+	c.frame.cur = 20000;
+	c.frame.prev = 20000;
+	q = c.q;
+	now = qctl_rounds(&c, 2, 100 + 159, 100, now);	/* below 8 times 20 us */
+	KUNIT_EXPECT_EQ(test, c.q, q);
+	now = qctl_rounds(&c, 2, 100 + 79, 100, now);	/* and below half of it */
+	KUNIT_EXPECT_EQ(test, c.q, 2 * q);
+	/* half of a lone sender's burst waits for the other half */
+	esp_qctl_sample(&c, p, 1, 100 + 319, 100, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.q, 2 * q);
+	esp_qctl_sample(&c, p, 2, 100 + 161, 100, now += 1000);
+	KUNIT_EXPECT_LT(test, c.q, 2 * q);
+	/* a pause is no frame time, and a wrap of the count does no harm */
+	esp_qctl_arrivals(&c, 0xfffffff0u, now += 2000000);
+	esp_qctl_arrivals(&c, 0x10u, now += 1600);
+	KUNIT_EXPECT_LE(test, esp_min_rtt_get(&c.frame), 25000u);
+}
+
+/* Rule 22: the queue is emptied now and then, for the smallest round trip. */
+static void qctl__drains(struct kunit *test)
+{
+	const struct esp_policy *p = &adaptive_policy;
+	u64 now = 1000000, low = 0;
+	struct esp_qctl c;
+	int i, times = 0;
+	u32 q;
+
+	esp_qctl_init(&c, p);
+	c.fast = 0;
+	q = c.q;
+	for (i = 0; i < 30000; i++) {
+		bool was = c.saved;
+
+		/* something waits, but not too much: nothing else to do */
+		esp_qctl_sample(&c, p, 2, 140, 100, now += 1000);
+		times += !was && c.saved;
+		low += !!c.saved;
+		if (c.saved)
+			KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_GRANT_MIN);
+		else
+			KUNIT_EXPECT_EQ(test, c.q, q);
+	}
+	KUNIT_EXPECT_GE(test, times, 5);
+	KUNIT_EXPECT_LE(test, times, 6);
+	KUNIT_EXPECT_LE(test, low, 6u);		/* a round trip or two each */
+	/* after a long silence there is no need */
+	esp_qctl_sample(&c, p, 2, 140, 100, now += 100 * 1000 * 1000);
+	KUNIT_EXPECT_EQ(test, c.q, q);
 }
 
 /* Rule 22: × 0.7 on loss, once a round trip. */
@@ -266,8 +375,11 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(rtt_round__median),
 	KUNIT_CASE(policy__seed),
 	KUNIT_CASE(policy__adaptive),
+	KUNIT_CASE(policy__ask),
 	KUNIT_CASE(qctl__grows_when_limited),
 	KUNIT_CASE(qctl__bounds),
+	KUNIT_CASE(qctl__frame_time),
+	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
 	KUNIT_CASE(advice__handshake),
 	KUNIT_CASE(advice__connected),

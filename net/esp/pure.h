@@ -14,6 +14,7 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/math.h>
+#include <linux/math64.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/atomic.h>

@@ -102,11 +102,15 @@ static void sort(u32 *v, unsigned int n)
  * @now:	microseconds
  * @median:	result
  *
+ * What is older than two round trips does not count.
+ *
  * Return: true once in @srtt, with @median set
  */
 bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median)
 {
+	if (now - r->start >= 2 * (u64)srtt)
+		r->n = 0;
 	if (r->n < ESP_RTT_SAMPLES)
 		r->sample[r->n++] = rtt;
 	if (now - r->start < srtt)
