@@ -49,7 +49,7 @@ boot() {
 	# The per-processor caches of SLUB keep stale pointers to objects in use,
 	# which hides leaks from kmemleak; a debugged slab has no such caches.
 	[ "$1" = uml-debug ] && APPEND="slab_debug=F kasan_multi_shot $APPEND"
-	[ "$1" = uml-virtual ] && APPEND="time-travel=inf-cpu $APPEND"
+	[ "$1" = uml-virtual ] && APPEND="time-travel=inf-cpu $APPEND" MEM=4G	# for 64 hosts
 	ulimit -c 0
 	# UML's memory is a file, in /dev/shm unless that is small.
 	[ "$(df -k --output=avail /dev/shm | tail -1)" -gt 4000000 ] || export TMPDIR=${TMPDIR:-/var/tmp}

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Many senders, one receiver.
+#
+#	s1 e0 --+
+#	s2 e0 --+-- sw: bridge -- p0 ------------- e0 rx
+#	... e0 -+        rate, drop-tail of 128 KiB
+#
+# The port p0 is the bottleneck: -R Mbit/s, a buffer of 86 frames of 1514 bytes,
+# no super-packets. Half of the round trip -D is spent on the senders' cables,
+# half on the way back from the receiver. With DCTCP the port marks.
+#
+#	incast.sh [-R MBIT] [-D US] [-N LIST of senders] [-p LIST of protocols]
+#		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR]
+#
+# Protocols: esp (adaptive), seed (ESP with the seed's policy), cubic, dctcp.
+# Prints lines of JSON, one a run, and appends them to -o FILE.
+
+. "${0%/*}/lib.sh"
+
+MBIT=1000 RTT=100 SENDERS="1 2 4 8 16 32 64" PROTOS="esp seed cubic dctcp" WORKLOADS="blocks"
+ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null
+usage() { sed -n '/^#	incast.sh/,/^# Prints/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+while getopts R:D:N:p:w:r:t:q:o:B: o; do
+	case $o in
+	R) MBIT=$OPTARG ;;
+	D) RTT=$OPTARG ;;
+	N) SENDERS=$OPTARG ;;
+	p) PROTOS=$OPTARG ;;
+	w) WORKLOADS=$OPTARG ;;
+	r) ROUNDS=$OPTARG ;;
+	t) TIME=$OPTARG ;;
+	q) QUEUES=$OPTARG ;;
+	o) OUT=$OPTARG ;;
+	B) BUFFER=$OPTARG ;;
+	*) FINISHED=1; usage ;;
+	esac
+done
+FRAMES=$((BUFFER * 1024 / 1514))
+
+# The port marks when more than about an eighth of a round trip at DCTCP's
+# usual thresholds waits: 20 frames at 1 Gbit/s, 65 at 10.
+mark=$((MBIT > 1000 ? 65 : 20))
+
+# port PROTO: what p0's queue is.
+port()
+{
+	local rate="rate ${MBIT}mbit 24"	# FCS, preamble and gap count
+
+	tc -n sw qdisc delete dev p0 root 2>/dev/null
+	if [ "$1" = dctcp ]; then
+		tc -n sw qdisc add dev p0 root handle 1: red limit 10000000 min $((mark * 1514)) \
+			max $((mark * 1514 + 1514)) avpkt 1514 burst $((mark + 1)) probability 1 ecn \
+			bandwidth "${MBIT}mbit" || exit
+		tc -n sw qdisc add dev p0 parent 1: handle 2: netem limit "$FRAMES" $rate || exit
+	else
+		tc -n sw qdisc add dev p0 root handle 1: netem limit "$FRAMES" $rate || exit
+	fi
+}
+
+# build N: the rack.
+build()
+{
+	local i h
+
+	host sw rx
+	ip -n sw link add br0 type bridge
+	ip -n sw link set br0 up
+	cable rx e0 sw p0
+	ip -n sw link set p0 master br0
+	ip -n rx addr add 10.0.0.1/16 dev e0
+	in_host rx tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us
+	for ((i = 1; i <= $1; i++)); do
+		h=s$i
+		host "$h"
+		cable "$h" e0 sw "q$i"
+		ip -n sw link set "q$i" master br0
+		ip -n "$h" addr add "10.0.$((1 + i / 250)).$((1 + i % 250))/16" dev e0
+		ip -n "$h" link set e0 gso_max_segs 1
+		in_host "$h" tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us
+	done
+	ip -n rx link set e0 gso_max_segs 1
+}
+
+# policy 0|1: ESP's, in all hosts.
+policy()
+{
+	local h
+
+	for h in $HOSTS; do
+		in_host "$h" sysctl -qw net.esp.adaptive="$1"
+		in_host "$h" sysctl -qw net.ipv4.tcp_ecn=1
+	done
+}
+
+most=0
+for n in $SENDERS; do
+	most=$((n > most ? n : most))
+done
+build $((most + 1))
+for workload in $WORKLOADS; do
+	for n in $SENDERS; do
+		for p in $PROTOS; do
+			case $p in
+			esp) name=adaptive proto=esp; policy 1 ;;
+			seed) name=seed proto=esp; policy 0 ;;
+			*) name=- proto=$p ;;
+			esac
+			port "$proto"
+			PORT=$((PORT + 1))
+			incast -n "$n" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT \
+				${QUEUES:+-o "$QUEUES/$p-$workload-$n"} "$proto" "$workload" | tee -a "$OUT" ||
+				echo "$p $workload $n failed" >&2
+			sleep 1
+		done
+	done
+done
+until_true 60 no_sockets $HOSTS
+FINISHED=1
