@@ -12,14 +12,29 @@ static struct esp_opt *grant_owner(struct esp_grant *g)
 	return container_of(g, struct esp_opt, grant);
 }
 
-/* Time for granted packets to come: the RRQ timer's (rule 17). */
+/* What others are allowed to send may arrive first: how long that takes. */
+static u32 others_time(struct esp_opt *esp)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+	int n = atomic_read(&q->open) - atomic_read(&esp->grant.open);
+
+	return n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
+}
+
+/*
+ * Time for granted packets to come: the RRQ timer's (rule 17). Who is not alone
+ * waits longer: of first bursts whose announcement is on its way nobody knows.
+ */
 static u32 expiry_time(struct esp_opt *esp)
 {
 	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
+	u32 lo = READ_ONCE(conf->rrq_min_us);
 
-	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt, 0,
-					       READ_ONCE(conf->rto_min_us), hi),
+	if (atomic_read(&esp->port->ackq.esp_recv_count) > 1)
+		lo = max_t(u32, lo, READ_ONCE(conf->rto_min_us));
+	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt, others_time(esp), lo,
+					       hi),
 			       READ_ONCE(esp->expiries), hi);
 }
 

@@ -50,7 +50,8 @@
  * @q_min:		bounds of the adaptive budget, packets
  * @q_max:		likewise
  * @first_burst_pool:	F of rule 21, packets
- * @rto_min_us:		floor of every retransmission timeout
+ * @rto_min_us:		floor of the sender's retransmission timeout
+ * @rrq_min_us:		floor of the receiver's RRQ timer
  * @rto_max_ms:		ceiling
  * @ack_delay_us:	how long an ACK waits for data to ride on
  * @syn_retries:	SYNs sent again before ETIMEDOUT
@@ -76,6 +77,7 @@ struct esp_conf {
 	int	q_max;
 	int	first_burst_pool;
 	int	rto_min_us;
+	int	rrq_min_us;
 	int	rto_max_ms;
 	int	ack_delay_us;
 	int	syn_retries;

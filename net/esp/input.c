@@ -249,7 +249,7 @@ void esp_gap_timeout(struct sock *sk)
 		esp->rrqs = 0;	/* nobody there; what comes later starts anew */
 		return;
 	}
-	wait = esp_rtt_timeout(&esp->rtt, 0, READ_ONCE(conf->rto_min_us), hi);
+	wait = esp_rtt_timeout(&esp->rtt, 0, READ_ONCE(conf->rrq_min_us), hi);
 	esp_timer_set(esp, ESP_T_REORDER, esp_now() +
 		      esp_rtt_backoff(wait, esp->rrqs - 1, hi));
 }
@@ -359,15 +359,10 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 static bool token_arrived(struct sock *sk, u32 seq)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
-	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
-	u32 lo = READ_ONCE(conf->rto_min_us);
 	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
 
 	esp->expiries = 0;
-	if (atomic_read(&esp->grant.open))
-		esp_timer_set(esp, ESP_T_RRQ, esp_now() +
-			      esp_rtt_timeout(&esp->rtt, 0, lo, hi));
+	esp_start_rrq_timer(esp);
 	return pump;
 }
 

@@ -294,13 +294,16 @@ bool esp_push_one_frame(struct sock *sk)
 void esp_push_frames(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	bool idle = esp->snd.una_seq == esp->snd.send_next;
 	bool sent = false;
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	while (esp_push_one_frame(sk))
 		sent = true;
-	if ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND]) {
+	/* what runs while everything is acknowledged is a probe's, and longer */
+	if ((sent && idle) ||
+	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {
 		esp->progress_us = esp_now();
 		esp_arm_send(sk, esp->progress_us);
 	}

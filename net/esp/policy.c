@@ -115,22 +115,38 @@ static void set_q(struct esp_qctl *c, const struct esp_policy *p, u32 q)
  * @arrived:	packets that have arrived so far
  * @now:	microseconds
  *
- * To be called often. While the link is full, packets arrive at its speed; the
- * shortest time of many stretches is taken for that.
+ * To be called before each esp_qctl_sample(). While the budget holds senders
+ * back, packets arrive as fast as the link lets them; the shortest time of many
+ * stretches is taken for that.
  */
 void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now)
 {
 	u64 took = now - c->stretch;
 	u32 n = arrived - c->arrived;
 
-	if (took < ESP_STRETCH_US || (n < ESP_STRETCH_FRAMES &&
-				      took < 1000 * ESP_STRETCH_US))
-		return;
-	if (n >= ESP_STRETCH_FRAMES && took < 1000 * ESP_STRETCH_US)
+	if (c->limited && took < 1000 * ESP_STRETCH_US) {
+		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
+			return;
 		esp_min_rtt_sample(&c->frame, max_t(u32, div_u64(1000 * took, n), 1),
 				   now);
+	}
 	c->stretch = now;
 	c->arrived = arrived;
+}
+
+/**
+ * esp_qctl_wire_time() - how long packets take on the wire
+ * @c:	control
+ * @n:	packets, one after the other
+ *
+ * Return: microseconds
+ */
+u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n)
+{
+	u32 ns = min(READ_ONCE(c->frame.cur), READ_ONCE(c->frame.prev));
+
+	ns = ns ? min_t(u32, ns, ESP_FRAME_NS_MAX) : ESP_FRAME_NS;
+	return min_t(u32, n, 4096) * ns / 1000;
 }
 
 /*

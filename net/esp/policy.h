@@ -12,6 +12,8 @@
 #define ESP_GRANT_LONE		32	/* a lone sender's, with what is open */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
+#define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
+#define ESP_FRAME_NS_MAX	1000000
 #define ESP_STRETCH_US		1000	/* shortest over which frames are timed */
 #define ESP_STRETCH_FRAMES	16
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
@@ -71,6 +73,7 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count);
 u32 esp_policy_ask(const struct esp_policy *p, u32 q, int count);
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
+u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n);
 void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now);
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now);

@@ -41,7 +41,7 @@ static void data__gap_brings_rrq(struct kunit *test)
 	struct t_conn c;
 	u32 i;
 
-	conf()->rto_min_us = 2000;
+	conf()->rrq_min_us = 2000;
 	open_conn(test, &c, 0, 4);
 	for (i = 0; i < 8; i++)		/* 1, 4 and 5 are lost */
 		if (i != 1 && i != 4 && i != 5)
@@ -277,7 +277,7 @@ static void expiry__asks_then_ends(struct kunit *test)
 	struct t_conn c;
 	u16 said;
 
-	conf()->rto_min_us = 2000;
+	conf()->rrq_min_us = 2000;
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_TXS, c.seq, T_MSS);
 	next(test, &c, ESP_ACK, &f);
@@ -314,7 +314,7 @@ static void expiry__goes_to_the_head(struct kunit *test)
 	struct t_conn a, b;
 	struct esp_frame f;
 
-	conf()->rto_min_us = 200000;
+	conf()->rrq_min_us = 200000;
 	conf()->q_min = 2;	/* one grant */
 	conf()->q_max = 2;
 	conf()->first_burst_pool = 0;
