@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery ("Must hold": every kind of lost frame within a few round trips):
+ * one frame is taken out of the cable, always the same one, and the time until
+ * all is well again is counted in round trips. To be run in simulated time,
+ * where nothing else takes any.
+ *
+ *	A: va ---veth--- wa [a thread: forwards, but for what a rule names] wb ---veth--- vb :B
+ *
+ * Each host's way out takes half a round trip.
+ */
+#include <net/ethernet.h>
+#include <netpacket/packet.h>
+#include <pthread.h>
+#include <linux/esp_wire.h>
+#include "sock-lib.h"
+
+#define ETHERTYPE	0x88b5
+#define RTT_US		200
+#define MSS		1468
+
+/* What a frame is, as bits. */
+enum what {
+	SYN	= 0x001,
+	SYNACK	= 0x002,
+	ECHO	= 0x004,	/* the third of the handshake, and its likes */
+	DATA	= 0x008,
+	TXS	= 0x010,	/* on data */
+	TXF	= 0x020,	/* likewise */
+	FIN	= 0x040,
+	ACK	= 0x080,	/* empty, with permission or advice */
+	HOLD	= 0x100,	/* empty, without */
+	RRQ	= 0x200,
+	PROBE	= 0x400,	/* empty TXS */
+};
+
+/* From @from (A or B) the @first such frame and those behind it, @count. */
+struct rule {
+	int	from;
+	int	what;
+	int	first;
+	int	count;
+	int	again;		/* instead of taking it out: once more */
+	int	late_us;	/* likewise: so much later */
+	int	seen;
+	int	hits;
+};
+
+static struct rule rules[4];
+static int nrules;
+static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
+static int wire_fd[2];
+static volatile bool wire_stop;
+static pthread_t wire_thread;
+
+static int classify(const unsigned char *frame, size_t len)
+{
+	const struct esp_wire *h = (const void *)(frame + ETH_HLEN);
+	int what = 0;
+
+	if (len < ETH_HLEN + sizeof(*h))
+		return 0;
+	if (h->flags & ESP_SYN)
+		return h->flags & ESP_ACK ? SYNACK : SYN;
+	if (h->flags & ESP_RRQ)
+		return RRQ;
+	if (h->flags & ESP_FIN)
+		return FIN;
+	if ((h->ver_hlen & 15) * 4 > ESP_HLEN + 4)
+		what |= ECHO;
+	if (!h->len) {
+		if (h->flags & ESP_TXS)
+			return what | PROBE;
+		return what | (h->grant ? ACK : HOLD);
+	}
+	what |= DATA;
+	if (h->flags & ESP_TXS)
+		what |= TXS;
+	if (h->flags & ESP_TXF)
+		what |= TXF;
+	return what;
+}
+
+static long long now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
+}
+
+static void nap_us(int us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
+
+	nanosleep(&t, NULL);
+}
+
+/* A frame that comes out of the cable later. */
+struct late {
+	int		to;
+	int		us;
+	ssize_t		len;
+	unsigned char	frame[];
+};
+
+static void *send_late(void *arg)
+{
+	struct late *l = arg;
+
+	nap_us(l->us);
+	if (send(wire_fd[l->to], l->frame, l->len, 0) != l->len)
+		printf("# a late frame was not sent: %s\n", strerror(errno));
+	free(l);
+	return NULL;
+}
+
+static void forward(int from, const unsigned char *frame, ssize_t n)
+{
+	int what = classify(frame, n), i, times = 1, late = 0;
+
+	pthread_mutex_lock(&rules_lock);
+	for (i = 0; i < nrules; i++) {
+		struct rule *r = &rules[i];
+
+		if (r->from != from || !(r->what & what))
+			continue;
+		r->seen++;
+		if (r->seen < r->first || r->seen >= r->first + r->count)
+			continue;
+		r->hits++;
+		if (r->again)
+			times += r->again;
+		else if (r->late_us)
+			late = r->late_us;
+		else
+			times = 0;
+	}
+	pthread_mutex_unlock(&rules_lock);
+	if (times && late) {
+		struct late *l = malloc(sizeof(*l) + n);
+		pthread_t t;
+
+		l->to = !from;
+		l->us = late;
+		l->len = n;
+		memcpy(l->frame, frame, n);
+		pthread_create(&t, NULL, send_late, l);
+		pthread_detach(t);
+		return;
+	}
+	while (times--)
+		if (send(wire_fd[!from], frame, n, 0) != n)
+			printf("# a frame was not forwarded: %s\n", strerror(errno));
+}
+
+static void *wire(void *arg)
+{
+	static unsigned char frame[65536];
+	struct pollfd p[2];
+	int i;
+
+	while (!wire_stop) {
+		for (i = 0; i < 2; i++)
+			p[i] = (struct pollfd){ .fd = wire_fd[i], .events = POLLIN };
+		if (poll(p, 2, 100) <= 0)
+			continue;
+		for (i = 0; i < 2; i++) {
+			struct sockaddr_ll from;
+			socklen_t len = sizeof(from);
+			ssize_t n;
+
+			if (!(p[i].revents & POLLIN))
+				continue;
+			n = recvfrom(wire_fd[i], frame, sizeof(frame), 0,
+				     (struct sockaddr *)&from, &len);
+			if (n > 0 && from.sll_pkttype != PACKET_OUTGOING)
+				forward(i, frame, n);
+		}
+	}
+	return arg;
+}
+
+static int packet_socket(const char *dev)
+{
+	struct sockaddr_ll a = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETHERTYPE),
+		.sll_ifindex = if_nametoindex(dev),
+	};
+	int fd = MUST(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETHERTYPE)));
+	int size = 8 << 20;
+
+	MUST(setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)));
+	MUST(bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	return fd;
+}
+
+static void make_wire(void)
+{
+	struct host w;
+	int pid = getpid();
+
+	make_host(B, "vb", 0x0b);
+	make_host(A, "va", 0x0a);
+	make_host(&w, "wa", 0);
+	run("ip link add va address 02:00:00:00:00:0a index 10 netns /proc/%d/fd/%d type veth peer name wa", pid, A->ns);
+	run("ip link add vb address 02:00:00:00:00:0b index 11 netns /proc/%d/fd/%d type veth peer name wb", pid, B->ns);
+	run("ip link set wa up && ip link set wb up && ip link set wa promisc on && ip link set wb promisc on");
+	wire_fd[0] = packet_socket("wa");
+	wire_fd[1] = packet_socket("wb");
+	A->ifindex = 10;
+	B->ifindex = 11;
+	link_up(B, true);
+	link_up(A, true);
+	wait_running();
+	enter(A);
+	run("tc qdisc add dev va root netem limit 10000 delay %dus", RTT_US / 2);
+	enter(B);
+	run("tc qdisc add dev vb root netem limit 10000 delay %dus", RTT_US / 2);
+	nrules = 0;
+	/* what suits the round trip */
+	sysctl(A, "rrq_min_us", 300);
+	sysctl(B, "rrq_min_us", 300);
+	MUST(prctl(PR_SET_TIMERSLACK, 1));
+	wire_stop = false;
+	pthread_create(&wire_thread, NULL, wire, NULL);
+	enter(A);
+}
+
+static void add_rule(struct rule r)
+{
+	pthread_mutex_lock(&rules_lock);
+	if (!r.count)
+		r.count = 1;
+	if (!r.first)
+		r.first = 1;
+	rules[nrules++] = r;
+	pthread_mutex_unlock(&rules_lock);
+}
+
+/* Frames that the rules have met: none if the test tests nothing. */
+static int hits(void)
+{
+	int i, n = 0;
+
+	pthread_mutex_lock(&rules_lock);
+	for (i = 0; i < nrules; i++)
+		n += rules[i].hits;
+	pthread_mutex_unlock(&rules_lock);
+	return n;
+}
+
+FIXTURE(cable) {
+	int fd[2];	/* at A, at B */
+	int l;
+};
+
+FIXTURE_SETUP(cable)
+{
+	make_wire();
+	self->l = listener(B, SOCK_STREAM, PORT, 5);
+	self->fd[0] = -1;
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* All sockets are closed; true if no connection outlives that. */
+static bool leave_cable(void)
+{
+	int fd;
+
+	nrules = 0;
+	for (fd = 3; fd < 256; fd++)
+		if (fd != A->ns && fd != B->ns && fd != wire_fd[0] && fd != wire_fd[1])
+			close(fd);
+	return UNTIL(inuse(A) + inuse(B) == 0);
+}
+
+FIXTURE_TEARDOWN(cable)
+{
+	if (_metadata->exit_code != KSFT_PASS)
+		dump_counters();
+	EXPECT_TRUE(leave_cable());
+	wire_stop = true;
+	pthread_join(wire_thread, NULL);
+}
+
+/* A connection, and a message each way, so that both know the round trip. */
+static void open_cable(int fd[2], int l)
+{
+	char c;
+
+	connect_through(l, SOCK_STREAM, fd);
+	MUST(send(fd[0], "x", 1, 0));
+	MUST(recv(fd[1], &c, 1, 0));
+	MUST(send(fd[1], "y", 1, 0));
+	MUST(recv(fd[0], &c, 1, 0));
+	nap_us(20 * RTT_US);
+}
+
+static char block[1 << 20], got[1 << 20];
+
+/*
+ * Send @n bytes from A, read them at B, wait until A knows; in round trips,
+ * times ten.
+ */
+static int message(int fd[2], size_t n)
+{
+	long long start = now_us();
+	size_t have = 0;
+	ssize_t r;
+
+	fill(block, 0, n);
+	if (send(fd[0], block, n, 0) != (ssize_t)n)
+		return -1;
+	while (have < n) {
+		r = recv(fd[1], got + have, n - have, 0);
+		if (r <= 0)
+			return -2;
+		have += r;
+	}
+	if (memcmp(block, got, n))
+		return -3;
+	while (queued(fd[0], SIOCOUTQ)) {
+		nap_us(RTT_US / 20);
+		if (now_us() - start > 10000000)
+			return -4;
+	}
+	return (now_us() - start) * 10 / RTT_US;
+}
+
+#define FEW	50	/* five round trips */
+/* Only the sender's timer helps: its floor and the ACK delay, 1.5 ms. */
+#define LAST	(10 * 1500 / RTT_US + FEW)
+
+/* What it takes if nothing is lost: one round trip for all of this. */
+TEST_F(cable, nothing_lost)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	took = message(self->fd, 4 * MSS);
+	printf("# 4 packets: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, 15);
+	took = message(self->fd, 65536);
+	printf("# 64 KiB: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, 15);
+	EXPECT_EQ(0, counter(A, "OutRetrans"));
+}
+
+#define RECOVERS(name, bytes, limit, ...)				\
+TEST_F(cable, name)							\
+{									\
+	int took;							\
+									\
+	open_cable(self->fd, self->l);					\
+	add_rule((struct rule){ __VA_ARGS__ });				\
+	took = message(self->fd, bytes);				\
+	printf("# %s: %d.%d round trips\n", #name, took / 10, took % 10);\
+	EXPECT_GE(hits(), 1);						\
+	EXPECT_GE(took, 10);						\
+	EXPECT_LE(took, limit);						\
+	EXPECT_EQ(0, counter(A, "AbortOnTimeout"));			\
+}
+
+/* Rules 10, 17, 19: the receiver asks. Rule 8: the last resort. */
+RECOVERS(lost_tail, 4 * MSS, FEW, .from = 0, .what = DATA, .first = 4)
+RECOVERS(lost_head, 4 * MSS, FEW, .from = 0, .what = DATA, .first = 1)
+RECOVERS(lost_middle, 4 * MSS, FEW, .from = 0, .what = DATA, .first = 2, .count = 2)
+RECOVERS(lost_all, 4 * MSS, LAST, .from = 0, .what = DATA, .first = 1, .count = 4)
+RECOVERS(lost_small, 100, LAST, .from = 0, .what = DATA)
+RECOVERS(lost_last_ack, 4 * MSS, LAST, .from = 1, .what = ACK, .first = 2)
+RECOVERS(lost_acks, 65536, FEW, .from = 1, .what = ACK, .count = 3)
+RECOVERS(lost_permission, 1 << 20, LAST, .from = 1, .what = ACK, .first = 10)
+
+TEST_F(cable, rrq_lost_too)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3 });
+	add_rule((struct rule){ .from = 1, .what = RRQ });
+	took = message(self->fd, 8 * MSS);
+	printf("# rrq_lost_too: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_EQ(2, hits());
+	EXPECT_LE(took, FEW);
+}
+
+/* Late, not lost: no more than a few frames are sent for nothing. */
+TEST_F(cable, reordered)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3, .count = 1,
+				.late_us = RTT_US / 8 });
+	took = message(self->fd, 65536);
+	printf("# reordered: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_EQ(1, hits());
+	EXPECT_LE(took, FEW);
+	EXPECT_EQ(0, counter(A, "OutRetrans"));
+	EXPECT_EQ(0, counter(B, "OutRRQ"));
+}
+
+TEST_F(cable, duplicated)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = DATA, .first = 1, .count = 1000,
+				.again = 1 });
+	add_rule((struct rule){ .from = 1, .what = ACK | HOLD, .first = 1,
+				.count = 1000, .again = 1 });
+	took = message(self->fd, 65536);
+	printf("# duplicated: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_LE(took, FEW);
+	EXPECT_EQ(0, counter(A, "OutRetrans"));
+	EXPECT_GE(counter(B, "InDuplicate"), 40);
+}
+
+/* The handshake's frames: within its own timer, 20 ms and then doubled. */
+#define CONNECTS(name, limit_ms, ...)					\
+TEST_F(cable, name)							\
+{									\
+	long long start = now_us();					\
+									\
+	add_rule((struct rule){ __VA_ARGS__ });				\
+	connect_through(self->l, SOCK_STREAM, self->fd);		\
+	printf("# %s: %lld us\n", #name, now_us() - start);		\
+	EXPECT_GE(hits(), 1);						\
+	EXPECT_LE(now_us() - start, limit_ms * 1000);			\
+	EXPECT_GE(message(self->fd, 1000), 10);				\
+}
+
+CONNECTS(lost_syn, 25, .from = 0, .what = SYN)
+CONNECTS(lost_synack, 25, .from = 1, .what = SYNACK)
+CONNECTS(lost_echo, 45, .from = 0, .what = ECHO)
+CONNECTS(lost_syns, 65, .from = 0, .what = SYN, .count = 2)
+
+static int end_of_stream(int fd[2])
+{
+	long long start = now_us();
+	char c;
+
+	MUST(shutdown(fd[0], SHUT_WR));
+	MUST(recv(fd[1], &c, 1, 0));
+	return (now_us() - start) * 10 / RTT_US;
+}
+
+TEST_F(cable, lost_fin)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = FIN });
+	took = end_of_stream(self->fd);
+	printf("# lost_fin: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_EQ(1, hits());
+	EXPECT_LE(took, LAST);
+}
+
+TEST_F(cable, lost_ack_of_fin)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 1, .what = ACK | HOLD });
+	took = end_of_stream(self->fd);
+	EXPECT_LE(took, FEW);
+	nap_us(20 * RTT_US);
+	EXPECT_EQ(1, hits());
+	EXPECT_GE(counter(A, "OutRetrans"), 1);
+	EXPECT_LE(counter(A, "OutRetrans"), 2);
+}
+
+TEST_HARNESS_MAIN
