@@ -32,6 +32,9 @@ check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
 check-long: ## the long tests too
 	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)' long
 
+bench: ## ESP beside TCP, as figures and pictures
+	@selftests/bench.sh
+
 vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, 6.1, 6.12, 7)
 	@$(VM) shell $(or $(KERNEL),uml)
 
@@ -50,4 +53,4 @@ clean: ## remove what was built (kernels stay in the cache)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-.PHONY: all modules tools install demo check check-long vm uml lint clean help
+.PHONY: all modules tools install demo check check-long bench vm uml lint clean help

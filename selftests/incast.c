@@ -472,8 +472,11 @@ static void request(struct samples *s)
 static void run_requests(void)
 {
 	double end;
+	int i;
 
 	nap(seconds / 4);
+	for (i = 0; i < nsenders; i++)
+		flows[i].got_before = flows[i].received;
 	measuring = 1;
 	for (end = now() + seconds; now() < end;) {
 		request(&fct);
@@ -593,8 +596,9 @@ int main(int argc, char **argv)
 		run_flows();
 		took = seconds;
 	} else {
+		start = now() + seconds / 4;
 		run_requests();
-		took = seconds;
+		took = now() - start;
 	}
 
 	for (i = 0; i < nsenders; i++) {

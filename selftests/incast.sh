@@ -38,24 +38,25 @@ while getopts R:D:N:p:w:r:t:q:o:B: o; do
 	esac
 done
 FRAMES=$((BUFFER * 1024 / 1514))
+# Real timers are late: tokens for what a millisecond lets through, then.
+BURST=$([ "$KERNEL" = uml-virtual ] && echo $((MBIT > 1000 ? 4000 : 1600)) || echo $((MBIT * 1000 / 8)))
 
 # The port marks when more than about an eighth of a round trip at DCTCP's
 # usual thresholds waits: 20 frames at 1 Gbit/s, 65 at 10.
 mark=$((MBIT > 1000 ? 65 : 20))
 
-# port PROTO: what p0's queue is.
+# port PROTO: what p0's queue is.  FCS, preamble and gap count for the rate.
 port()
 {
-	local rate="rate ${MBIT}mbit 24"	# FCS, preamble and gap count
-
 	tc -n sw qdisc delete dev p0 root 2>/dev/null
+	tc -n sw qdisc add dev p0 root handle 1: tbf rate "${MBIT}mbit" overhead 24 burst "$BURST" \
+		limit $((BUFFER * 1024)) || exit
 	if [ "$1" = dctcp ]; then
-		tc -n sw qdisc add dev p0 root handle 1: red limit 10000000 min $((mark * 1514)) \
-			max $((mark * 1514 + 1514)) avpkt 1514 burst $((mark + 1)) probability 1 ecn \
-			bandwidth "${MBIT}mbit" || exit
-		tc -n sw qdisc add dev p0 parent 1: handle 2: netem limit "$FRAMES" $rate || exit
+		tc -n sw qdisc add dev p0 parent 1:1 handle 2: red limit $((FRAMES * 1514)) \
+			min $((mark * 1514)) max $((mark * 1514 + 1514)) avpkt 1514 burst $((mark + 1)) \
+			probability 1 ecn bandwidth "${MBIT}mbit" || exit
 	else
-		tc -n sw qdisc add dev p0 root handle 1: netem limit "$FRAMES" $rate || exit
+		tc -n sw qdisc add dev p0 parent 1:1 handle 2: pfifo limit "$FRAMES" || exit
 	fi
 }
 

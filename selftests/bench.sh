@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# "make bench": ESP beside TCP and DCTCP at the port where many senders meet, in
+# simulated time. build/incast.json has the figures, Documentation/*.png the
+# pictures. For the hosts and the port see incast.sh.
+
+HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
+SRC=$(cd "$HARNESS/../.." && pwd)
+# shellcheck source=harness/fetch.sh
+. "$HARNESS/fetch.sh"
+
+OUT=$SRC/build/incast.json
+LINES=$SRC/build/incast.lines
+QUEUES=$SRC/build/queues
+
+cd "$SRC" || exit
+need gnuplot-nox
+mkdir -p "$QUEUES"
+: >"$LINES"
+
+# incast OPTION...: in a guest with simulated time.
+incast()
+{
+	say "incast.sh $*"
+	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/incast.sh -o "$LINES" "$@" >/dev/null
+}
+
+incast -w blocks -N "1 2 4 8 16 32 64" -r 10
+incast -w "flows requests" -N "1 16" -t 1
+incast -w flows -N 1 -D 20 -t 0.5
+incast -w flows -N 1 -D 500 -t 0.5
+incast -w flows -N 1 -R 10000 -D 20 -t 0.2 -p "esp cubic dctcp"
+incast -w flows -N 1 -R 10000 -D 100 -t 0.2 -p "esp cubic dctcp"
+incast -w flows -N 1 -R 10000 -D 500 -t 0.2 -p "esp cubic dctcp"
+incast -w blocks -N 32 -r 2 -q "$QUEUES"
+
+{
+	echo '['
+	sed '$!s/$/,/' "$LINES"
+	echo ']'
+} >"$OUT"
+
+# value NAME: lines "N VALUE" of blocks at 1 Gbit/s and 100 us; POLICY and PROTO select.
+value()
+{
+	sed -n "s/.*\"proto\": \"$PROTO\", \"policy\": \"$POLICY\", \"workload\": \"blocks\", \"n\": \([0-9]*\), \"rate_mbit\": 1000, .*\"$1\": \([0-9.]*\).*/\1 \2/p" "$LINES" |
+		awk '!seen[$1]++'
+}
+
+for p in "esp adaptive" "esp seed" "cubic -" "dctcp -"; do
+	read -r PROTO POLICY <<<"$p"
+	for v in goodput_share fct_p99_ratio; do
+		value $v >"$QUEUES/$v-$PROTO-$POLICY"
+	done
+done
+gnuplot <<END
+set terminal pngcairo size 900,500
+set key outside
+set grid
+set logscale x 2
+set xlabel "senders"
+set xtics (1, 2, 4, 8, 16, 32, 64)
+set output "Documentation/incast-goodput.png"
+set title "Blocks of 256 KiB to one receiver, 1 Gbit/s, port of 128 KiB, 100 us"
+set ylabel "goodput, share of the attainable"
+set yrange [0:1.05]
+plot for [p in "esp-adaptive esp-seed cubic-- dctcp--"] "$QUEUES/goodput_share-".p with linespoints title p
+set output "Documentation/incast-completion.png"
+set ylabel "99 % completion time / ideal"
+set yrange [0.5:*]
+set logscale y
+plot for [p in "esp-adaptive esp-seed cubic-- dctcp--"] "$QUEUES/fct_p99_ratio-".p with linespoints title p
+unset logscale
+set output "Documentation/incast-queue.png"
+set title "Frames in the port's queue, 32 senders of 256 KiB, two rounds"
+set xlabel "seconds"
+set ylabel "frames"
+set xtics auto
+set xrange [0.008:0.16]
+set yrange [0:90]
+plot for [p in "esp seed cubic dctcp"] "$QUEUES/".p."-blocks-32" using 1:2 with lines title p
+END
+say "$(wc -l <"$LINES") runs in build/incast.json"
