@@ -51,7 +51,8 @@ value()
 for p in "esp adaptive" "esp seed" "cubic -" "dctcp -"; do
 	read -r PROTO POLICY <<<"$p"
 	for v in goodput_share fct_p99_ratio; do
-		value $v >"$QUEUES/$v-$PROTO-$POLICY"
+		name=$PROTO-$POLICY
+		value $v >"$QUEUES/$v-${name%--}"
 	done
 done
 gnuplot <<END
@@ -61,16 +62,17 @@ set grid
 set logscale x 2
 set xlabel "senders"
 set xtics (1, 2, 4, 8, 16, 32, 64)
+set xrange [0.9:72]
 set output "Documentation/incast-goodput.png"
 set title "Blocks of 256 KiB to one receiver, 1 Gbit/s, port of 128 KiB, 100 us"
 set ylabel "goodput, share of the attainable"
 set yrange [0:1.05]
-plot for [p in "esp-adaptive esp-seed cubic-- dctcp--"] "$QUEUES/goodput_share-".p with linespoints title p
+plot for [p in "esp-adaptive esp-seed cubic dctcp"] "$QUEUES/goodput_share-".p with linespoints title p
 set output "Documentation/incast-completion.png"
 set ylabel "99 % completion time / ideal"
 set yrange [0.5:*]
 set logscale y
-plot for [p in "esp-adaptive esp-seed cubic-- dctcp--"] "$QUEUES/fct_p99_ratio-".p with linespoints title p
+plot for [p in "esp-adaptive esp-seed cubic dctcp"] "$QUEUES/fct_p99_ratio-".p with linespoints title p
 unset logscale
 set output "Documentation/incast-queue.png"
 set title "Frames in the port's queue, 32 senders of 256 KiB, two rounds"
