@@ -32,6 +32,9 @@ check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
 check-long: ## the long tests too
 	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)' long
 
+model: ## the models of the flow control, checked by spin
+	@selftests/model/run.sh
+
 bench: ## ESP beside TCP, as figures and pictures
 	@selftests/bench.sh
 
@@ -53,4 +56,4 @@ clean: ## remove what was built (kernels stay in the cache)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-.PHONY: all modules tools install demo check check-long bench vm uml lint clean help
+.PHONY: all modules tools install demo check check-long model bench vm uml lint clean help

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ACK queue taken apart: net/esp/ackq.c and what ack_queue.c and input.c do
+ * around it, with a processor for each receiving socket. Each access to a word
+ * that another processor may write is a step of its own; memory is sequentially
+ * consistent, so this says nothing of barriers.
+ *
+ * A socket takes in one announced transmission of PKTS packets in order; the
+ * last one has TXF. Its sender sends what it was permitted, and does not probe
+ * (but see PROBE): who is forgotten stays parked, an invalid end state.
+ *
+ *   N           sockets
+ *   PKTS        packets of each transmission
+ *   Q GRANT     budget, size of a grant (adaptive)
+ *   SEED BURST  the seed's policy as implemented, its window
+ *   EAGER       packets_to_ack is 1; else ACKs are due when a permission is used up
+ *   EXPIRE      permissions that may expire though their packets come
+ *   PROBE       senders probe
+ *   BREAK_...   takes a mend away
+ */
+
+#ifndef N
+#define N	2
+#endif
+#ifndef PKTS
+#define PKTS	2
+#endif
+#ifndef Q
+#define Q	1
+#endif
+#ifndef GRANT
+#define GRANT	1
+#endif
+#ifndef BURST
+#define BURST	1
+#endif
+#ifndef EXPIRE
+#define EXPIRE	0
+#endif
+
+#define me		_pid
+#ifdef SEED
+#define SIZE		BURST
+#define FAST(o, c)	((c) <= 1)
+#define RELEASE(o, c)	(qlen >= (c) || (o) == 0)
+#define BOUND		255		/* no bound but each window */
+#else
+#define SIZE		GRANT
+#define FAST(o, c)	((o) < Q)
+#define RELEASE(o, c)	((o) < Q)
+#define BOUND		(Q + GRANT - 1)
+#endif
+
+/* struct esp_ackq */
+bool lock;
+byte q[N];
+byte qlen;
+byte open;
+byte count;		/* esp_recv_count */
+
+/* struct esp_grant; recv_seq is also what was consumed */
+byte g_open[N];
+byte g_edge[N];
+byte g_recv[N];
+bool g_queued[N];
+bool g_ann[N];
+bool g_expired[N];
+bool t_rrq[N];
+
+byte given[N];		/* highest edge ever */
+byte s_edge[N];		/* what the sender takes to be its permission */
+byte expire = EXPIRE;
+byte over;		/* sockets that have all */
+
+hidden byte k;
+
+/* reserve() with esp_policy_fast() or esp_policy_release(), rules 14 and 15 */
+inline reserve(fast)
+{
+	o = open;
+	do
+	:: c = count;
+		if
+		:: (fast && FAST(o, c)) || (!fast && RELEASE(o, c)) ->
+#ifdef BREAK_CMPXCHG
+			open = open + SIZE;
+			ok = true;
+			break
+#else
+			atomic {	/* atomic_try_cmpxchg() */
+				if
+				:: open == o ->
+					open = o + SIZE;
+					ok = true;
+					break
+				:: else -> o = open
+				fi
+			}
+#endif
+		:: else ->
+			ok = false;
+			break
+		fi
+	od;
+	c = 0
+}
+
+/* extend(), rules 14 and 17; there is memory */
+inline extend(g)
+{
+	r = g_recv[g];
+	e = (r > g_edge[g] -> r : g_edge[g]);
+	if
+	:: g_expired[g] && e != r ->
+		t = r + g_open[g];
+		t = (e > t -> e - t : 0);
+		t = (t < SIZE -> t : SIZE)
+	:: else ->
+		t = SIZE;
+#ifdef SEED
+		t = (e + t <= r + BURST -> t : (r + BURST > e -> r + BURST - e : 0));
+#endif
+		d_step { given[g] = e + t; g_edge[g] = e + t }
+	fi;
+	g_expired[g] = false;
+	g_open[g] = g_open[g] + t;
+	if
+	:: t < SIZE -> open = open - (SIZE - t)
+	:: else
+	fi;
+	d_step { e = 0; r = 0; t = 0 }
+}
+
+/* What sender g learns from an ACK. */
+inline arrive(g, a, n)
+{
+	d_step {
+		assert(a + n <= given[g] || n == 0);	/* nobody was given more */
+		assert(a < PKTS || n == 0);		/* permission is not advice */
+		if
+		:: a + n > s_edge[g] -> s_edge[g] = a + n
+		:: else
+		fi
+	}
+}
+
+/* esp_ack_send_other(), esp_grant_now(), fill_frame(), rule 6 */
+inline esp_ack_send_other(g)
+{
+	r = g_recv[g];
+	t = g_ann[g];
+	if
+	:: t ->
+		e = g_edge[g];
+		t = (e > r -> e - r : 0)
+	:: else
+	fi;
+#ifdef BREAK_ONE_READ
+	r = g_recv[g];		/* fill_frame() */
+#endif
+	arrive(g, r, t);
+	d_step { e = 0; r = 0; t = 0 }
+}
+
+/* start_rrq_timer(), rule 17 */
+inline start_rrq_timer(g)
+{
+	if
+	:: g_open[g] > 0 -> t_rrq[g] = true
+	:: else
+	fi
+}
+
+/* esp_ack_pump(), unlink_grant(), grant_send(), rule 14 */
+inline esp_ack_pump()
+{
+	do
+	:: qlen == 0 -> break
+	:: else ->
+		atomic { !lock -> lock = true };
+		if
+		:: qlen == 0 -> ok = false
+		:: else -> reserve(false)
+		fi;
+		if
+		:: !ok ->
+			lock = false;
+			break
+		:: else
+		fi;
+		assert(open <= BOUND);
+		j = q[0];
+		extend(j);
+		d_step {
+			k = 0;
+			do
+			:: k + 1 < qlen -> q[k] = q[k + 1]; k++
+			:: else -> break
+			od;
+			q[k] = 0;
+			k = 0;
+			qlen--
+		}
+		g_queued[j] = false;
+		d_step { lock = false; ok = false };
+		esp_ack_send_other(j);
+		start_rrq_timer(j);
+		j = 0
+	od;
+	ok = false
+}
+
+/* esp_ackq_park(), rules 11, 15 and 17 */
+inline esp_ackq_park(head)
+{
+	atomic { !lock -> lock = true };
+	d_step {
+		if
+		:: head ->
+			k = qlen;
+			do
+			:: k > 0 -> q[k] = q[k - 1]; k--
+			:: else -> break
+			od;
+			q[0] = me
+		:: else -> q[qlen] = me
+		fi;
+		k = 0
+	}
+	g_queued[me] = true;
+	qlen++;
+	lock = false
+}
+
+/* esp_enqueue_ack(), esp_ackq_fast(), rules 10, 11 and 15 */
+inline esp_enqueue_ack()
+{
+	if
+	:: g_queued[me] -> skip		/* merged */
+	:: else ->
+		ok = false;
+		if
+		:: qlen == 0 -> reserve(true)
+		:: else
+		fi;
+		if
+		:: ok ->
+			assert(open <= BOUND);
+			extend(me);
+			esp_ack_pump();
+			start_rrq_timer(me);
+			arrive(me, g_recv[me], g_edge[me] - g_recv[me])
+		:: else ->
+			esp_ackq_park(false);
+#ifndef BREAK_PUMP_AFTER_PARK
+			esp_ack_pump()
+#endif
+		fi
+	fi
+}
+
+/* token_back(), rules 15 and 16 */
+inline token_back(n)
+{
+	open = open - n;
+	pump = pump || qlen > 0
+}
+
+/* esp_ackq_void(), rule 16 */
+inline esp_ackq_void()
+{
+	d_step { t = g_open[me]; g_open[me] = 0 };
+	if
+	:: t > 0 -> token_back(t)
+	:: else
+	fi;
+	t = 0
+}
+
+/* esp_ackq_leave(), esp_ackq_remove(), esp_ackq_ended(), rules 11 and 16 */
+inline esp_ackq_leave()
+{
+	atomic { !lock -> lock = true };
+	d_step {
+		if
+		:: g_queued[me] ->
+			k = 0;
+			do
+			:: q[k] == me -> break
+			:: else -> k++
+			od;
+			do
+			:: k + 1 < qlen -> q[k] = q[k + 1]; k++
+			:: else -> break
+			od;
+			q[k] = 0;
+			k = 0;
+			qlen--;
+			g_queued[me] = false
+		:: else
+		fi
+	}
+	lock = false;
+	esp_ackq_void();
+	g_ann[me] = false;
+	g_edge[me] = g_recv[me];
+	count--;
+	t_rrq[me] = false;
+#ifndef BREAK_PUMP_AFTER_VOID
+	esp_ack_pump();
+#endif
+	pump = false
+}
+
+/* esp_data_rcv(), token_arrived(), consume(), ack_consumed(), rules 10 and 16 */
+inline esp_data_rcv()
+{
+	t = g_open[me];		/* esp_ackq_arrived() */
+	do
+	:: t == 0 -> break
+	:: else ->
+		atomic {	/* atomic_try_cmpxchg() */
+			if
+			:: g_open[me] == t ->
+				g_open[me] = t - 1;
+				t = 255
+			:: else -> t = g_open[me]
+			fi
+		}
+		if
+		:: t == 255 ->
+			t = 0;
+			token_back(1);
+			break
+		:: else
+		fi
+	od;
+	start_rrq_timer(me);
+#ifndef BREAK_END_FIRST
+	if
+	:: g_recv[me] == PKTS - 1 -> esp_ackq_leave()
+	:: else
+	fi;
+#endif
+	g_recv[me]++;
+#ifdef BREAK_END_FIRST
+	if
+	:: g_recv[me] == PKTS -> esp_ackq_leave()
+	:: else
+	fi;
+#endif
+	t = g_open[me];		/* esp_ackq_consumed() */
+	do
+	:: e = (g_edge[me] > g_recv[me] -> g_edge[me] - g_recv[me] : 0);
+		if
+		:: t <= e -> break
+		:: else
+		fi;
+		atomic {
+			if
+			:: g_open[me] == t ->
+				g_open[me] = e;
+				r = 1
+			:: else -> t = g_open[me]
+			fi
+		}
+		if
+		:: r == 1 ->
+			t = t - e;
+			r = 0;
+			token_back(t);
+			break
+		:: else
+		fi
+	od;
+	t = 0;
+	e = 0;
+	if
+	:: pump -> pump = false; esp_ack_pump()
+	:: else
+	fi;
+	if
+#ifdef EAGER
+	:: g_ann[me] -> esp_enqueue_ack()
+#else
+	:: g_ann[me] && g_edge[me] <= g_recv[me] -> esp_enqueue_ack()
+#endif
+	:: else
+	fi
+}
+
+/* esp_expiry(), rule 17; it is never given up */
+inline esp_expiry()
+{
+	t_rrq[me] = false;
+	if
+	:: g_open[me] > 0 ->
+		esp_ackq_void();
+		if
+		:: g_edge[me] > g_recv[me] && !g_queued[me] ->
+			g_expired[me] = true;
+			esp_ackq_park(true)
+		:: else
+		fi;
+		esp_ack_pump()
+	:: else
+	fi;
+	pump = false
+}
+
+active [N] proctype socket()
+{
+	byte o, c, j, r, e, t;
+	bool ok, pump;
+
+	/* a TXS, consumed in order: esp_ackq_announced(), esp_empty_rcv() */
+	g_ann[me] = true;
+	count++;
+	esp_enqueue_ack();
+	do
+	:: g_recv[me] == PKTS -> break
+	:: atomic { g_recv[me] < PKTS && g_recv[me] < s_edge[me] -> skip };
+		esp_data_rcv()
+	:: atomic { expire > 0 && g_recv[me] < PKTS && t_rrq[me] && g_open[me] > 0 ->
+		expire-- };
+		esp_expiry()
+#ifdef PROBE
+	:: atomic { g_recv[me] < PKTS && g_recv[me] >= s_edge[me] &&
+		t_rrq[me] && g_open[me] > 0 -> skip };
+		esp_expiry()
+	:: atomic { g_recv[me] < PKTS && g_recv[me] >= s_edge[me] && !g_queued[me] -> skip };
+		if
+		:: g_edge[me] > g_recv[me] -> arrive(me, g_recv[me], g_edge[me] - g_recv[me])
+		:: else -> esp_enqueue_ack()
+		fi
+#endif
+	od;
+	skip;
+	d_step {
+		over++;
+		if
+		:: over == N -> assert(open == 0 && count == 0 && qlen == 0 &&
+				       g_open[me] == 0)
+		:: else
+		fi
+	}
+}

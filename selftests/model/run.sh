@@ -1,0 +1,205 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# shellcheck disable=SC2086
+#
+# The models of the flow control, checked with spin: rules 3, 4, 7, 8, 10, 11,
+# 13-20 and the must-hold list; Documentation/model.rst explains them.
+#
+#	run.sh [PATTERN]	the configurations whose name matches
+#	run.sh --trail		what literal-seed.txt is to contain
+
+HERE=$(cd "${0%/*}" && pwd)
+HARNESS=$(cd "$HERE/../harness" && pwd)
+# shellcheck source=selftests/harness/fetch.sh
+. "$HARNESS/fetch.sh"
+need spin gcc libc6-dev
+
+# What the code does not have yet (model.rst, "Findings"). The lines marked * are
+# checked with it all the same.
+CODE_ESP="-DBREAK_WATCH -DBREAK_RETURN -DBREAK_TOKENS"
+CODE_ACKQ="-DBREAK_ONE_READ -DBREAK_END_FIRST"
+
+# NAME  MODEL  CHECK  RESULT  MACROS
+#
+# CHECK: safe    no assertion fails and nobody is stuck
+#        ends    nothing goes round for ever: every run ends (and, safe, ends well)
+#        ltl     the formula, with weak fairness
+#        short   safe, breadth first
+#        ...+    with an optimizing compiler: there are many states
+# RESULT: holds; holds* with the mends that the code does not have; fails.
+# All are searched to the end, no bit-state hashing; fails: to the first error.
+X="-DS0=12 -DS1=12 -DS2=3"
+TABLE="
+quiet               esp  safe  holds   -DNOLOSS -DTURN $X
+quiet               esp  ends  holds   $X
+quiet-seed          esp  safe  holds   -DSEED -DBOUND=2 -DNOLOSS -DTURN $X
+quiet-exact         esp  safe  holds*  -DNOLOSS -DEXACT -DLONE=1 -DS0=22 -DS1=12 -DS2=11
+quiet-memory        esp  safe  holds*  -DNOLOSS -DEXACT -DLONE=1 -DMEM=2 $X
+faults              esp  safe+ holds   -DFAULTS=2 -DDUPS $X
+faults              esp  ends+ holds   -DFAULTS=1 -DDUPS $X
+faults-seed         esp  safe+ holds   -DSEED -DBOUND=2 -DFAULTS=2 -DDUPS $X
+faults-seed         esp  ends  holds   -DSEED -DFAULTS=1 -DDUPS $X
+mended              esp  ends  holds*  -DN=2 -DFAULTS=1 -DDUPS -DS0=12 -DS1=111 -DA1=0
+faults-eager-seed   esp  safe  holds   -DSEED -DP2A=1 -DFAULTS=1 -DDUPS $X
+faults-wide         esp  safe  holds   -DFAULTS=1 -DDUPS -DQ=3 -DGRANT=2 -DLONE=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
+faults-wide-seed    esp  safe  holds   -DSEED -DFAULTS=1 -DDUPS -DBURST=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
+faults-3            esp  safe  holds   -DN=2 -DFAULTS=3 -DDUPS -DS0=13 -DS1=12 -DGAPS=1
+late-acks           esp  safe+ holds   -DFAULTS=1 -DDUPS -DLATE -DRATE $X
+late-acks-seed      esp  safe  holds   -DSEED -DFAULTS=1 -DDUPS -DLATE -DRATE $X
+late-acks           esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=13 -DS1=12
+small               esp  safe  holds   -DFAULTS=1 -DDUPS -DSMALL=6 -DA1=0 -DS0=3 -DS1=111 -DS2=11
+memory              esp  safe  holds   -DFAULTS=1 -DMEM=2 -DS0=12
+memory              esp  ends  holds   -DN=2 -DFAULTS=1 -DMEM=2 -DS0=22 -DS1=13 -DA1=0
+memory-seed         esp  safe+ holds   -DSEED -DFAULTS=1 -DMEM=1 -DS0=12
+early-timeouts      esp  safe+ holds   -DFAULTS=1 -DSPURIOUS=1 $X
+early-timeouts      esp  ends  holds   -DN=2 -DFAULTS=1 -DSPURIOUS=2 $X
+early-timeouts-seed esp  safe+ holds   -DSEED -DFAULTS=1 -DSPURIOUS=1 $X
+sleep               esp  safe+ holds   -DFAULTS=1 -DSLEEP $X
+sleep               esp  ends  holds   -DN=2 -DFAULTS=1 -DSLEEP $X
+sleep-seed          esp  safe+ holds   -DSEED -DFAULTS=1 -DSLEEP $X
+death               esp  safe  holds   -DDEATH -DS0=4 -DS1=12 -DS2=3
+death               esp  ends  holds   -DDEATH -DS0=4 -DS1=12 -DS2=3
+death-lossy         esp  safe+ holds*  -DDEATH -DFAULTS=1 -DA0=2 -DS0=4 -DS1=12 -DS2=3
+death-lossy-seed    esp  safe  holds*  -DSEED -DDEATH -DFAULTS=1 -DA0=2 -DS0=4 -DS1=12 -DS2=3
+parked              esp  ltl   holds   -DLTL_PARKED -DPROBES -DFAULTS=1 $X
+parked-ever         esp  ltl   fails   -DLTL_NEVER -DPROBES $X
+done                esp  ltl   holds   -DLTL_DONE -DPROBES -DN=2 -DFAULTS=1 -DS0=13 -DS1=12 -DA1=0
+done-seed           esp  ltl   holds   -DLTL_DONE -DPROBES -DN=2 -DSEED -DFAULTS=1 -DS0=13 -DS1=12
+
+cpus-2              ackq safe  holds   -DPKTS=3 -DGRANT=2 -DQ=2
+cpus-2-eager        ackq safe  holds*  -DPKTS=3 -DGRANT=2 -DQ=3 -DEAGER
+cpus-2-seed         ackq safe+ holds*  -DSEED -DPKTS=3 -DBURST=2 -DEAGER
+cpus-2-expiry       ackq safe+ holds*  -DPKTS=3 -DGRANT=2 -DQ=1 -DEAGER -DEXPIRE=1 -DPROBE
+cpus-3              ackq safe+ holds   -DN=3 -DPKTS=1
+cpus-3-seed         ackq safe+ holds   -DN=3 -DPKTS=1 -DSEED
+
+literal-seed        literal-seed short fails
+literal-seed-2      literal-seed safe  fails -DCOUNT_LAST
+literal-seed-pump   literal-seed safe  holds -DPUMP
+literal-seed-death  literal-seed safe  fails -DPUMP -DDEATH
+
+break-watch         esp  safe  fails   -DBREAK_WATCH -DN=2 -DDEATH -DFAULTS=1 -DA0=2 -DS0=4
+break-return        esp  safe  fails   -DBREAK_RETURN -DN=2 -DNOLOSS -DS1=11 -DA1=0
+break-tokens        esp  safe  fails   -DBREAK_TOKENS -DN=2 -DEXACT -DLONE=1
+break-expiry        esp  safe  fails   -DBREAK_EXPIRY -DN=2 -DDEATH
+break-abandon       esp  ends  fails   -DBREAK_ABANDON -DN=2 -DDEATH
+break-say-again     esp  safe  fails   -DBREAK_SAY_AGAIN -DN=2 -DSAID -DLONE=2 -DGRANT=2 -DFAULTS=1
+break-void          esp  safe  fails   -DBREAK_VOID -DN=2
+break-pump-void     esp  safe  fails   -DBREAK_PUMP_AFTER_VOID -DN=2 -DDEATH
+break-pump-park     esp  safe  fails   -DBREAK_PUMP_AFTER_PARK -DSEED -DP2A=1
+break-hold          esp  safe  fails   -DBREAK_HOLD -DN=2 -DNOLOSS
+break-probe         esp  ends  fails   -DBREAK_PROBE -DN=2 -DSLEEP
+break-dup-check     esp  safe  fails   -DBREAK_DUP_CHECK -DN=2 -DFAULTS=1 -DDUPS
+break-txs-once      esp  safe  fails   -DBREAK_TXS_ONCE -DN=2 -DFAULTS=1 -DDUPS
+break-turn          esp  safe  fails   -DBREAK_TURN -DNOLOSS -DTURN -DP2A=1 $X
+break-stands-still  esp  safe  fails   -DBREAK_STANDS_STILL -DN=2 -DNOLOSS -DS1=11
+break-one-read      ackq safe  fails   -DBREAK_ONE_READ -DPKTS=3 -DGRANT=2 -DEAGER
+break-end-first     ackq safe  fails   -DBREAK_END_FIRST -DPKTS=2 -DGRANT=2 -DQ=2 -DEAGER
+break-cmpxchg       ackq safe  fails   -DBREAK_CMPXCHG
+break-retest        ackq safe  fails   -DBREAK_PUMP_AFTER_PARK
+break-pump          ackq safe  fails   -DBREAK_PUMP_AFTER_VOID
+"
+
+LIMIT=120	# seconds for one search
+MEMORY=1900	# MiB
+DEPTH=20000
+
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+cp "$HERE"/*.pml "$WORK"
+cd "$WORK" || exit 1
+
+# search MODEL CHECK MACROS...: builds pan and runs it; the output goes to pan.out.
+search()
+{
+	local model=$1 check=$2 cc flags optimize=-O0
+	shift 2
+
+	[ "${check%+}" = "$check" ] || optimize=-O2
+	case ${check%+} in
+	safe) cc=-DSAFETY flags= ;;
+	short) cc="-DSAFETY -DBFS" flags= ;;
+	ends) cc=-DNP flags=-l ;;
+	ltl) cc=-DNFAIR=3 flags="-a -f" ;;
+	esac
+	rm -f pan pan.* ./*.trail
+	spin -a "$@" "$model.pml" >pan.out 2>&1 || return
+	gcc -w $optimize -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM=$MEMORY $cc -o pan pan.c >>pan.out 2>&1 || return
+	timeout $LIMIT ./pan -m$DEPTH $flags >pan.out 2>&1
+}
+
+# How the last search ended.
+outcome()
+{
+	if ! grep -q '^State-vector.*errors: ' pan.out || grep -qiE 'search not completed|max search depth too small|MEMLIM|out of memory|hash array|bit statespace' pan.out &&
+		! grep -qE '^pan:.*(assertion violated|invalid end state|cycle)' pan.out; then
+		echo incomplete
+	elif grep -q 'errors: 0$' pan.out; then
+		echo holds
+	else
+		echo fails
+	fi
+}
+
+# What led to the last error.
+trail()
+{
+	spin -t -k ./*.trail "$1.pml"
+}
+
+# Of that the lines that the model prints itself, not spin.
+own_lines() { sed '/^spin:/,$d; /^#/d' | tr -d ' \t'; }
+
+if [ "$1" = --trail ]; then
+	search literal-seed short
+	echo '# SPDX-License-Identifier: GPL-2.0-only'
+	echo '# run.sh --trail: the shortest way to a stall (literal-seed.pml)'
+	trail literal-seed
+	exit
+fi
+
+echo TAP version 13
+number=0 status=0
+verdict()
+{
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		sed 's/^/# /' pan.out | head -40
+		echo "not ok $number - $2"
+		status=1
+	fi
+}
+
+while read -r name model check result macros; do
+	# shellcheck disable=SC2053
+	[[ -z $name || $name != ${1:-*} ]] && continue
+	case $model-$result in
+	esp-holds) macros="$macros $CODE_ESP" ;;
+	ackq-holds) macros="$macros $CODE_ACKQ" ;;
+	esac
+	search "$model" "$check" $macros
+	what=$(outcome)
+	states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' pan.out)
+	depth=$(sed -nE 's/.*depth reached ([0-9]+),.*/\1/p' pan.out)
+	time=$(sed -nE 's/^pan: elapsed time ([0-9.e-]+) seconds/\1/p' pan.out)
+	text="$name: ${check%+} ($states states, depth $depth, $time s)"
+	case $result in
+	holds) must=holds ;;
+	holds\*) must="holds, with mends" ;;
+	fails) must="fails, as it must" ;;
+	esac
+	if [ "$what" = "${result%\*}" ]; then
+		verdict 0 "$text: $must"
+	else
+		verdict 1 "$text: $what"
+	fi
+	if [ "$name" = literal-seed ]; then
+		diff <(own_lines <"$HERE/literal-seed.txt") <(trail literal-seed | own_lines) >pan.out
+		verdict $? "literal-seed.txt shows the way to it"
+	fi
+done <<<"$TABLE"
+echo "1..$number"
+exit $status
