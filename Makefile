@@ -38,7 +38,7 @@ model: ## the models of the flow control, checked by spin
 bench: ## ESP beside TCP, as figures and pictures
 	@selftests/bench.sh
 
-vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, 6.1, 6.12, 7)
+vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, uml-virtual, 6.1, 6.12, 7)
 	@$(VM) shell $(or $(KERNEL),uml)
 
 uml: ## a root shell in User-Mode Linux (its kernel takes some minutes, once)
