@@ -81,7 +81,6 @@ literal-seed-death  literal-seed safe  fails -DPUMP -DDEATH
 
 break-watch         esp  safe  fails   -DBREAK_WATCH -DN=2 -DDEATH -DFAULTS=1 -DA0=2 -DS0=4
 break-return        esp  safe  fails   -DBREAK_RETURN -DN=2 -DNOLOSS -DS1=11 -DA1=0
-break-tokens        esp  safe  fails   -DBREAK_TOKENS -DN=2 -DEXACT -DLONE=1
 break-expiry        esp  safe  fails   -DBREAK_EXPIRY -DN=2 -DDEATH
 break-abandon       esp  ends  fails   -DBREAK_ABANDON -DN=2 -DDEATH
 break-say-again     esp  safe  fails   -DBREAK_SAY_AGAIN -DN=2 -DSAID -DLONE=2 -DGRANT=2 -DFAULTS=1
@@ -93,7 +92,6 @@ break-probe         esp  ends  fails   -DBREAK_PROBE -DN=2 -DSLEEP
 break-dup-check     esp  safe  fails   -DBREAK_DUP_CHECK -DN=2 -DFAULTS=1 -DDUPS
 break-txs-once      esp  safe  fails   -DBREAK_TXS_ONCE -DN=2 -DFAULTS=1 -DDUPS
 break-turn          esp  safe  fails   -DBREAK_TURN -DNOLOSS -DTURN -DP2A=1 $X
-break-stands-still  esp  safe  fails   -DBREAK_STANDS_STILL -DN=2 -DNOLOSS -DS1=11
 break-one-read      ackq safe  fails   -DBREAK_ONE_READ -DPKTS=3 -DGRANT=2 -DEAGER
 break-end-first     ackq safe  fails   -DBREAK_END_FIRST -DPKTS=2 -DGRANT=2 -DQ=2 -DEAGER
 break-cmpxchg       ackq safe  fails   -DBREAK_CMPXCHG
