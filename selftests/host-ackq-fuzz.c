@@ -192,9 +192,15 @@ static u32 model_room(struct esp_grant *g, u32 recv_seq)
 	return recv_seq + (room > 0 ? room : 0);
 }
 
+static bool packets_due(struct sk *s)
+{
+	return s->g.recv_announced && !s->g.queued &&
+	       esp_after(s->g.edge, s->recv_seq);
+}
+
 static void start_rrq_timer(struct sk *s)
 {
-	if (s->g.open.v)
+	if (s->g.open.v || packets_due(s))
 		s->timer = true;
 }
 
@@ -295,7 +301,7 @@ static void expiry(struct sk *s)
 	struct esp_grant *g = &s->g;
 
 	s->timer = false;
-	if (!esp_ackq_void(&q, g))
+	if (!esp_ackq_void(&q, g) && !packets_due(s))
 		return;
 	if (++s->expiries > EXPIRIES) {
 		s->expiries = 0;
@@ -337,11 +343,8 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 	s->unread++;
 	s->g.here -= s->at[seq % RING] == HERE;
 	s->at[seq % RING] = UNSENT;
-	s->recv_seq = seq + 1;
-	WRITE_ONCE(s->g.recv_seq, seq + 1);
 	if (f == TXS && !s->g.recv_announced) {
-		esp_ackq_announced(&q, &s->g, seq + s->advice);
-		start_rrq_timer(s);
+		esp_ackq_announced(&q, &s->g, seq + 1, seq + s->advice);
 		firsts += s->g.open.v;
 		s->said = s->g.edge;
 		c->ask = true;
@@ -356,6 +359,9 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 		c->at_once = true;
 		c->ask = false;
 	}
+	WRITE_ONCE(s->g.recv_seq, seq + 1);
+	s->recv_seq = seq + 1;
+	start_rrq_timer(s);
 	s->to_ack++;
 }
 
@@ -368,14 +374,12 @@ static void arrive(struct sk *s, u32 seq)
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
 		s->g.here++;
-		if (s->g.open.v)
-			s->timer = true;
+		start_rrq_timer(s);
 		if (pump)
 			esp_ack_pump(&q);
 		return;
 	}
-	if (s->g.open.v)
-		s->timer = true;
+	start_rrq_timer(s);
 	consume(s, seq, &c);
 	while (s->recv_seq != s->next && s->at[s->recv_seq % RING] == HERE)
 		consume(s, s->recv_seq, &c);
@@ -407,7 +411,7 @@ static void send_timeout(struct sk *s)
 		return;
 	/* an empty TXS, as in esp_empty_rcv() */
 	if (!s->g.recv_announced) {
-		esp_ackq_announced(&q, &s->g, s->recv_seq);
+		esp_ackq_announced(&q, &s->g, s->recv_seq, s->recv_seq);
 		s->said = s->g.edge;
 	}
 	pressure_lifted(s);
@@ -591,6 +595,8 @@ static void invariants(void)
 		queued += s->g.queued;
 		check(s->refs == s->g.queued, "references and queue differ");
 		check(!s->g.open.v || s->timer, "tokens without a timer");
+		check(!packets_due(s) || s->timer,
+		      "permission that no timer watches (rule 17)");
 		check(!s->g.open.v || s->g.recv_announced,
 		      "tokens without a transmission");
 		check(!s->g.queued || s->g.recv_announced,

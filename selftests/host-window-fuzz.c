@@ -154,7 +154,7 @@ static bool cwnd_test(u8 flags)
 			return false;
 		}
 	}
-	return esp_window_test(&w, w.send_next);
+	return esp_window_test(&w, w.send_next, flags & TXS);
 }
 
 static void push(void)
@@ -168,6 +168,9 @@ static void push(void)
 		check(esp_before(seq, promised) ||
 		      seq - w.announce_seq < max(first_max, 1u),
 		      "sent what was neither granted nor advised (rule 3)");
+		check(!(flags & TXS) ||
+		      seq - w.announce_seq < max(first_max, 1u),
+		      "announced on another transmission's grant (rule 16)");
 		sent++;
 		esp_window_sent(&w, flags & TXF);
 		check(w.send_next == seq + 1, "send_next");

@@ -38,13 +38,26 @@ static u32 expiry_time(struct esp_opt *esp)
 			       READ_ONCE(esp->expiries), hi);
 }
 
+/*
+ * Packets were permitted and did not come. A token for each is the rule; but of
+ * one that was lost before its transmission's announcement was consumed, those
+ * that came in its stead may have taken it.
+ */
+static bool packets_due(struct esp_opt *esp)
+{
+	struct esp_grant *g = &esp->grant;
+
+	return READ_ONCE(g->recv_announced) && !READ_ONCE(g->queued) &&
+	       esp_after(READ_ONCE(g->edge), READ_ONCE(esp->recv_seq));
+}
+
 /**
  * esp_start_rrq_timer() - permission has left, or a first burst is on its way
  * @esp:	socket; the caller owns it or holds a reference
  */
 void esp_start_rrq_timer(struct esp_opt *esp)
 {
-	if (atomic_read(&esp->grant.open))
+	if (atomic_read(&esp->grant.open) || packets_due(esp))
 		esp_timer_set(esp, ESP_T_RRQ, esp_now() + expiry_time(esp));
 }
 
@@ -87,11 +100,9 @@ static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 static void esp_ack_send_other(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 recv_seq = READ_ONCE(esp->recv_seq);
 	struct sk_buff *skb;
 
-	skb = esp_skb_alloc_sk(sk, ESP_ACK, 0, READ_ONCE(esp->snd.send_next),
-			       esp_grant_now(esp, recv_seq));
+	skb = esp_skb_alloc_sk(sk, ESP_ACK, 0, READ_ONCE(esp->snd.send_next));
 	if (!skb)
 		return;		/* the RRQ timer will say it again */
 	ESP_INC(sock_net(sk), OutEmpty);
@@ -224,7 +235,8 @@ void esp_expiry(struct sock *sk)
 	struct net *net = sock_net(sk);
 	struct esp_ackq *q;
 
-	if (!esp->port || !esp_ackq_void(&esp->port->ackq, g))
+	if (!esp->port || (!esp_ackq_void(&esp->port->ackq, g) &&
+			   !packets_due(esp)))
 		return;
 	q = &esp->port->ackq;
 	esp->stats.expiries++;

@@ -238,23 +238,26 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
  * esp_ackq_announced() - a TXS was consumed in order
  * @q:		queue
  * @g:		permission; the caller owns its socket
+ * @recv_seq:	behind the packet that announced
  * @edge:	end of the first burst that the sender was advised
  *
  * The rest of that burst is on its way, and has its tokens: the others wait
- * for it. The caller starts the RRQ timer.
+ * for it. The caller starts the RRQ timer, once recv_seq has moved.
  */
-void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 edge)
+void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
+			u32 edge)
 {
 	u32 n;
 
-	g->recv_announced = 1;
+	if (esp_before(edge, recv_seq))
+		edge = recv_seq;
 	g->begun = 0;
 	g->expired = 0;
-	if (esp_before(edge, g->recv_seq))
-		edge = g->recv_seq;
-	g->tok_lo = g->recv_seq;
+	g->tok_lo = recv_seq;
 	WRITE_ONCE(g->edge, edge);
-	n = edge - g->recv_seq;
+	smp_wmb();	/* the edge before the announcement; grant_now() */
+	WRITE_ONCE(g->recv_announced, 1);
+	n = edge - recv_seq;
 	n -= min(n, g->here);
 	atomic_add(n, &q->open);
 	atomic_add(n, &g->open);
@@ -281,8 +284,9 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
 	int n = atomic_read(&g->open);
 
 	atomic_inc(&q->arrived);
-	if (esp_before(seq, g->tok_lo))
-		return false;
+	if (esp_before(seq, g->tok_lo) ||
+	    !esp_before(seq, READ_ONCE(g->edge)))
+		return false;	/* it had none */
 	do {
 		if (n <= 0)
 			return false;
@@ -342,8 +346,7 @@ void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 {
 	if (!g->recv_announced)
 		return;
-	g->recv_announced = 0;
-	WRITE_ONCE(g->edge, g->recv_seq);
+	WRITE_ONCE(g->recv_announced, 0);
 	atomic_dec(&q->esp_recv_count);
 	smp_mb();	/* the count before qlen */
 }

@@ -64,7 +64,7 @@ struct esp_ackq {
  * @open:	tokens: packets granted and not yet arrived
  * @recv_seq:	the socket's recv_seq, for those who don't own it; so
  * @here:	packets beyond it that came out of order
- * @edge:	first packet that the peer may not send
+ * @edge:	first packet that the peer may not send, while @recv_announced
  * @tok_lo:	first packet that came under a token
  */
 struct esp_grant {
@@ -88,7 +88,8 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g, bool head);
 void esp_ack_pump(struct esp_ackq *q);
 bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g);
-void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 edge);
+void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
+			u32 edge);
 bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);

@@ -243,8 +243,7 @@ void esp_send_syn(struct sock *sk, u8 flags)
 		esp->path_small = 1;
 	if (esp->path_small)
 		pad = 0;
-	skb = esp_skb_alloc_sk(sk, flags, pad, esp_isn(esp->cookie),
-			       flags & ESP_ACK ? esp->advice_told : 0);
+	skb = esp_skb_alloc_sk(sk, flags, pad, esp_isn(esp->cookie));
 	if (!skb)
 		return;
 	esp_finish_frame(esp, skb);

@@ -550,14 +550,13 @@ bool esp_push_one_frame(struct sock *sk);
 void esp_push_frames(struct sock *sk);
 int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again);
 struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
-				 u32 pkt_seq, u16 grant);
+				 u32 pkt_seq);
 int esp_finish_frame(struct esp_opt *esp, struct sk_buff *skb);
 void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq);
 void esp_send_ack(struct sock *sk);
 void esp_send_rrq(struct sock *sk, u32 end);
 void esp_send_reset(struct sock *sk, u32 pkt_seq);
 void esp_send_probe(struct sock *sk);
-u16 esp_grant_now(struct esp_opt *esp, u32 recv_seq);
 bool esp_hold_back(struct sock *sk, struct sk_buff *skb);
 void esp_retransmit(struct sock *sk, struct sk_buff *skb);
 

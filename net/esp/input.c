@@ -66,10 +66,11 @@ static u32 reorder_time(struct esp_opt *esp)
 	return max_t(u32, esp_rtt_smooth(&esp->rtt) / 4, 20);
 }
 
+/* After what ends or announces a transmission: grant_now() relies on it. */
 static void update_recv_seq(struct esp_opt *esp, u32 seq)
 {
-	WRITE_ONCE(esp->recv_seq, seq);
 	WRITE_ONCE(esp->grant.recv_seq, seq);
+	smp_store_release(&esp->recv_seq, seq);
 }
 
 /*
@@ -111,23 +112,23 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
+	u32 seq = f->pkt_seq;
 
-	update_recv_seq(esp, f->pkt_seq + 1);
 	if (f->flags & ESP_FIN) {
 		drop(skb);
 		if (g->recv_announced) {	/* whose end never came */
 			esp_ackq_leave(sk, true);
 			esp->expiries = 0;
 		}
+		update_recv_seq(esp, seq + 1);
 		c->at_once = true;
 		fin_rcv(sk);
 		return;
 	}
 	if (!(f->flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: given up after too many expiries, and goes on */
-		esp_ackq_announced(&esp->port->ackq, g, f->pkt_seq +
+		esp_ackq_announced(&esp->port->ackq, g, seq + 1, seq +
 				   (f->flags & ESP_TXS ? esp->advice_told : 1));
-		esp_start_rrq_timer(esp);
 		c->ask = true;
 	}
 	if ((f->flags & ESP_TXF) && g->recv_announced) {
@@ -137,6 +138,9 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		c->at_once = true;
 		c->ask = false;
 	}
+	update_recv_seq(esp, seq + 1);
+	if (c->ask)
+		esp_start_rrq_timer(esp);
 	esp->stats.rx_packets++;
 	esp->stats.rx_bytes += f->len;
 	ESP_INC(sock_net(sk), InData);
@@ -467,7 +471,7 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 		return;
 	}
 	if (!esp->grant.recv_announced)
-		esp_ackq_announced(&esp->port->ackq, &esp->grant, seq);
+		esp_ackq_announced(&esp->port->ackq, &esp->grant, seq, seq);
 	if (READ_ONCE(esp->grant.rcv_mem_pressure))
 		esp_pressure_lifted(sk);
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))

@@ -18,14 +18,21 @@
  */
 #include "esp.h"
 
-/* What the peer may send beyond @recv_seq, or is advised to start with. */
-u16 esp_grant_now(struct esp_opt *esp, u32 recv_seq)
+/*
+ * What the peer may send beyond @recv_seq, or is advised to start with. That
+ * the sender may take the one for the other, @recv_seq and what follows from
+ * it belong together: whoever reads a recv_seq reads also that its
+ * transmission has begun or ended (update_recv_seq()).
+ */
+static u16 grant_now(struct esp_opt *esp, u32 recv_seq)
 {
-	u32 edge = READ_ONCE(esp->grant.edge);
+	u32 edge;
 
 	if (!READ_ONCE(esp->grant.recv_announced))
 		return min_t(u32, READ_ONCE(esp->advice_told),
 			     esp_grant_room(esp));
+	smp_rmb();	/* pairs with esp_ackq_announced() */
+	edge = READ_ONCE(esp->grant.edge);
 	return esp_after(edge, recv_seq) ?
 	       min_t(u32, edge - recv_seq, ESP_SEQ_WINDOW) : 0;
 }
@@ -40,14 +47,13 @@ static u32 ts_echo(struct esp_opt *esp, u32 now)
 
 /* Fill in what every frame of a connection carries. */
 static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
-		       u16 len, u32 pkt_seq, u16 grant)
+		       u16 len, u32 pkt_seq)
 {
 	u32 now = (u32)esp_now();
 
 	memset(f, 0, sizeof(*f));
 	f->version = ESP_VERSION;
 	f->flags = flags;
-	f->grant = grant;
 	f->sport = esp->sport;
 	f->dport = esp->dport;
 	f->cookie = esp->peer_cookie;
@@ -55,7 +61,8 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 	f->ts_val = now + esp->ts_off;
 	f->len = len;
 	if (flags & ESP_ACK) {
-		f->ack_seq = READ_ONCE(esp->recv_seq);
+		f->ack_seq = smp_load_acquire(&esp->recv_seq);
+		f->grant = grant_now(esp, f->ack_seq);
 		f->ts_ecr = ts_echo(esp, now);
 	}
 	if ((flags & ESP_SYN) || READ_ONCE(esp->echo)) {
@@ -75,7 +82,6 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
  * @flags:	of the header
  * @payload:	bytes to be put behind the header (RRQ; SYN: padding)
  * @pkt_seq:	packet number
- * @grant:	permission
  *
  * Safe without the socket's lock while the caller holds a reference: reads
  * only what is fixed, or whole in one word.
@@ -83,15 +89,14 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
  * Return: the packet, header built, without checksum; NULL: no memory
  */
 struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
-				 u32 pkt_seq, u16 grant)
+				 u32 pkt_seq)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_frame f;
 	struct sk_buff *skb;
 	unsigned int room;
 
-	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
-		   grant);
+	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq);
 	room = esp_dev_headroom(esp->dev);
 	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
 	if (!skb) {
@@ -158,8 +163,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	skb_orphan(out);
-	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq,
-		   esp_grant_now(esp, esp->recv_seq));
+	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq);
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
 		kfree_skb(out);
 		ESP_INC(net, OutAllocFail);
@@ -218,7 +222,8 @@ bool esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 			return false;
 		}
 	}
-	return esp_window_test(&esp->snd, ESP_TX(skb)->seq);
+	return esp_window_test(&esp->snd, ESP_TX(skb)->seq,
+			       ESP_TX(skb)->flags & ESP_TXS);
 }
 
 /* Nagle, cork, MSG_MORE: a packet that is not full may have to wait. */
@@ -320,8 +325,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
-	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq,
-			       esp_grant_now(esp, esp->recv_seq));
+	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)
 		return;
 	ack_left(esp, 0);
@@ -402,8 +406,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	if (!count)
 		return;
 	skb = esp_skb_alloc_sk(sk, ESP_ACK | ESP_RRQ, 4 * count,
-			       esp->snd.send_next,
-			       esp_grant_now(esp, esp->recv_seq));
+			       esp->snd.send_next);
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);

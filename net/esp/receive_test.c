@@ -307,6 +307,33 @@ static void expiry__asks_then_ends(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/*
+ * Rule 17: said again with fewer tokens than packets are missing, permission
+ * is watched all the same.
+ */
+static void expiry__without_tokens(struct kunit *test)
+{
+	unsigned long given_up = mib(ESP_MIB_ExpiryAbandoned);
+	struct t_conn c;
+
+	conf()->rrq_min_us = 2000;
+	conf()->q_min = 4;	/* grants of two */
+	conf()->q_max = 4;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, 100);
+	KUNIT_ASSERT_GT(test, atomic_read(&ackq()->open), 8);
+	EVENTUALLY(test, atomic_read(&ackq()->open) == 2);
+	feed(test, &c, 0, c.seq + 1, 100);
+	feed(test, &c, 0, c.seq + 2, 100);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
+	EVENTUALLY(test, !atomic_read(&ackq()->esp_recv_count));
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ExpiryAbandoned), given_up + 1);
+	close_conn(test, &c);
+}
+
 /* Rule 17: who expires comes before those who wait. */
 static void expiry__goes_to_the_head(struct kunit *test)
 {
@@ -412,6 +439,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(txf__voids_permission),
 	KUNIT_CASE(txf__waits_for_its_turn),
 	KUNIT_CASE(expiry__asks_then_ends),
+	KUNIT_CASE(expiry__without_tokens),
 	KUNIT_CASE(expiry__goes_to_the_head),
 	KUNIT_CASE(memory__pressure_lifts),
 	KUNIT_CASE(memory__unsolicited_is_bounded),

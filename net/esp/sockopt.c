@@ -145,7 +145,7 @@ void esp_get_info(struct sock *sk, struct esp_info *info)
 	info->edge = esp->snd.edge;
 	info->recv_seq = esp->recv_seq;
 	info->ack_seq = esp->ack_seq;
-	info->recv_edge = g->edge;
+	info->recv_edge = g->recv_announced ? g->edge : esp->recv_seq;
 	info->open = atomic_read(&g->open);
 	info->advice = esp->snd.advice;
 	info->advice_given = esp->advice_told;

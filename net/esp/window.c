@@ -22,6 +22,7 @@ void esp_window_init(struct esp_window *w, u32 isn)
 	w->trans_announced = 0;
 	w->in_trans = 0;
 	w->announcing = 0;
+	w->granted = 0;
 	w->held = 0;
 }
 
@@ -66,6 +67,7 @@ void esp_window_announce(struct esp_window *w, bool small)
 	w->announce_seq = w->send_next;
 	w->edge = w->send_next + n;
 	w->announcing = 1;
+	w->granted = 0;
 	w->held = 0;
 }
 
@@ -84,13 +86,18 @@ void esp_window_sent(struct esp_window *w, bool txf)
  * esp_window_test() - may this packet be sent for the first time?
  * @w:		window
  * @seq:	its number
+ * @txs:	it begins a transmission
  *
- * The pure part of esp_cwnd_test().
+ * The pure part of esp_cwnd_test(). While an announcement is unacknowledged,
+ * the transmissions behind it share its first burst; but not the permission
+ * that has come for it, which its end gives back (rule 16).
  *
  * Return: true if it is before the edge
  */
-bool esp_window_test(const struct esp_window *w, u32 seq)
+bool esp_window_test(const struct esp_window *w, u32 seq, bool txs)
 {
+	if (txs && w->announcing && w->granted && seq != w->announce_seq)
+		return false;
 	return esp_before(seq, w->edge);
 }
 
@@ -138,6 +145,7 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 			  grant);
 	if (esp_after(edge, w->edge)) {
 		w->edge = edge;
+		w->granted = 1;
 		res |= ESP_ACK_OPENED;
 	}
 	return res;

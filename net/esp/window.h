@@ -23,6 +23,7 @@
  * @trans_announced:	sendmsg goes on with a transmission (seed: state tables)
  * @in_trans:		the last packet sent did not end its transmission (TXF)
  * @announcing:		no ACK has answered the announcement yet
+ * @granted:		@edge is by permission, not the end of the first burst
  * @held:		the last ACK gave no permission (HOLD, rule 13)
  */
 struct esp_window {
@@ -37,6 +38,7 @@ struct esp_window {
 	u8	trans_announced;
 	u8	in_trans;
 	u8	announcing;
+	u8	granted;
 	u8	held;
 };
 
@@ -53,7 +55,7 @@ u32 esp_window_first_burst(const struct esp_window *w);
 bool esp_window_may_announce(const struct esp_window *w);
 void esp_window_announce(struct esp_window *w, bool small);
 void esp_window_sent(struct esp_window *w, bool txf);
-bool esp_window_test(const struct esp_window *w, u32 seq);
+bool esp_window_test(const struct esp_window *w, u32 seq, bool txs);
 unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant);
 
 #endif /* _ESP_WINDOW_H */

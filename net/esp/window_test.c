@@ -31,7 +31,7 @@ static u32 send_some(struct esp_window *w, u32 n, bool txf)
 {
 	u32 i;
 
-	for (i = 0; i < n && esp_window_test(w, w->send_next); i++)
+	for (i = 0; i < n && esp_window_test(w, w->send_next, false); i++)
 		esp_window_sent(w, txf && i == n - 1);
 	return i;
 }
@@ -50,7 +50,7 @@ static void window_init__nothing_allowed(struct kunit *test)
 		new_window(&w, isns[i], 10);
 		KUNIT_EXPECT_EQ(test, w.send_next, isns[i] + 1);
 		KUNIT_EXPECT_EQ(test, w.una_seq, isns[i] + 1);
-		KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.send_next));
+		KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.send_next, false));
 		KUNIT_EXPECT_TRUE(test, esp_window_may_announce(&w));
 	}
 }
@@ -67,7 +67,7 @@ static void window_announce__first_burst(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, w.announce_seq, isns[i] + 1);
 		KUNIT_EXPECT_FALSE(test, esp_window_may_announce(&w));
 		KUNIT_EXPECT_EQ(test, send_some(&w, 100, false), 10u);
-		KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.send_next));
+		KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.send_next, false));
 	}
 }
 
@@ -80,8 +80,8 @@ static void window_announce__initial_ack_burst_length(struct kunit *test)
 	w.initial = 3;
 	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 4u);
 	esp_window_announce(&w, false);
-	KUNIT_EXPECT_TRUE(test, esp_window_test(&w, w.announce_seq + 3));
-	KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.announce_seq + 4));
+	KUNIT_EXPECT_TRUE(test, esp_window_test(&w, w.announce_seq + 3, false));
+	KUNIT_EXPECT_FALSE(test, esp_window_test(&w, w.announce_seq + 4, false));
 	w.initial = 0;
 	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 1u);
 	w.initial = -1;
@@ -166,6 +166,37 @@ static void window_ack__moves_edge(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 2, 500),
 				ESP_ACK_OPENED);
 		KUNIT_EXPECT_EQ(test, w.edge, s + 18);
+	}
+}
+
+/*
+ * Rules 3, 16: what was granted for one transmission is not for the next,
+ * which has to wait until it may announce itself.
+ */
+static void window_test__not_the_next_transmission(struct kunit *test)
+{
+	struct esp_window w;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(isns); i++) {
+		u32 s = isns[i] + 1;
+
+		new_window(&w, isns[i], 4);
+		esp_window_announce(&w, false);
+		send_some(&w, 2, true);
+		/* it shares the first burst */
+		KUNIT_EXPECT_TRUE(test, esp_window_test(&w, s + 2, true));
+
+		new_window(&w, isns[i], 0);
+		esp_window_announce(&w, false);		/* by an empty TXS */
+		take_ack(&w, s, 10);
+		KUNIT_EXPECT_TRUE(test, esp_window_test(&w, s, true));
+		send_some(&w, 2, true);
+		KUNIT_EXPECT_FALSE(test, esp_window_test(&w, s + 2, true));
+		take_ack(&w, s + 1, 9);
+		KUNIT_EXPECT_TRUE(test, esp_window_may_announce(&w));
+		esp_window_announce(&w, false);
+		KUNIT_EXPECT_EQ(test, w.edge, s + 2);
 	}
 }
 
@@ -265,6 +296,7 @@ static struct kunit_case window_cases[] = {
 	KUNIT_CASE(window_announce__small),
 	KUNIT_CASE(window_announce__stands_still),
 	KUNIT_CASE(window_ack__moves_edge),
+	KUNIT_CASE(window_test__not_the_next_transmission),
 	KUNIT_CASE(window_ack__stale_and_invalid),
 	KUNIT_CASE(window_ack__hold),
 	KUNIT_CASE(window_ack__advice),
