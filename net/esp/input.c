@@ -70,6 +70,7 @@ static u32 reorder_time(struct esp_opt *esp)
 static void update_recv_seq(struct esp_opt *esp, u32 seq)
 {
 	WRITE_ONCE(esp->grant.recv_seq, seq);
+	/* pairs with fill_frame() */
 	smp_store_release(&esp->recv_seq, seq);
 }
 

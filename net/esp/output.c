@@ -61,6 +61,7 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 	f->ts_val = now + esp->ts_off;
 	f->len = len;
 	if (flags & ESP_ACK) {
+		/* pairs with update_recv_seq() */
 		f->ack_seq = smp_load_acquire(&esp->recv_seq);
 		f->grant = grant_now(esp, f->ack_seq);
 		f->ts_ecr = ts_echo(esp, now);
