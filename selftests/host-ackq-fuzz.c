@@ -85,6 +85,8 @@ static int old_open, firsts;	/* tokens of first bursts, likewise */
 static bool new_policy;			/* a permission may be half given */
 static u64 seed, rnd_state;
 static bool verbose;
+static u64 clock_ns = 1;
+static bool pump_due;
 static unsigned long ops_done, released, fast_done, turns;
 
 static void check(bool ok, const char *what)
@@ -220,9 +222,11 @@ static void model_send(struct esp_grant *g, bool queued)
 	struct sk *s = owner(g);
 
 	released++;
-	check(queued && (smp || !g->queued), "released, but not from the queue");
+	check(queued, "released, but not from the queue");
 	check(smp || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
 	forget(s);
+	if (!smp && g->queued)	/* and stays for another turn */
+		fifo[nfifo++] = s;
 	check(s->refs > 0, "released without a reference");
 	s->refs--;
 	start_rrq_timer(s);
@@ -230,9 +234,29 @@ static void model_send(struct esp_grant *g, bool queued)
 	say("released %d", s->nr);
 }
 
+static void model_hold(struct esp_grant *g)
+{
+	check(g->queued, "another turn, but not queued");
+	owner(g)->refs++;
+}
+
+static void model_later(struct esp_ackq *a, u32 wait)
+{
+	check(wait && a->open.v >= ESP_GRANT_LONE, "paced without a token");
+	pump_due = true;
+}
+
+static u64 model_now(void)
+{
+	return clock_ns;
+}
+
 static const struct esp_ackq_ops model_ops = {
 	.room	= model_room,
 	.send	= model_send,
+	.hold	= model_hold,
+	.later	= model_later,
+	.now	= model_now,
 };
 
 static void park(struct sk *s, bool head)
@@ -497,6 +521,8 @@ static void adapt(void)
 
 	now += 100 * 1000;
 	spin_lock_bh(&q.lock);
+	q.ctl.frame.cur = rnd(3) ? 1 + rnd(20000) : 0;
+	q.ctl.frame.prev = q.ctl.frame.cur;
 	if (rnd(3))
 		esp_qctl_sample(&q.ctl, &q.policy, q.esp_recv_count.v,
 				100 + rnd(200), 100, now);
@@ -512,6 +538,7 @@ static void one_op(void)
 	struct sk *s = &socks[rnd(nsocks)];
 	u32 seq = 0, op = rnd(100);
 
+	clock_ns += rnd(2) ? rnd(20000) : 0;
 	if (s->owned)
 		return;
 	s->owned = true;
@@ -549,6 +576,9 @@ static void one_op(void)
 		say("%d: closes", s->nr);
 		leave(s);
 		sk_open(s);
+	} else if (op < 97) {
+		pump_due = false;
+		esp_ack_pump(&q);
 	} else if (op < 98) {
 		adapt();
 	} else if (op == 98) {
@@ -612,8 +642,8 @@ static void invariants(void)
 		check(container_of(l, struct esp_grant, link) == &fifo[i]->g,
 		      "order of the queue");
 	check(!q.qlen || open > 0, "queue not empty and open = 0 (liveness)");
-	check(!esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count),
-	      "a release was due");
+	check(!esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count) ||
+	      (q.policy.adaptive && pump_due), "a release was due");
 	check(open <= old_open + firsts || !q.policy.adaptive || new_policy ||
 	      open < (int)(max_q + max(max_grant, 1u)) + firsts,
 	      "open > Q + one grant + first bursts (bound)");

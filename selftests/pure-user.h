@@ -31,6 +31,7 @@ typedef int64_t s64;
 #define smp_mb()		do { } while (0)
 #define smp_rmb()		do { } while (0)
 #define smp_wmb()		do { } while (0)
+#define smp_load_acquire(p)	READ_ONCE(*(p))
 #define smp_store_release(p, v)	(*(p) = (v))
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
@@ -70,6 +71,10 @@ static inline bool atomic_try_cmpxchg(atomic_t *a, int *old, int v)
 	return true;
 }
 
+typedef struct { s64 v; } atomic64_t;
+static inline s64 atomic64_read(const atomic64_t *a) { return a->v; }
+static inline void atomic64_set(atomic64_t *a, s64 v) { a->v = v; }
+
 struct list_head {
 	struct list_head *next, *prev;
 };
@@ -98,6 +103,12 @@ static inline void list_del_init(struct list_head *e)
 	e->prev->next = e->next;
 	e->next->prev = e->prev;
 	INIT_LIST_HEAD(e);
+}
+
+static inline void list_move_tail(struct list_head *e, struct list_head *h)
+{
+	list_del_init(e);
+	list_add_tail(e, h);
 }
 
 static inline bool list_empty(const struct list_head *h)

@@ -113,7 +113,10 @@ static void esp_ack_send_other(struct sock *sk)
 /* The time in the queue is over; whoever took the permission out counts it. */
 static void count_parked(struct esp_opt *esp)
 {
-	esp->stats.parked_us += esp_now() - esp->parked_at;
+	u64 now = esp_now();
+
+	esp->stats.parked_us += now - esp->parked_at;
+	esp->parked_at = now;	/* where it stays for another turn */
 }
 
 static void grant_send(struct esp_grant *g, bool queued)
@@ -139,9 +142,41 @@ static void grant_send(struct esp_grant *g, bool queued)
 		sock_put(sk);
 }
 
+static void grant_hold(struct esp_grant *g)
+{
+	sock_hold(&grant_owner(g)->sk);
+}
+
+static void pump_later(struct esp_ackq *q, u32 wait)
+{
+	struct esp_port *port = container_of(q, struct esp_port, ackq);
+
+	if (!hrtimer_is_queued(&port->pace))
+		hrtimer_start(&port->pace, ns_to_ktime(wait),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * esp_pace_timeout() - permission that waited for the link may leave
+ * @timer:	struct esp_port.pace
+ *
+ * Return: HRTIMER_NORESTART
+ */
+enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer)
+{
+	struct esp_port *port = container_of(timer, struct esp_port, pace);
+
+	smp_mb();	/* not queued any more, before qlen is read; pump_later() */
+	esp_ack_pump(&port->ackq);
+	return HRTIMER_NORESTART;
+}
+
 const struct esp_ackq_ops esp_ackq_ops = {
 	.room	= grant_room,
 	.send	= grant_send,
+	.hold	= grant_hold,
+	.later	= pump_later,
+	.now	= ktime_get_ns,
 };
 
 static void hold(struct sock *sk)

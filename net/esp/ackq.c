@@ -62,9 +62,13 @@ static bool reserve(struct esp_ackq *q, u32 n, bool fast)
 {
 	u32 budget = READ_ONCE(q->ctl.q);
 	int open = atomic_read(&q->open);
+	u64 now = q->ops->now();
 
 	do {
 		int count = atomic_read(&q->esp_recv_count);
+
+		if (q->policy.adaptive && esp_qctl_pace(&q->ctl, open, now))
+			return false;
 
 		if (fast ? !esp_policy_fast(&q->policy, budget, open, count) :
 			   !esp_policy_release(&q->policy, budget, q->qlen,
@@ -123,10 +127,10 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 		g->tok_lo = recv_seq;
 	WRITE_ONCE(g->edge, base + take);
 out:
-	smp_wmb();	/* the edge before its tokens; esp_ackq_consumed() */
 	atomic_add(take, &g->open);
 	if (take < n)
 		atomic_sub_return(n - take, &q->open);
+	esp_qctl_spend(&q->ctl, take, q->ops->now());
 	return take || g->edge != recv_seq;
 }
 
@@ -171,9 +175,18 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g, bool head)
 		list_add_tail(&g->link, &q->esp_ack_queue);
 	WRITE_ONCE(g->queued, 1);
 	WRITE_ONCE(q->qlen, q->qlen + 1);
-	q->ctl.limited = 1;
 	spin_unlock_bh(&q->lock);
 	smp_mb();	/* qlen before open is read; pairs with token_back() */
+}
+
+/* Has @g less than its share, even now? */
+static bool wants_more(struct esp_ackq *q, struct esp_grant *g)
+{
+	u32 left = g->edge - READ_ONCE(g->recv_seq);
+
+	left -= min(left, READ_ONCE(g->here));
+	return q->policy.adaptive &&
+	       left < q->ctl.q / max(atomic_read(&q->esp_recv_count), 1);
 }
 
 static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
@@ -182,6 +195,24 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 	WRITE_ONCE(q->qlen, q->qlen - 1);
 	/* the owner may touch @g again: all that was done to it before */
 	smp_store_release(&g->queued, 0);
+}
+
+/*
+ * The head has to wait. If not for packets, but only for the pace: how long,
+ * nanoseconds.
+ */
+static u32 head_waits(struct esp_ackq *q)
+{
+	int open = atomic_read(&q->open);
+
+	if (!q->qlen || !q->policy.adaptive)
+		return 0;
+	q->ctl.busy = 1;
+	if (open >= (int)q->ctl.q) {
+		q->ctl.limited = 1;
+		return 0;
+	}
+	return esp_qctl_pace(&q->ctl, open, q->ops->now());
 }
 
 /**
@@ -196,20 +227,30 @@ void esp_ack_pump(struct esp_ackq *q)
 {
 	while (READ_ONCE(q->qlen)) {
 		struct esp_grant *g;
+		u32 n, wait, had;
 		bool ok;
-		u32 n;
 
 		spin_lock_bh(&q->lock);
 		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
 		n = q->qlen ? grant_size(q, g) : 0;
 		if (!n || !reserve(q, n, false)) {
+			wait = head_waits(q);
 			spin_unlock_bh(&q->lock);
+			if (wait)
+				q->ops->later(q, wait);
 			return;
 		}
+		had = g->edge;
 		ok = extend(q, g, n);
 		if (!ok)
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
-		unlink_grant(q, g);
+		if (g->edge != had && wants_more(q, g)) {
+			/* it would ask with its next packet: another turn */
+			q->ops->hold(g);
+			list_move_tail(&g->link, &q->esp_ack_queue);
+		} else {
+			unlink_grant(q, g);
+		}
 		spin_unlock_bh(&q->lock);
 		q->ops->send(g, true);
 	}
@@ -307,18 +348,21 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
  */
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 {
-	int n = atomic_read(&g->open), left;
+	bool queued = smp_load_acquire(&g->queued);	/* unlink_grant() */
+	u32 edge;
+	int n, left;
 
-	do {
-		u32 edge;
-
-		smp_rmb();	/* tokens before the edge that they go with */
-		edge = READ_ONCE(g->edge);
-		left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
-		if (n <= left)
-			return false;
-	} while (!atomic_try_cmpxchg(&g->open, &n, left));
-	return token_back(q, n - left);
+	/* while it is queued others give it permission */
+	if (queued)
+		spin_lock_bh(&q->lock);
+	edge = READ_ONCE(g->edge);
+	left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
+	n = atomic_read(&g->open);
+	if (n > left)
+		atomic_set(&g->open, left);
+	if (queued)
+		spin_unlock_bh(&q->lock);
+	return n > left && token_back(q, n - left);
 }
 
 /**

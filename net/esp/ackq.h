@@ -14,6 +14,7 @@
 #include "policy.h"
 
 struct esp_grant;
+struct esp_ackq;
 
 /**
  * struct esp_ackq_ops - what the queue needs of the sockets
@@ -23,10 +24,18 @@ struct esp_grant;
  * @send:	permission leaves: build the ACK with the ack_seq of this moment
  *		and start the RRQ timer. Called without the queue's lock; with
  *		queued set, it takes over the reference that the queue held
+ * @hold:	another reference for the queue, for a permission that leaves
+ *		and stays queued; called with the queue's lock
+ * @later:	to call esp_ack_pump() after so many nanoseconds; called without
+ *		the queue's lock
+ * @now:	the time, nanoseconds
  */
 struct esp_ackq_ops {
 	u32	(*room)(struct esp_grant *g, u32 recv_seq);
 	void	(*send)(struct esp_grant *g, bool queued);
+	void	(*hold)(struct esp_grant *g);
+	void	(*later)(struct esp_ackq *q, u32 wait);
+	u64	(*now)(void);
 };
 
 /**

@@ -14,6 +14,9 @@ static struct {
 	int			sent[16];	/* which left, in order */
 	int			nsent;
 	int			queued;		/* of them with a reference */
+	int			held[T_GRANTS];	/* stayed queued, times */
+	u64			now;
+	u32			later;		/* a pump was asked for, ns */
 } t;
 
 static u32 t_room(struct esp_grant *g, u32 recv_seq)
@@ -28,9 +31,27 @@ static void t_send(struct esp_grant *g, bool queued)
 	t.queued += queued;
 }
 
+static void t_hold(struct esp_grant *g)
+{
+	t.held[g - t.g]++;
+}
+
+static void t_later(struct esp_ackq *q, u32 wait)
+{
+	t.later = q == &t.q ? wait : 0;
+}
+
+static u64 t_now(void)
+{
+	return t.now;
+}
+
 static const struct esp_ackq_ops t_ops = {
 	.room	= t_room,
 	.send	= t_send,
+	.hold	= t_hold,
+	.later	= t_later,
+	.now	= t_now,
 };
 
 /* Budget @q; every socket has received up to @isn and announced nothing. */
@@ -248,8 +269,9 @@ static void ackq_ended__voids(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t_open(0), 0);
 	KUNIT_EXPECT_FALSE(test, t.g[0].recv_announced);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
-	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);	/* alone now: 2, and 30 */
 	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
+	KUNIT_EXPECT_EQ(test, t.sent[1], 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), t_open(1));
 	t_end(0);	/* once */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
@@ -268,8 +290,10 @@ static void ackq_remove__closing(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, esp_ackq_remove(&t.q, &t.g[0]));
 	esp_ackq_ended(&t.q, &t.g[1]);
 	t_end(0);
-	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);
 	KUNIT_EXPECT_EQ(test, t.sent[0], 2);
+	KUNIT_EXPECT_EQ(test, t.sent[1], 2);
+	KUNIT_EXPECT_EQ(test, t.held[2], 1);
 	t_end(2);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 0);
@@ -345,12 +369,12 @@ static void ackq_pump__no_memory(struct kunit *test)
 	t_announce(1, 0);
 	t_announce(2, 0);
 	t_end(0);
-	/* the HOLD of the one, the permission of the other */
-	KUNIT_EXPECT_EQ(test, t.nsent, 2);
+	/* the HOLD of the one, two turns of the other */
+	KUNIT_EXPECT_EQ(test, t.nsent, 3);
 	KUNIT_EXPECT_TRUE(test, t.g[1].rcv_mem_pressure);
 	KUNIT_EXPECT_EQ(test, t_allowed(1), 0u);
-	KUNIT_EXPECT_EQ(test, t_open(2), 2);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 2);
+	KUNIT_EXPECT_EQ(test, t_open(2), 4);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 4);
 }
 
 /* Bound: open <= Q + one grant, however many ask. */
@@ -380,6 +404,57 @@ static void ackq__bound(struct kunit *test)
 	}
 }
 
+/* Rule 14: who has less than its share after its turn gets another, at the tail. */
+static void ackq_pump__another_turn(struct kunit *test)
+{
+	t_init(&adaptive_policy, 8, 100);
+	t_hog(0);
+	t_announce(1, 0);
+	t_announce(2, 0);
+	t_end(0);	/* 8 packets for two: 2 + 2 each */
+	KUNIT_EXPECT_EQ(test, t.nsent, 4);
+	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
+	KUNIT_EXPECT_EQ(test, t.sent[1], 2);
+	KUNIT_EXPECT_EQ(test, t.sent[2], 1);
+	KUNIT_EXPECT_EQ(test, t.sent[3], 2);
+	KUNIT_EXPECT_EQ(test, t_open(1), 4);
+	KUNIT_EXPECT_EQ(test, t_open(2), 4);
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 0u);
+	KUNIT_EXPECT_EQ(test, t.queued, 4);
+	KUNIT_EXPECT_EQ(test, t.held[1] + t.held[2], 2);
+}
+
+/*
+ * Rule 22: after a pause permission leaves no faster than the link carries it;
+ * nobody waits for that without a token, or a pump that is to come.
+ */
+static void ackq_pump__pace(struct kunit *test)
+{
+	t_init(&adaptive_policy, 200, 100);
+	t.q.ctl.fast = 0;
+	t.q.ctl.frame.cur = 9000;	/* ns */
+	t.q.ctl.frame.prev = 9000;
+	t.now = 1000000;
+	KUNIT_EXPECT_TRUE(test, t_announce(0, 0));	/* 32 */
+	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
+	KUNIT_EXPECT_EQ(test, t.nsent, 0);
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);
+	/* all but 16 frames' time of 32 frames, at 9/8 of the rate */
+	KUNIT_EXPECT_EQ(test, t.later, 32u * 8000 - 16 * 9000);
+	t.now += t.later;
+	esp_ack_pump(&t.q);
+	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+	KUNIT_EXPECT_EQ(test, t_open(1), 32);
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);	/* for its share of 100 */
+	/* below 32 packets on their way there is no waiting */
+	t.later = 0;
+	t_end(0);
+	t_arrive(1);
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);
+	KUNIT_EXPECT_GT(test, t.later, 0u);
+	KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.open) > 0);
+}
+
 /* Rule 14: a change of the policy releases what it lets through. */
 static void ackq_policy__change_pumps(struct kunit *test)
 {
@@ -392,7 +467,7 @@ static void ackq_policy__change_pumps(struct kunit *test)
 	p.q_min = 100;
 	esp_ackq_policy(&t.q, &p);
 	KUNIT_EXPECT_EQ(test, t.q.ctl.q, 100u);
-	KUNIT_EXPECT_EQ(test, t.nsent, 1);
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);	/* up to its share */
 }
 
 static struct kunit_case ackq_cases[] = {
@@ -410,6 +485,8 @@ static struct kunit_case ackq_cases[] = {
 	KUNIT_CASE(ackq_fast__no_memory),
 	KUNIT_CASE(ackq_pump__no_memory),
 	KUNIT_CASE(ackq__bound),
+	KUNIT_CASE(ackq_pump__another_turn),
+	KUNIT_CASE(ackq_pump__pace),
 	KUNIT_CASE(ackq_policy__change_pumps),
 	{}
 };

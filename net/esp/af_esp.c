@@ -831,6 +831,7 @@ static void __exit esp_exit(void)
 	esp_dev_exit();
 	unregister_pernet_subsys(&esp_net_ops);
 	rcu_barrier();	/* sockets on their way out */
+	rcu_barrier();	/* and the ports that they held */
 	proto_unregister(&esp_dgram_prot);
 	proto_unregister(&esp_prot);
 	esp_hash_exit();

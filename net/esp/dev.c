@@ -33,10 +33,18 @@ static bool device_default(const struct net_device *dev)
 	       !strcmp(kind, "veth") || !strcmp(kind, "dummy");
 }
 
+static void port_free(struct rcu_head *rcu)
+{
+	struct esp_port *port = container_of(rcu, struct esp_port, rcu);
+
+	hrtimer_cancel(&port->pace);
+	kfree(port);
+}
+
 static void port_put(struct esp_port *port)
 {
 	if (refcount_dec_and_test(&port->ref))
-		kfree_rcu(port, rcu);
+		call_rcu(&port->rcu, port_free);
 }
 
 static struct esp_port *port_alloc(struct net *net)
@@ -50,6 +58,8 @@ static struct esp_port *port_alloc(struct net *net)
 	spin_lock_init(&port->lock);
 	esp_policy_get(net, &policy);
 	esp_ackq_init(&port->ackq, &policy, &esp_ackq_ops);
+	hrtimer_setup(&port->pace, esp_pace_timeout, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	return port;
 }
 
@@ -386,6 +396,42 @@ u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac)
 	return n;
 }
 
+/*
+ * A peer's hosts are to start with less. That is told at once: until they have
+ * echoed it their share isn't free. Under the port's lock.
+ */
+static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
+{
+	struct esp_opt *esp = list_first_entry(&peer->sockets, struct esp_opt,
+					       peer_node);
+
+	peer->want = n;
+	WRITE_ONCE(peer->gen, peer->gen + 1);
+	peer->behind = peer->socks;
+	ESP_INC(sock_net(&esp->sk), AdviceCut);
+	list_for_each_entry(esp, &peer->sockets, peer_node)
+		esp_timer_set(esp, ESP_T_ACK, now);
+}
+
+/*
+ * Nothing is left for who comes next: whoever has more than a share gives it
+ * up. Under the port's lock.
+ */
+static void share_out(struct esp_port *port)
+{
+	u32 pool = port->ackq.policy.first_pool;
+	u32 share = pool / port->npeers;
+	struct esp_peer *peer;
+	int i;
+
+	if (pool_taken(port) < pool)
+		return;
+	for (i = 0; i < ESP_PEER_BUCKETS; i++)
+		hlist_for_each_entry(peer, &port->peers[i], node)
+			if (peer->want > share && !peer->behind)
+				peer_cut(peer, share, esp_now());
+}
+
 /**
  * esp_peer_get() - a socket is being connected: know the other host
  * @sk:	socket with device and address; @advice_told: what a SYN|ACK gave it
@@ -411,6 +457,7 @@ int esp_peer_get(struct sock *sk)
 		peer = new;
 		new = NULL;
 		peer->port = port;
+		INIT_LIST_HEAD(&peer->sockets);
 		ether_addr_copy(peer->mac, esp->daddr);
 		hlist_add_head(&peer->node, peer_bucket(port, peer->mac));
 		port->npeers++;
@@ -428,10 +475,13 @@ int esp_peer_get(struct sock *sk)
 		port->given += peer->own;
 	}
 	peer->socks++;
+	list_add(&esp->peer_node, &peer->sockets);
 	esp->advice_told = peer->want;
 	esp->advice_gen = peer->gen;
 	esp->port = port;
 	esp->peer = peer;
+	if (!new)
+		share_out(port);
 	spin_unlock_bh(&port->lock);
 	kfree(new);
 	return 0;
@@ -456,6 +506,7 @@ void esp_peer_put(struct sock *sk)
 	esp->peer = NULL;
 	esp->port = NULL;
 	spin_lock_bh(&port->lock);
+	list_del(&esp->peer_node);
 	if (esp->advice_gen != peer->gen)
 		peer_caught_up(peer);
 	if (--peer->socks) {
@@ -497,15 +548,27 @@ u16 esp_peer_advise(struct sock *sk)
 		peer->own = n;
 		peer->want = n;
 	} else if (n < peer->want && !peer->behind) {
-		peer->want = n;
-		peer->gen++;
-		peer->behind = peer->socks;
-		ESP_INC(sock_net(sk), AdviceCut);
+		peer_cut(peer, n, esp_now());
 	}
 	n = peer->want;
 	spin_unlock_bh(&port->lock);
 	esp->advice_told = n;
 	return n;
+}
+
+/**
+ * esp_advice_changed() - is the peer to be told a shorter first burst?
+ * @sk:	socket; its owner calls
+ *
+ * Return: true if so, and if an ACK tells it
+ */
+bool esp_advice_changed(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->peer && esp->advice_gen != READ_ONCE(esp->peer->gen) &&
+	       !esp->grant.recv_announced &&
+	       !((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV));
 }
 
 /* The peer has echoed what it was advised last. */

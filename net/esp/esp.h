@@ -8,7 +8,8 @@
  *   2. lock_sock / slock of a listener
  *   3. slock of its child
  *   4. one of, never two: ehash/bind bucket, esp_dev.lock, esp_port.lock,
- *      esp_ackq.lock, esp_opt.timer_lock
+ *      esp_ackq.lock
+ *   5. esp_opt.timer_lock
  * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never
  * under 4.
  */
@@ -135,8 +136,9 @@ static inline struct esp_net *esp_net(const struct net *net)
  * @pending:	likewise, advised in SYN|ACKs that were not yet echoed; of this
  *		slot and of the one before
  * @slot:	start of this slot, microseconds
- * @mtu:	of the device
- * @rcu:	for kfree_rcu
+ * @pace:	calls esp_ack_pump() when the link has carried what was permitted;
+ *		holds no reference, canceled before @rcu frees the port
+ * @rcu:	the end
  *
  * Lives as long as a device or a socket refers to it.
  */
@@ -149,6 +151,7 @@ struct esp_port {
 	u32			given;
 	u32			pending[2];
 	u64			slot;
+	struct hrtimer		pace;
 	struct rcu_head		rcu;
 };
 
@@ -158,6 +161,7 @@ struct esp_port {
  * @port:	its port, which the sockets' references keep
  * @mac:	its address
  * @socks:	connected sockets (and references)
+ * @sockets:	the same, esp_opt.peer_node
  * @own:	its share of the pool, counted in esp_port.given
  * @want:	what its sockets are advised from now on, at most @own
  * @gen:	grows with every cut of @want
@@ -171,6 +175,7 @@ struct esp_peer {
 	struct esp_port		*port;
 	u8			mac[ETH_ALEN];
 	u32			socks;
+	struct list_head	sockets;
 	u32			own;
 	u32			want;
 	u32			gen;
@@ -244,6 +249,7 @@ enum esp_timer {
  * @dev_auto:	@dev was chosen by connect()
  * @port:	the ACK queue's device, from connecting to the end; reference
  * @peer:	the other host, likewise
+ * @peer_node:	in esp_peer.sockets, under esp_port.lock
  * @sport:	local port, 0: none
  * @dport:	peer's port
  * @daddr:	peer's MAC address
@@ -347,6 +353,7 @@ struct esp_opt {
 	u8			destroyed;
 	struct esp_port		*port;
 	struct esp_peer		*peer;
+	struct list_head	peer_node;
 	__be16			sport;
 	__be16			dport;
 	u8			daddr[ETH_ALEN];
@@ -523,6 +530,7 @@ void esp_dev_enabled(struct esp_dev *ed);
 int esp_peer_get(struct sock *sk);
 void esp_peer_put(struct sock *sk);
 u16 esp_peer_advise(struct sock *sk);
+bool esp_advice_changed(struct sock *sk);
 void esp_peer_echoed(struct sock *sk);
 u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now);
 u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac);
@@ -576,6 +584,7 @@ void esp_fin_acked(struct sock *sk);
 
 /* ack_queue.c */
 extern const struct esp_ackq_ops esp_ackq_ops;
+enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer);
 u32 esp_grant_room(struct esp_opt *esp);
 void esp_start_rrq_timer(struct esp_opt *esp);
 void esp_enqueue_ack(struct sock *sk, bool answer);

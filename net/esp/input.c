@@ -297,13 +297,18 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 	return true;
 }
 
-/* Is more permission due, with @left packets of the last one to come? */
-static bool permission_due(struct esp_opt *esp, u32 left, u32 to_ack)
+/*
+ * Is more permission due? A gap is no reason to let the sender run dry: what
+ * came behind it doesn't count as still to come.
+ */
+static bool permission_due(struct esp_opt *esp)
 {
+	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
 	struct esp_ackq *q = &esp->port->ackq;
 
 	if (!READ_ONCE(q->policy.adaptive))
-		return esp->to_ack >= to_ack;
+		return esp->to_ack >= packets_to_ack(&esp->sk);
+	left -= min(left, esp->grant.here);
 	return left <= esp_policy_ask(&q->policy, READ_ONCE(q->ctl.q),
 				      atomic_read(&q->esp_recv_count));
 }
@@ -322,7 +327,7 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 
 		if (c->ask || (s32)left <= 0)
 			esp_enqueue_ack(sk, true);
-		else if (permission_due(esp, left, n))
+		else if (permission_due(esp))
 			esp_enqueue_ack(sk, false);
 		else if (esp->to_ack >= n && !READ_ONCE(g->queued))
 			esp_send_ack(sk);
@@ -417,6 +422,9 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		gap_seen(sk, seq);
 		if (pump)
 			esp_ack_pump(&esp->port->ackq);
+		if (esp->grant.recv_announced && !READ_ONCE(esp->grant.queued) &&
+		    permission_due(esp))
+			esp_enqueue_ack(sk, false);
 		if (esp->ack_seq != esp->recv_seq)
 			esp_ack_now(sk);
 		return;
@@ -579,9 +587,8 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_fin_acked(sk);
 	if (sk->sk_state == TCP_CLOSE)
 		goto drop;
-	if (esp->advice_gen != READ_ONCE(esp->peer->gen) &&
-	    !esp->grant.recv_announced) {
-		esp_peer_advise(sk);	/* a cut that other sockets brought */
+	if (esp_advice_changed(sk)) {
+		esp_peer_advise(sk);	/* a cut that was told, or is to be */
 		ack_soon(sk);
 	}
 	if (esp_frame_is_empty(f)) {

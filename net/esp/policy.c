@@ -115,7 +115,7 @@ static void set_q(struct esp_qctl *c, const struct esp_policy *p, u32 q)
  * @arrived:	packets that have arrived so far
  * @now:	microseconds
  *
- * To be called before each esp_qctl_sample(). While the budget holds senders
+ * To be called before each esp_qctl_sample(). While senders are held
  * back, packets arrive as fast as the link lets them; the shortest time of many
  * stretches is taken for that.
  */
@@ -124,7 +124,7 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now)
 	u64 took = now - c->stretch;
 	u32 n = arrived - c->arrived;
 
-	if (c->limited && took < 1000 * ESP_STRETCH_US) {
+	if (c->busy && took < 1000 * ESP_STRETCH_US) {
 		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
 			return;
 		esp_min_rtt_sample(&c->frame, max_t(u32, div_u64(1000 * took, n), 1),
@@ -132,6 +132,11 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now)
 	}
 	c->stretch = now;
 	c->arrived = arrived;
+}
+
+static u32 frame_time(const struct esp_qctl *c)
+{
+	return min(READ_ONCE(c->frame.cur), READ_ONCE(c->frame.prev));
 }
 
 /**
@@ -143,10 +148,51 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now)
  */
 u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n)
 {
-	u32 ns = min(READ_ONCE(c->frame.cur), READ_ONCE(c->frame.prev));
+	u32 ns = frame_time(c);
 
 	ns = ns ? min_t(u32, ns, ESP_FRAME_NS_MAX) : ESP_FRAME_NS;
 	return min_t(u32, n, 4096) * ns / 1000;
+}
+
+/**
+ * esp_qctl_pace() - may permission leave now, as far as the link keeps up?
+ * @c:		control
+ * @open:	packets granted and not arrived
+ * @now:	nanoseconds
+ *
+ * After a pause much of the budget is free. Given at once, it would arrive at
+ * once and not fit into a port that holds less than the budget: a link that is
+ * long carries more than its port holds. So beyond ESP_GRANT_LONE packets
+ * permission leaves hardly faster than frames came. Not while the budget is
+ * growing fast: how fast the link is isn't known yet.
+ *
+ * Return: nanoseconds to wait; 0: it may
+ */
+u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now)
+{
+	u64 slack = (u64)ESP_PACE_FRAMES * frame_time(c);
+	s64 ahead = atomic64_read(&c->paced) - now;
+
+	if (open < ESP_GRANT_LONE || READ_ONCE(c->fast) || ahead <= (s64)slack)
+		return 0;
+	return min_t(u64, ahead - slack, ESP_PACE_MAX);
+}
+
+/**
+ * esp_qctl_spend() - permission leaves
+ * @c:		control
+ * @n:		packets
+ * @now:	nanoseconds
+ *
+ * Two that leave at the same moment may both count from there.
+ */
+void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now)
+{
+	u64 frame = frame_time(c), from = atomic64_read(&c->paced);
+
+	/* what was measured may have changed, and not all had to wait */
+	from = clamp_t(u64, from, now, now + ESP_PACE_FRAMES * frame);
+	atomic64_set(&c->paced, from + n * frame * 8 / 9);
 }
 
 /*
@@ -213,6 +259,7 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		return;
 	c->last = now;
 	c->limited = 0;
+	c->busy = 0;
 	if (extra > bound) {
 		c->fast = 0;
 		q = div_u64((u64)q * (min_rtt + bound * 3 / 4), median);
@@ -223,7 +270,7 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	} else if (!c->full) {
 		c->full = now;
 	} else if (c->fast && extra <= bound / 2) {
-		set_q(c, p, 2 * q);
+		set_q(c, p, q + min_t(u32, q, ESP_GROW_MAX));
 	} else if (extra <= bound * 7 / 8) {
 		c->fast = 0;
 		set_q(c, p, q + q / 16 + 1);

@@ -10,10 +10,13 @@
 #define ESP_GRANT_MIN		2	/* packets in one grant, rule 22 */
 #define ESP_GRANT_MAX		32
 #define ESP_GRANT_LONE		32	/* a lone sender's, with what is open */
+#define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
+#define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
+#define ESP_PACE_MAX		(1000 * 1000)	/* longest wait, nanoseconds */
 #define ESP_STRETCH_US		1000	/* shortest over which frames are timed */
 #define ESP_STRETCH_FRAMES	16
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
@@ -41,13 +44,16 @@ struct esp_policy {
  * struct esp_qctl - the budget Q and its control
  * @q:		packets that may be granted and not yet arrived
  * @limited:	it has held somebody back since the last round trip
- * @fast:	still doubling
+ * @busy:	or esp_qctl_pace() has
+ * @fast:	still growing fast
  * @last:	when it was last looked at, microseconds
  * @full:	since when it has held somebody back all the time; 0: it has not
  * @frame:	smallest time from one frame to the next over a stretch of
  *		arrivals, of the last ten seconds; nanoseconds
  * @stretch:	when that stretch began
  * @arrived:	packets that had arrived then
+ * @paced:	when the link will have carried all that was permitted, if it
+ *		carries one after the other; nanoseconds
  * @drained:	when the queue was last made empty, to see the smallest round
  *		trip
  * @saved:	the budget meanwhile, 0: not being made empty
@@ -55,12 +61,14 @@ struct esp_policy {
 struct esp_qctl {
 	u32			q;
 	u8			limited;
+	u8			busy;
 	u8			fast;
 	u64			last;
 	u64			full;
 	struct esp_min_rtt	frame;
 	u64			stretch;
 	u32			arrived;
+	atomic64_t		paced;
 	u64			drained;
 	u32			saved;
 };
@@ -74,6 +82,8 @@ u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count);
 u32 esp_policy_ask(const struct esp_policy *p, u32 q, int count);
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
 u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n);
+u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now);
+void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now);
 void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now);
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now);

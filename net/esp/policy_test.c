@@ -263,7 +263,7 @@ static void qctl__frame_time(struct kunit *test)
 	for (i = 0; i < 50; i++)	/* nobody is held back */
 		esp_qctl_arrivals(&c, n += 100, now += 100);
 	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&c.frame), 0u);
-	c.limited = 1;
+	c.busy = 1;
 	for (i = 0; i < 50; i++)	/* a link that is half idle, at times */
 		esp_qctl_arrivals(&c, n += i % 5 ? 4 : 8, now += 100);
 	/* in one stretch of 1 ms: 8 + 9 times 4, at best twice the eight */
@@ -283,7 +283,7 @@ static void qctl__frame_time(struct kunit *test)
 	KUNIT_EXPECT_LT(test, c.q, 2 * q);
 	KUNIT_EXPECT_EQ(test, esp_qctl_wire_time(&c, 10), 200u);
 	/* a pause is no frame time, and a wrap of the count does no harm */
-	c.limited = 1;
+	c.busy = 1;
 	esp_qctl_arrivals(&c, 0xfffffff0u, now += 2000000);
 	esp_qctl_arrivals(&c, 0x10u, now += 1600);
 	KUNIT_EXPECT_LE(test, esp_min_rtt_get(&c.frame), 25000u);

@@ -425,6 +425,42 @@ static void memory__unsolicited_is_bounded(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Rule 21: who has more than a share when nothing is left is told at once. */
+static void advice__cut_is_told(struct kunit *test)
+{
+	struct t_conn c[4];
+	struct esp_frame f;
+	int i;
+
+	conf()->first_burst_pool = 8;
+	esp_dev_policy(&init_net);
+	for (i = 0; i < 3; i++) {
+		open_conn(test, &c[i], i, 4);
+		KUNIT_EXPECT_EQ(test, c[i].advice, 4 >> i);
+	}
+	new_conn(&c[3], 3);
+	syn(test, &c[3]);
+	KUNIT_EXPECT_EQ(test, c[3].advice, 1);
+	echo_frame(&c[3], &f, 4);
+	c[3].grant = 4;
+	feed_frame(test, c[3].mac, &f, NULL);
+	next(test, &c[3], ESP_ACK, &f);
+	next(test, &c[0], ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 2);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, kernel_accept(fx.listener, &c[3].sock, O_NONBLOCK), 0);
+	c[3].esp = esp_sk(c[3].sock->sk);
+	/* its share is free when it has echoed that */
+	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
+	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
+	f.opts = ESP_HAS(ESP_OPT_ADVICE);
+	f.advice = 2;
+	feed_frame(test, c[0].mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 6);
+	for (i = 0; i < 4; i++)
+		close_conn(test, &c[i]);
+}
+
 static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
@@ -443,5 +479,6 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(expiry__goes_to_the_head),
 	KUNIT_CASE(memory__pressure_lifts),
 	KUNIT_CASE(memory__unsolicited_is_bounded),
+	KUNIT_CASE(advice__cut_is_told),
 	{}
 };
