@@ -484,6 +484,58 @@ static void run_requests(void)
 	}
 }
 
+/* RetransSegs of /proc/net/snmp: a line of names, a line of numbers. */
+static long tcp_retransmits(FILE *f)
+{
+	char names[1024], numbers[1024], *n, *v, *ns, *vs;
+
+	while (fgets(names, sizeof(names), f) && fgets(numbers, sizeof(numbers), f)) {
+		if (strncmp(names, "Tcp:", 4))
+			continue;
+		n = strtok_r(names, " ", &ns);
+		v = strtok_r(numbers, " ", &vs);
+		while (n && v) {
+			if (!strcmp(n, "RetransSegs"))
+				return atol(v);
+			n = strtok_r(NULL, " ", &ns);
+			v = strtok_r(NULL, " ", &vs);
+		}
+	}
+	return 0;
+}
+
+static long esp_retransmits(FILE *f)
+{
+	char key[64];
+	long v;
+
+	while (fscanf(f, "%63s %ld", key, &v) == 2)
+		if (!strcmp(key, "OutRetrans"))
+			return v;
+	return 0;
+}
+
+/* Packets that the senders have sent again, so far. */
+static long retransmits(void)
+{
+	char host[16];
+	long sum = 0;
+	FILE *f;
+	int i;
+
+	for (i = 1; i <= nsenders; i++) {
+		snprintf(host, sizeof(host), "s%d", i);
+		enter(host);
+		f = fopen(proto == ESP ? "/proc/thread-self/net/esp/stat" :
+			  "/proc/thread-self/net/snmp", "r");
+		if (!f)
+			die("counters");
+		sum += proto == ESP ? esp_retransmits(f) : tcp_retransmits(f);
+		fclose(f);
+	}
+	return sum;
+}
+
 /* Of the link's rate, without what Ethernet and headers take. */
 static double attainable(void)
 {
@@ -511,6 +563,7 @@ int main(int argc, char **argv)
 	struct samples idle = {};
 	pthread_t wt, rt, qt, et;
 	const char *workload;
+	long again;
 	int c, i, listener;
 
 	while ((c = getopt(argc, argv, "n:k:r:t:R:D:B:P:i:o:p:")) != -1) {
@@ -583,6 +636,7 @@ int main(int argc, char **argv)
 		watch(rx_ep, flows[i].rx, EPOLLIN, &flows[i]);
 		watch(tx_ep, flows[i].tx, EPOLLOUT | EPOLLET, &flows[i]);
 	}
+	again = retransmits();
 	start = now();
 	pthread_create(&qt, NULL, watcher, NULL);
 	pthread_create(&rt, NULL, reader, NULL);
@@ -612,6 +666,7 @@ int main(int argc, char **argv)
 	}
 	stop = 1;
 	pthread_join(qt, NULL);
+	again = retransmits() - again;
 
 	/* No round can be shorter than its bytes on the wire, and half a round trip. */
 	ideal = nsenders * (double)block / attainable() + rtt_us / 2e6;
@@ -623,9 +678,9 @@ int main(int argc, char **argv)
 	qsort(fct.v, fct.n, sizeof(*fct.v), compare);
 	qsort(queue.v, queue.n, sizeof(*queue.v), compare);
 	printf("{\"proto\": \"%s\", \"policy\": \"%s\", \"workload\": \"%s\", \"n\": %d, \"rate_mbit\": %d, \"rtt_us\": %d, "
-	       "\"buffer_kib\": %d, \"goodput_share\": %.4f, \"port_drops\": %u, \"jain\": %.4f, ",
+	       "\"buffer_kib\": %d, \"goodput_share\": %.4f, \"port_drops\": %u, \"retransmits\": %ld, \"jain\": %.4f, ",
 	       argv[optind], proto == ESP ? policy : "-", workload, nsenders, mbit, rtt_us, buffer_kib, share, drops,
-	       jain(rate, nsenders));
+	       again, jain(rate, nsenders));
 	if (fct.n)
 		printf("\"fct_p50_ratio\": %.3f, \"fct_p99_ratio\": %.3f, \"fct_max_ratio\": %.3f, \"fct_p99_us\": %.1f, ",
 		       percentile(&fct, 0.5) / ideal, percentile(&fct, 0.99) / ideal,

@@ -12,30 +12,30 @@ static struct esp_opt *grant_owner(struct esp_grant *g)
 	return container_of(g, struct esp_opt, grant);
 }
 
-/* What others are allowed to send may arrive first: how long that takes. */
-static u32 others_time(struct esp_opt *esp)
+/*
+ * What others are allowed to send may arrive first: how long that takes. Of
+ * first bursts whose announcement is on its way nobody knows; they begin when
+ * this one's does.
+ */
+static u32 others_time(struct esp_opt *esp, u64 now)
 {
 	struct esp_ackq *q = &esp->port->ackq;
 	int n = atomic_read(&q->open) - atomic_read(&esp->grant.open);
+	s64 first = READ_ONCE(esp->first_until) - now;
+	s64 known = n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
 
-	return n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
+	return max(first, known);
 }
 
-/*
- * Time for granted packets to come: the RRQ timer's (rule 17). Who is not alone
- * waits longer: of first bursts whose announcement is on its way nobody knows.
- */
-static u32 expiry_time(struct esp_opt *esp)
+/* Time for granted packets to come: the RRQ timer's (rule 17). */
+static u32 expiry_time(struct esp_opt *esp, u64 now)
 {
 	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
-	u32 lo = READ_ONCE(conf->rrq_min_us);
+	u32 wait = esp_rtt_timeout(&esp->rtt, others_time(esp, now),
+				   READ_ONCE(conf->rrq_min_us), hi);
 
-	if (atomic_read(&esp->port->ackq.esp_recv_count) > 1)
-		lo = max_t(u32, lo, READ_ONCE(conf->rto_min_us));
-	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt, others_time(esp), lo,
-					       hi),
-			       READ_ONCE(esp->expiries), hi);
+	return esp_rtt_backoff(wait, READ_ONCE(esp->expiries), hi);
 }
 
 /*
@@ -57,8 +57,10 @@ static bool packets_due(struct esp_opt *esp)
  */
 void esp_start_rrq_timer(struct esp_opt *esp)
 {
+	u64 now = esp_now();
+
 	if (atomic_read(&esp->grant.open) || packets_due(esp))
-		esp_timer_set(esp, ESP_T_RRQ, esp_now() + expiry_time(esp));
+		esp_timer_set(esp, ESP_T_RRQ, now + expiry_time(esp, now));
 }
 
 /**
@@ -178,6 +180,27 @@ const struct esp_ackq_ops esp_ackq_ops = {
 	.later	= pump_later,
 	.now	= ktime_get_ns,
 };
+
+/**
+ * esp_announced() - the peer has announced a transmission (rules 18, 21)
+ * @sk:		socket; its owner calls
+ * @recv_seq:	behind the packet that announced
+ * @edge:	end of the first burst
+ *
+ * The caller starts the RRQ timer, once recv_seq has moved.
+ */
+void esp_announced(struct sock *sk, u32 recv_seq, u32 edge)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_ackq *q = &esp->port->ackq;
+	u64 until = esp_now();
+
+	if (READ_ONCE(esp->port->npeers) > 1)
+		until += esp_qctl_wire_time(&q->ctl,
+					    READ_ONCE(q->policy.first_pool));
+	WRITE_ONCE(esp->first_until, until);
+	esp_ackq_announced(q, &esp->grant, recv_seq, edge);
+}
 
 static void hold(struct sock *sk)
 {

@@ -50,7 +50,8 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 		struct esp_ackq *q = &esp->port->ackq;
 
 		spin_lock_bh(&q->lock);
-		esp_qctl_arrivals(&q->ctl, (u32)atomic_read(&q->arrived), now);
+		esp_qctl_arrivals(&q->ctl, (u32)atomic_read(&q->arrived),
+				  median, now);
 		esp_qctl_sample(&q->ctl, &q->policy,
 				atomic_read(&q->esp_recv_count), median, min,
 				now);

@@ -460,7 +460,7 @@ int esp_peer_get(struct sock *sk)
 		INIT_LIST_HEAD(&peer->sockets);
 		ether_addr_copy(peer->mac, esp->daddr);
 		hlist_add_head(&peer->node, peer_bucket(port, peer->mac));
-		port->npeers++;
+		WRITE_ONCE(port->npeers, port->npeers + 1);
 		for (i = 0; i < 2; i++) {
 			u32 n = min(told, port->pending[i]);
 
@@ -513,7 +513,7 @@ void esp_peer_put(struct sock *sk)
 		peer = NULL;
 	} else {
 		hlist_del(&peer->node);
-		port->npeers--;
+		WRITE_ONCE(port->npeers, port->npeers - 1);
 		port->given -= peer->own;
 	}
 	spin_unlock_bh(&port->lock);

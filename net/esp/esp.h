@@ -302,6 +302,8 @@ enum esp_timer {
  * @fin_rcvd:	the peer's FIN has been consumed
  * @gap_seq:	recv_seq when the present gap was seen
  * @expiries:	in a row
+ * @first_until: until then first bursts of others may come before the packets
+ *		of this transmission
  * @rrqs:	RRQs for the present gap
  * @advice_told: first burst that the peer was told
  * @advice_gen:	esp_peer.gen that it has echoed
@@ -402,6 +404,7 @@ struct esp_opt {
 	u8			fin_rcvd;
 	u32			gap_seq;
 	u8			expiries;
+	u64			first_until;
 	u8			rrqs;
 	u16			advice_told;
 	u32			advice_gen;
@@ -587,6 +590,7 @@ extern const struct esp_ackq_ops esp_ackq_ops;
 enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer);
 u32 esp_grant_room(struct esp_opt *esp);
 void esp_start_rrq_timer(struct esp_opt *esp);
+void esp_announced(struct sock *sk, u32 recv_seq, u32 edge);
 void esp_enqueue_ack(struct sock *sk, bool answer);
 void esp_expiry(struct sock *sk);
 void esp_ackq_leave(struct sock *sk, bool void_tokens);

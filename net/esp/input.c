@@ -128,8 +128,8 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	}
 	if (!(f->flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: given up after too many expiries, and goes on */
-		esp_ackq_announced(&esp->port->ackq, g, seq + 1, seq +
-				   (f->flags & ESP_TXS ? esp->advice_told : 1));
+		esp_announced(sk, seq + 1, seq +
+			      (f->flags & ESP_TXS ? esp->advice_told : 1));
 		c->ask = true;
 	}
 	if ((f->flags & ESP_TXF) && g->recv_announced) {
@@ -480,7 +480,7 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 		return;
 	}
 	if (!esp->grant.recv_announced)
-		esp_ackq_announced(&esp->port->ackq, &esp->grant, seq, seq);
+		esp_announced(sk, seq, seq);
 	if (READ_ONCE(esp->grant.rcv_mem_pressure))
 		esp_pressure_lifted(sk);
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))

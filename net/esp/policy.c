@@ -113,18 +113,20 @@ static void set_q(struct esp_qctl *c, const struct esp_policy *p, u32 q)
  * esp_qctl_arrivals() - measure the time that a frame takes on the wire
  * @c:		control
  * @arrived:	packets that have arrived so far
+ * @rtt:	a round trip, microseconds
  * @now:	microseconds
  *
  * To be called before each esp_qctl_sample(). While senders are held
  * back, packets arrive as fast as the link lets them; the shortest time of many
  * stretches is taken for that.
  */
-void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now)
+void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 {
+	u64 pause = max_t(u64, 8 * ESP_STRETCH_US, 4 * (u64)rtt);
 	u64 took = now - c->stretch;
 	u32 n = arrived - c->arrived;
 
-	if (c->busy && took < 1000 * ESP_STRETCH_US) {
+	if (c->busy && took < pause) {
 		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
 			return;
 		esp_min_rtt_sample(&c->frame, max_t(u32, div_u64(1000 * took, n), 1),
@@ -151,7 +153,7 @@ u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n)
 	u32 ns = frame_time(c);
 
 	ns = ns ? min_t(u32, ns, ESP_FRAME_NS_MAX) : ESP_FRAME_NS;
-	return min_t(u32, n, 4096) * ns / 1000;
+	return div_u64((u64)min_t(u32, n, 4096) * ns, 1000);
 }
 
 /**
@@ -205,8 +207,7 @@ static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
 	u32 frames = max_t(u32, ESP_EXTRA_FRAMES,
 			   esp_policy_grant(p, c->q, 0, count) / 2);
 
-	return max_t(u32, ESP_EXTRA_US,
-		     div_u64((u64)frames * esp_min_rtt_get(&c->frame), 1000));
+	return max_t(u32, ESP_EXTRA_US, esp_qctl_wire_time(c, frames));
 }
 
 /*

@@ -84,7 +84,7 @@ void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
 u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n);
 u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now);
 void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now);
-void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u64 now);
+void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now);
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now);
 void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
