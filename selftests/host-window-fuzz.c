@@ -145,6 +145,8 @@ static bool cwnd_test(u8 flags)
 
 		esp_window_announce(&w, small);
 		n = small ? max(n, 1u) : n;
+		if (n)
+			n = max((int)(n - (w.send_next - w.una_seq)), 1);
 		check(w.announce_seq == w.send_next &&
 		      w.edge == w.send_next + n,
 		      "announcing keeps what was granted before (rule 18)");

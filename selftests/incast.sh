@@ -12,7 +12,9 @@
 # half on the way back from the receiver. With DCTCP the port marks.
 #
 #	incast.sh [-R MBIT] [-D US] [-N LIST of senders] [-p LIST of protocols]
-#		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR]
+#		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR] [-X FAULTS]
+#
+# FAULTS are arguments of netem for all cables, both ways: -X "loss 1%".
 #
 # Protocols: esp (adaptive), seed (ESP with the seed's policy), cubic, dctcp.
 # Prints lines of JSON, one a run, and appends them to -o FILE.
@@ -20,9 +22,9 @@
 . "${0%/*}/lib.sh"
 
 MBIT=1000 RTT=100 SENDERS="1 2 4 8 16 32 64" PROTOS="esp seed cubic dctcp" WORKLOADS="blocks"
-ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null
+ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS=''
 usage() { sed -n '/^#	incast.sh/,/^# Prints/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-while getopts R:D:N:p:w:r:t:q:o:B: o; do
+while getopts R:D:N:p:w:r:t:q:o:B:X: o; do
 	case $o in
 	R) MBIT=$OPTARG ;;
 	D) RTT=$OPTARG ;;
@@ -34,6 +36,7 @@ while getopts R:D:N:p:w:r:t:q:o:B: o; do
 	q) QUEUES=$OPTARG ;;
 	o) OUT=$OPTARG ;;
 	B) BUFFER=$OPTARG ;;
+	X) FAULTS=$OPTARG ;;
 	*) FINISHED=1; usage ;;
 	esac
 done
@@ -71,7 +74,7 @@ build()
 	cable rx e0 sw p0
 	ip -n sw link set p0 master br0
 	ip -n rx addr add 10.0.0.1/16 dev e0
-	in_host rx tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us
+	in_host rx tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us $FAULTS
 	for ((i = 1; i <= $1; i++)); do
 		h=s$i
 		host "$h"
@@ -79,7 +82,7 @@ build()
 		ip -n sw link set "q$i" master br0
 		ip -n "$h" addr add "10.0.$((1 + i / 250)).$((1 + i % 250))/16" dev e0
 		ip -n "$h" link set e0 gso_max_segs 1
-		in_host "$h" tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us
+		in_host "$h" tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us $FAULTS
 	done
 	ip -n rx link set e0 gso_max_segs 1
 }

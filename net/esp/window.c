@@ -57,13 +57,18 @@ bool esp_window_may_announce(const struct esp_window *w)
  * esp_window_announce() - the packet send_next announces a transmission
  * @w:		window
  * @small:	it is a whole transmission of at most ESP_SMALL bytes (rule 7)
+ *
+ * What is still on its way from before is part of the first burst, or it would
+ * meet with that at the receiver's port.
  */
 void esp_window_announce(struct esp_window *w, bool small)
 {
-	u32 n = esp_window_first_burst(w);
+	u32 n = esp_window_first_burst(w), way = w->send_next - w->una_seq;
 
 	if (small)
 		n = max_t(u32, n, 1);
+	if (n)
+		n = n > way ? n - way : 1;
 	w->announce_seq = w->send_next;
 	w->edge = w->send_next + n;
 	w->announcing = 1;
