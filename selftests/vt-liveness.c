@@ -788,7 +788,7 @@ TEST_F(rack, sysctls_change)
 	PUMP(false, 2 * MS);
 	/* twice, to meet each in another state, as long as there is traffic */
 	while (!all_in() && changes < 2 * most) {
-		EXPECT_TRUE(PUMP(port().parked > 0 || all_in(), 100 * MS));
+		PUMP(port().parked > 0 || all_in(), 5 * MS);
 		parked += port().parked > 0;
 		sysctl(&rx, steps[changes % most].name, steps[changes % most].value);
 		changes++;
@@ -796,7 +796,7 @@ TEST_F(rack, sysctls_change)
 	}
 	printf("# %d changes, %d of them while somebody was parked\n", changes, parked);
 	EXPECT_GE(changes, most);
-	EXPECT_GE(parked, most - 2);
+	EXPECT_GE(parked, changes * 3 / 4);
 	EXPECT_ALL_WELL(5 * SEC);
 	EXPECT_EQ(0, counter(&rx, "ExpiryAbandoned"));
 }
@@ -811,13 +811,13 @@ TEST_F(rack, all_start_at_once)
 
 	connect_streams(snd, SENDERS, &rx);
 	nap_us(100 * MS);
-	for (r = 0; r < 5; r++) {
+	for (r = 0; r < 4; r++) {
 		long data = sent("OutData"), lost = drops();
 		long empty = sent("AdviceEmpty");
 		long long start = now_us();
 
 		for (i = 0; i < SENDERS; i++) {
-			st[i].want += 16384;
+			st[i].want += 34 * MSS;	/* more than any first burst here */
 			write_some(&st[i]);
 		}
 		/* before any answer can be here */
@@ -932,7 +932,7 @@ static void *watch_mesh(void *arg)
 			for (k = 0; k < 40; k++)
 				if (q[i][k] > budget)
 					budget = q[i][k];
-			grant = budget / 4 < GRANT_MAX ? budget / 4 : GRANT_MAX;
+			grant = p.senders > 1 && budget / 4 < GRANT_MAX ? budget / 4 : GRANT_MAX;
 			if (p.open > mesh.open)
 				mesh.open = p.open;
 			k = p.open - budget - grant;
@@ -963,7 +963,8 @@ static bool mesh_quiet(void)
 	return true;
 }
 
-TEST_F(rack, both_ways_everywhere)
+/* Each connects to every other, or only to those behind it. */
+static void mesh_traffic(struct __test_metadata *_metadata, bool twice)
 {
 	char name[IFNAMSIZ];
 	pthread_t watcher;
@@ -977,7 +978,7 @@ TEST_F(rack, both_ways_everywhere)
 		mesh.ports[i] = open_ports(&snd[i]);
 	}
 	for (i = 0; i < MESH; i++)
-		for (k = 0; k < MESH; k++)
+		for (k = twice ? 0 : i + 1; k < MESH; k++)
 			if (i != k)
 				connect_streams(&snd[i], 1, &snd[k]);
 	n = nst;
@@ -1007,13 +1008,25 @@ TEST_F(rack, both_ways_everywhere)
 	printf("# %d looks; open %d at most, parked %d; %d beyond the bound, with first bursts %d; edge %d out of turn; %ld dropped, all in after %lld us\n",
 	       mesh.samples, mesh.open, parked_max, mesh.beyond, mesh.first, mesh.out_of_turn,
 	       lost, took);
-	EXPECT_GE(mesh.samples, 200);
+	EXPECT_GE(mesh.samples, 100);
 	EXPECT_GE(mesh.piggy, 100);
 	EXPECT_GE(parked_max, 2);
 	EXPECT_LE(mesh.first, FIRST_BURSTS);
 	EXPECT_LE(mesh.beyond, 0);
 	EXPECT_LE(mesh.out_of_turn, 0);
+	if (!twice)	/* else each host has two first bursts (protocol.rst, "Decisions") */
+		EXPECT_EQ(0, lost);
 	nst = n;	/* each socket is closed once */
+}
+
+TEST_F(rack, both_ways_everywhere)
+{
+	mesh_traffic(_metadata, true);
+}
+
+TEST_F(rack, both_ways_once)
+{
+	mesh_traffic(_metadata, false);
 }
 
 /*
@@ -1153,8 +1166,10 @@ TEST_F(rack, window_ignored)
 			most = memory(st[0].rx);
 	}
 	honest = st[1].got - honest;
-	printf("# rmem %d at most, rcvbuf %d; dropped %ld, beyond window %ld; honest: %.1f %% of the link, waited for %lld us\n",
-	       most, rcvbuf, counter(&rx, "InMemDrop"), counter(&rx, "InBeyondWindow"),
+	printf("# rmem %d at most, rcvbuf %d; dropped %ld, beyond window %ld\n", most, rcvbuf,
+	       counter(&rx, "InMemDrop"), counter(&rx, "InBeyondWindow"));
+	printf("# forged frames: %.1f %% of the link; honest: %.1f %%, waited for %lld us\n",
+	       100 * 1200.0 * MSS / capacity(1000, now_us() - began),
 	       100 * honest / capacity(1000, now_us() - began), longest_gap(1));
 	EXPECT_LE(most, rcvbuf + allowance);
 	EXPECT_GE(most, rcvbuf / 2);
@@ -1168,19 +1183,17 @@ TEST_F(rack, window_ignored)
 	close(st[0].rx);
 	close(st[0].tx);
 	EXPECT_TRUE(PUMP(port().senders == 1, 100 * MS));
-	st[0] = st[1];
-	nst = 1;
+	st[0] = (struct stream){ .tx = -1, .rx = -1 };
 	enough();
-	EXPECT_TRUE(PUMP(all_in() || no_errors() == false, SEC));
-	EXPECT_TRUE(PUMP(quiet(), 100 * MS));
+	EXPECT_ALL_WELL(SEC);
 }
 
 /*
- * Rule 13: parked for longer than any timer is no loss.
+ * Rule 13: parked for longer than any loss timer, and with a port that is as
+ * slow, is no loss: neither when the round trips are known ...
  */
-static void slow_port(struct __test_metadata *_metadata)
+static void slow_port(void)
 {
-	long long parked = 0;
 	int i;
 
 	limit_port("p0", 10);
@@ -1189,6 +1202,21 @@ static void slow_port(struct __test_metadata *_metadata)
 	tick_us = 10 * TICK_US;
 	for (i = 0; i < SENDERS; i++)
 		st[i].want = 65536;
+}
+
+TEST_F(rack, parked_for_long)
+{
+	long retrans, timeouts, expiries, lost;
+	long long parked = 0;
+	int i;
+
+	slow_port();
+	PUMP(false, 500 * MS);
+	retrans = sent("OutRetrans");
+	timeouts = sent("Timeouts");
+	expiries = counter(&rx, "Expiries");
+	lost = drops();
+	EXPECT_GE(port().parked, SENDERS / 2);
 	EXPECT_TRUE(PUMP(all_in(), 10 * SEC));
 	for (i = 0; i < SENDERS; i++) {
 		long long us = get_info(st[i].rx).stats.parked_us;
@@ -1196,25 +1224,25 @@ static void slow_port(struct __test_metadata *_metadata)
 		if (us > parked)
 			parked = us;
 	}
-	printf("# parked for %lld ms at most, %d at once; %ld RRQs, %ld probes\n", parked / 1000,
-	       parked_max, counter(&rx, "OutRRQ"), sent("Probes"));
-	EXPECT_GE(parked_max, SENDERS / 2);
-	EXPECT_GE(parked, SEC);
+	printf("# parked for %lld ms at most, %d at once; in the first half second: sent again %ld, timeouts %ld, expiries %ld, dropped %ld\n",
+	       parked / 1000, parked_max, retrans, timeouts, expiries, lost);
+	EXPECT_GE(parked, 2 * SEC);
+	EXPECT_EQ(retrans, sent("OutRetrans"));
+	EXPECT_EQ(timeouts, sent("Timeouts"));
+	EXPECT_EQ(expiries, counter(&rx, "Expiries"));
+	EXPECT_EQ(lost, drops());
 	EXPECT_ALL_WELL(SEC);
+}
+
+/* ... nor when they are not, and the first bursts alone last for 79 ms. */
+TEST_F(rack, start_at_slow_port)
+{
+	slow_port();
+	PUMP(false, 500 * MS);
+	printf("# sent again %ld, timeouts %ld, expiries %ld, dropped %ld\n",
+	       sent("OutRetrans"), sent("Timeouts"), counter(&rx, "Expiries"), drops());
 	EXPECT_NO_REPAIR();
-}
-
-/* Where the queue lasts as long as a loss timer, first bursts do not suit. */
-TEST_F(rack, parked_for_long)
-{
-	sysctl(&rx, "first_burst_pool", 0);
-	slow_port(_metadata);
-}
-
-/* Nor is it a loss if they make the port's queue as long as that. */
-TEST_F(rack, first_bursts_at_slow_port)
-{
-	slow_port(_metadata);
+	EXPECT_ALL_WELL(10 * SEC);
 }
 
 int main(int argc, char **argv)

@@ -42,6 +42,7 @@ struct rule {
 	int	count;
 	int	again;		/* instead of taking it out: once more */
 	int	late_us;	/* likewise: so much later */
+	int	port;		/* A's, of the only connection that counts; 0: all do */
 	int	seen;
 	int	hits;
 };
@@ -117,13 +118,15 @@ static void *send_late(void *arg)
 
 static void forward(int from, const unsigned char *frame, ssize_t n)
 {
+	const struct esp_wire *h = (const void *)(frame + ETH_HLEN);
 	int what = classify(frame, n), i, times = 1, late = 0;
+	int port = what ? ntohs(from ? h->dport : h->sport) : 0;
 
 	pthread_mutex_lock(&rules_lock);
 	for (i = 0; i < nrules; i++) {
 		struct rule *r = &rules[i];
 
-		if (r->from != from || !(r->what & what))
+		if (r->from != from || !(r->what & what) || (r->port && r->port != port))
 			continue;
 		r->seen++;
 		if (r->seen < r->first || r->seen >= r->first + r->count)
@@ -301,18 +304,19 @@ static void open_cable(int fd[2], int l)
 static char block[1 << 20], got[1 << 20];
 
 /*
- * Send @n bytes from A, read them at B, wait until A knows; in round trips,
- * times ten.
+ * Send @n bytes from A in pieces of @piece, read them at B, wait until A knows;
+ * in round trips, times ten.
  */
-static int message(int fd[2], size_t n)
+static int pieces(int fd[2], size_t n, size_t piece)
 {
 	long long start = now_us();
-	size_t have = 0;
+	size_t have = 0, sent;
 	ssize_t r;
 
 	fill(block, 0, n);
-	if (send(fd[0], block, n, 0) != (ssize_t)n)
-		return -1;
+	for (sent = 0; sent < n; sent += piece)
+		if (send(fd[0], block + sent, piece, 0) != (ssize_t)piece)
+			return -1;
 	while (have < n) {
 		r = recv(fd[1], got + have, n - have, 0);
 		if (r <= 0)
@@ -327,6 +331,11 @@ static int message(int fd[2], size_t n)
 			return -4;
 	}
 	return (now_us() - start) * 10 / RTT_US;
+}
+
+static int message(int fd[2], size_t n)
+{
+	return pieces(fd, n, n);
 }
 
 #define FEW	50	/* five round trips */
@@ -386,6 +395,114 @@ TEST_F(cable, rrq_lost_too)
 	printf("# rrq_lost_too: %d.%d round trips\n", took / 10, took % 10);
 	EXPECT_EQ(2, hits());
 	EXPECT_LE(took, FEW);
+}
+
+TEST_F(cable, rrq_lost_twice)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3 });
+	add_rule((struct rule){ .from = 1, .what = RRQ, .count = 2 });
+	took = message(self->fd, 8 * MSS);
+	printf("# rrq_lost_twice: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_EQ(3, hits());
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+}
+
+/* The announcement, with many packets behind it. */
+RECOVERS(lost_txs, 65536, FEW, .from = 0, .what = TXS)
+
+/* Rule 21: advised to start with nothing, so it is an empty packet; its answer. */
+#define ANNOUNCES_EMPTY(name, ...)					\
+TEST_F(cable, name)							\
+{									\
+	int took;							\
+									\
+	sysctl(B, "first_burst_pool", 0);				\
+	open_cable(self->fd, self->l);					\
+	took = message(self->fd, 4 * MSS);				\
+	EXPECT_GE(counter(A, "AdviceEmpty"), 1);			\
+	add_rule((struct rule){ __VA_ARGS__ });				\
+	printf("# without loss: %d.%d round trips\n", took / 10, took % 10);\
+	took = message(self->fd, 4 * MSS);				\
+	printf("# %s: %d.%d round trips\n", #name, took / 10, took % 10);\
+	EXPECT_EQ(1, hits());						\
+	EXPECT_EQ(2, counter(A, "AdviceEmpty"));			\
+	EXPECT_GE(took, 10);						\
+	EXPECT_LE(took, LAST);						\
+}
+
+ANNOUNCES_EMPTY(lost_empty_txs, .from = 0, .what = PROBE)
+ANNOUNCES_EMPTY(lost_answer_to_empty_txs, .from = 1, .what = ACK)
+
+/* The end of a transmission, when the next one follows at once. */
+TEST_F(cable, lost_txf)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = TXF });
+	add_rule((struct rule){ .from = 0, .what = TXS, .first = 2, .again = 0, .late_us = 1 });
+	took = pieces(self->fd, 8 * MSS, 4 * MSS);
+	printf("# lost_txf: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_EQ(2, hits());	/* of two transmissions */
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+}
+
+/* A second connection that always has something to send. */
+static int load_fd[2];
+static volatile bool load_stop;
+
+static void *load(void *arg)
+{
+	static char buf[CHUNK];
+
+	while (!load_stop) {
+		struct pollfd p[2] = {
+			{ .fd = load_fd[0], .events = POLLOUT },
+			{ .fd = load_fd[1], .events = POLLIN },
+		};
+
+		if (poll(p, 2, 1) <= 0)
+			continue;
+		if (p[0].revents)
+			send(load_fd[0], buf, CHUNK, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (p[1].revents)
+			recv(load_fd[1], buf, CHUNK, MSG_DONTWAIT);
+		nap_us(RTT_US / 20);
+	}
+	return arg;
+}
+
+/* Rule 13: the permission is parked, and who waits for it isn't told so. */
+TEST_F(cable, lost_hold)
+{
+	int took, usual, port;
+	pthread_t t;
+
+	/* as if the link bore no more than this */
+	sysctl(B, "q_max", 8);
+	sysctl(B, "first_burst_pool", 4);
+	open_cable(self->fd, self->l);
+	open_cable(load_fd, self->l);
+	port = ntohs(sockname(self->fd[0]).sesp_port);
+	pthread_create(&t, NULL, load, NULL);
+	nap_us(100 * RTT_US);
+	usual = message(self->fd, 8 * MSS);
+	add_rule((struct rule){ .from = 1, .what = HOLD, .port = port });
+	took = message(self->fd, 8 * MSS);
+	printf("# lost_hold: %d.%d round trips, without loss %d.%d\n", took / 10, took % 10,
+	       usual / 10, usual % 10);
+	EXPECT_EQ(1, hits());
+	EXPECT_GE(get_info(self->fd[1]).stats.parked, 2u);
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+	EXPECT_EQ(0, counter(A, "Timeouts"));
+	load_stop = true;
+	pthread_join(t, NULL);
 }
 
 /* Late, not lost: no more than a few frames are sent for nothing. */
