@@ -12,6 +12,7 @@
 #include <net/ethernet.h>
 #include <netpacket/packet.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <linux/esp_wire.h>
 #include "sock-lib.h"
 
@@ -460,7 +461,7 @@ TEST_F(cable, lost_txf)
 
 /* A second connection that always has something to send. */
 static int load_fd[2];
-static volatile bool load_stop;
+static atomic_bool load_stop;
 
 static void *load(void *arg)
 {
