@@ -683,6 +683,35 @@ TEST_F(rack, cable_cut_while_granted)
 }
 
 /*
+ * Liveness, rule 17: all that may be open was granted to a sender whose cable
+ * is cut. Another one comes and is parked: its turn comes when the RRQ timer
+ * says so, each time.
+ */
+TEST_F(rack, cable_cut_with_all_permission)
+{
+	sysctl(&rx, "q_max", 8);
+	connect_streams(snd, 2, &rx);
+	st[0].want = ENDLESS;
+	PUMP(false, 10 * MS);
+	EXPECT_TRUE(PUMP(port().open >= port().budget && tokens(st[0].rx) == port().open,
+			 10 * MS));
+	set_cable(0, false);
+	nap_us(RTT_US);		/* what was under way arrives */
+	EXPECT_GE(tokens(st[0].rx), 8);
+	st[1].want = ENDLESS;
+	EXPECT_TRUE(PUMP(flag(st[1].rx, ESP_IF_PARKED), MS));
+	EXPECT_TRUE(PUMP(counter(&rx, "ExpiryAbandoned") == 1, SEC));
+	printf("# the other waited for %lld us\n", longest_gap(1));
+	/* the timer's floor, and what others' packets may take */
+	EXPECT_LE(longest_gap(1), 1000 + 3 * RTT_US + GRANT_MAX * FRAME_NS(1000) / 1000);
+	EXPECT_EQ(1, port().senders);
+	set_cable(0, true);
+	PUMP(false, 10 * MS);
+	enough();
+	EXPECT_ALL_WELL(2 * SEC);
+}
+
+/*
  * Rule 20, liveness: who doesn't read gives no permission, takes no place in
  * the queue, and goes on as soon as it reads.
  */
