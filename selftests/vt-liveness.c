@@ -565,9 +565,9 @@ TEST_F(rack, txf_of_parked)
 
 /*
  * Rules 11, 16: the process of a sender whose permission is parked is killed:
- * its socket sends what it took, and leaves.
+ * its socket sends what it took, or an RST, and leaves.
  */
-TEST_F(rack, parked_sender_killed)
+static void killed(struct __test_metadata *_metadata, bool reset)
 {
 	int l = listener(&rx, SOCK_STREAM, PORT + 1, 5), i;
 	pid_t child = MUST(fork());
@@ -576,7 +576,10 @@ TEST_F(rack, parked_sender_killed)
 	if (!child) {
 		int fd = esp_socket(&snd[4], SOCK_STREAM);
 
+		struct linger l = { reset, 0 };
+
 		MUST(prctl(PR_SET_PDEATHSIG, SIGKILL));
+		MUST(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
 		MUST(do_connect(fd, at(&rx, PORT + 1)));
 		/* the bytes of stream 4 */
 		write_stream(fd, salt(&st[4]), ENDLESS);
@@ -598,8 +601,8 @@ TEST_F(rack, parked_sender_killed)
 	EXPECT_EQ(-1, reap(child));
 	reset_gaps();
 	/* it had 4 MiB in its buffer */
-	EXPECT_TRUE(PUMP(st[4].rx_err, 500 * MS));
-	EXPECT_EQ(-EPIPE, st[4].rx_err);
+	EXPECT_TRUE(PUMP(st[4].rx_err, reset ? 2 * MS : 500 * MS));
+	EXPECT_EQ(reset ? -ECONNRESET : -EPIPE, st[4].rx_err);
 	EXPECT_GE(st[4].got, 100000);
 	EXPECT_EQ(4, port().senders);
 	others = received(0);
@@ -615,6 +618,16 @@ TEST_F(rack, parked_sender_killed)
 	st[4].want = st[4].got;
 	EXPECT_ALL_WELL(SEC);
 	EXPECT_NO_REPAIR();
+}
+
+TEST_F(rack, parked_sender_killed)
+{
+	killed(_metadata, false);
+}
+
+TEST_F(rack, parked_sender_reset)
+{
+	killed(_metadata, true);
 }
 
 static void set_cable(int sender, bool up)
@@ -794,8 +807,40 @@ TEST_F_TIMEOUT(rack, device_leaves, 120)
 	EXPECT_LE(now_us() - start, 40 * SEC);
 }
 
+/* Rule 14: the pump runs after each change of a sysctl: nothing else happens here. */
+TEST_F(rack, sysctl_releases)
+{
+	long long start;
+
+	sysctl(&rx, "q_max", 8);
+	sysctl(&rx, "rrq_min_us", 500 * MS);
+	sysctl(&rx, "rto_min_us", 500 * MS);
+	connect_streams(snd, 2, &rx);
+	st[0].want = ENDLESS;
+	PUMP(false, 10 * MS);
+	set_cable(0, false);
+	nap_us(RTT_US);
+	EXPECT_GE(port().open, 8);
+	st[1].want = 200 * MSS;
+	EXPECT_TRUE(PUMP(flag(st[1].rx, ESP_IF_PARKED), MS));
+	PUMP(false, 10 * MS);
+	EXPECT_TRUE(flag(st[1].rx, ESP_IF_PARKED));
+	start = now_us();
+	sysctl(&rx, "q_max", 4096);
+	sysctl(&rx, "q_min", 64);
+	EXPECT_FALSE(flag(st[1].rx, ESP_IF_PARKED));
+	EXPECT_TRUE(PUMP(st[1].got == st[1].want, 100 * MS));
+	printf("# the other has sent all after %lld us\n", now_us() - start);
+	EXPECT_EQ(0, counter(&rx, "Expiries"));
+	set_cable(0, true);
+	sysctl(&rx, "rrq_min_us", MS);
+	sysctl(&rx, "rto_min_us", MS);
+	enough();
+	EXPECT_ALL_WELL(2 * SEC);
+}
+
 /*
- * Rule 14: the pump runs after each change of a sysctl, also where the policy
+ * Rule 14: policy and limits change in any order, also where the policy
  * becomes another one in mid flight.
  */
 TEST_F(rack, sysctls_change)
