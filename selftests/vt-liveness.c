@@ -1323,6 +1323,91 @@ TEST_F(rack, start_at_slow_port)
 	EXPECT_ALL_WELL(10 * SEC);
 }
 
+/*
+ * All of it at once, and frames are lost, doubled and overtaken: what was
+ * written arrives, and nothing is left.
+ */
+static unsigned long long seed;
+
+static unsigned int dice(unsigned int n)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (seed >> 33) % n;
+}
+
+static void set_noise(const struct host *h, const char *noise)
+{
+	enter(h);
+	run("tc qdisc replace dev e0 root netem limit 10000 delay %dus %s", RTT_US / 2, noise);
+}
+
+#define MANY 12
+
+static void something(void)
+{
+	static const struct {
+		const char	*name;
+		int		value[3];
+	} knobs[] = {
+		{ "adaptive", { 0, 1, 1 } }, { "burst_length", { 0, 0, 5 } },
+		{ "q_max", { 1, 20, 4096 } }, { "q_min", { 1, 8, 100 } },
+		{ "packets_to_ack", { 1, 16, 64 } }, { "first_burst_pool", { 0, 8, 64 } },
+		{ "expiries", { 1, 5, 5 } },
+	};
+	struct stream *s = &st[dice(MANY)];
+	int k = dice(ARRAY_SIZE(knobs));
+
+	switch (dice(6)) {
+	case 0:
+		s->stopped = !s->stopped;
+		break;
+	case 1:
+		set_cable(s - st, dice(3));
+		break;
+	case 2:
+		sysctl(&rx, knobs[k].name, knobs[k].value[dice(3)]);
+		break;
+	default:
+		if (s->want - s->got < 4 << 20)
+			s->want += dice(3) ? dice(300000) : dice(300);
+	}
+}
+
+TEST_F_TIMEOUT(rack, whatever_happens, 120)
+{
+	const char *given = getenv("SEED");
+	int i;
+
+	seed = given ? atoll(given) : 1;
+	set_noise(&rx, "30us loss 1% duplicate 1%");
+	for (i = 0; i < MANY; i++)
+		set_noise(&snd[i], "30us loss 1% duplicate 1%");
+	connect_streams(snd, MANY, &rx);
+	for (i = 0; i < MANY; i++)
+		MUST(set_int(st[i].rx, SOL_SOCKET, SO_RCVBUF, 131072));
+	for (i = 0; i < 500; i++) {
+		something();
+		PUMP(false, dice(2000));
+	}
+	for (i = 0; i < MANY; i++) {
+		set_cable(i, true);
+		st[i].stopped = false;
+	}
+	EXPECT_TRUE(PUMP(all_in(), 20 * SEC));
+	for (i = 0; i < MANY; i++)
+		set_noise(&snd[i], "");
+	printf("# seed %s: %lld bytes; lost at the port %ld, expiries %ld, given up %ld, parked %ld\n",
+	       given ? given : "1", received(0), drops(), counter(&rx, "Expiries"),
+	       counter(&rx, "ExpiryAbandoned"), counter(&rx, "AckParked"));
+	EXPECT_GE(received(0), 10000000);
+	EXPECT_GE(counter(&rx, "Expiries"), 20);
+	EXPECT_GE(counter(&rx, "ExpiryAbandoned"), 1);
+	EXPECT_GE(counter(&rx, "AckParked"), 100);
+	EXPECT_GE(counter(&rx, "MemPressure"), 5);
+	EXPECT_GE(counter(&rx, "InDuplicate"), 50);
+	EXPECT_ALL_WELL(SEC);
+}
+
 int main(int argc, char **argv)
 {
 	int i;

@@ -33,6 +33,7 @@ enum what {
 	HOLD	= 0x100,	/* empty, without */
 	RRQ	= 0x200,
 	PROBE	= 0x400,	/* empty TXS */
+	ANY	= 0x7ff,
 };
 
 /* From @from (A or B) the @first such frame and those behind it, @count. */
@@ -457,6 +458,55 @@ TEST_F(cable, lost_txf)
 	EXPECT_EQ(2, hits());
 	EXPECT_GE(took, 10);
 	EXPECT_LE(took, FEW);
+}
+
+/*
+ * Each frame in turn, of both directions, while a message goes over: with the
+ * first burst that is advised, with one that is shorter than the message, and
+ * with none.
+ */
+static void each_frame(struct __test_metadata *_metadata, FIXTURE_DATA(cable) *self, int pool)
+{
+	int from, k, took, worst;
+
+	sysctl(B, "first_burst_pool", pool);
+	open_cable(self->fd, self->l);
+	for (from = 0; from < 2; from++) {
+		worst = 0;
+		for (k = 1; k < 100; k++) {
+			nrules = 0;
+			add_rule((struct rule){ .from = from, .what = ANY, .first = k });
+			took = message(self->fd, 12 * MSS);
+			EXPECT_GE(took, 10);
+			nap_us(20 * RTT_US);
+			if (!hits())
+				break;
+			EXPECT_LE(took, LAST)
+				TH_LOG("frame %d from %c: %d.%d round trips", k, 'A' + from,
+				       took / 10, took % 10);
+			if (took > worst)
+				worst = took;
+		}
+		printf("# %d frames from %c, lost one at a time: %d.%d round trips at most\n",
+		       k - 1, 'A' + from, worst / 10, worst % 10);
+		EXPECT_GE(k, from ? 3 : 12);
+		EXPECT_LT(k, 100);
+	}
+}
+
+TEST_F(cable, each_frame_lost)
+{
+	each_frame(_metadata, self, 64);
+}
+
+TEST_F(cable, each_frame_lost_with_grants)
+{
+	each_frame(_metadata, self, 4);
+}
+
+TEST_F(cable, each_frame_lost_with_empty_txs)
+{
+	each_frame(_metadata, self, 0);
 }
 
 /* A second connection that always has something to send. */
