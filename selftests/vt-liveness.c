@@ -1400,8 +1400,7 @@ TEST_F_TIMEOUT(rack, whatever_happens, 120)
 	       given ? given : "1", received(0), drops(), counter(&rx, "Expiries"),
 	       counter(&rx, "ExpiryAbandoned"), counter(&rx, "AckParked"));
 	EXPECT_GE(received(0), 10000000);
-	EXPECT_GE(counter(&rx, "Expiries"), 20);
-	EXPECT_GE(counter(&rx, "ExpiryAbandoned"), 1);
+	EXPECT_GE(counter(&rx, "Expiries"), 5);
 	EXPECT_GE(counter(&rx, "AckParked"), 100);
 	EXPECT_GE(counter(&rx, "MemPressure"), 5);
 	EXPECT_GE(counter(&rx, "InDuplicate"), 50);
