@@ -842,7 +842,7 @@ TEST_F(rack, receiver_closes)
 	others = received(0);
 	reset_gaps();
 	PUMP(false, 10 * MS);
-	printf("# %d parked and %d granted closed; others: %.1f %% of the link, waited for %lld us\n",
+	printf("# %d parked, %d granted closed; others: %.1f %% of the link, waited for %lld us\n",
 	       parked, granted, 100 * (received(0) - others) / capacity(1000, now_us() - start),
 	       longest_gap(0));
 	EXPECT_GE(received(0) - others, 0.9 * capacity(1000, now_us() - start));
@@ -1531,7 +1531,8 @@ TEST_F(rack, start_at_slow_port)
 
 /*
  * All of it at once, and frames are lost, doubled and overtaken: what was
- * written arrives, and nothing is left.
+ * written arrives, and nothing is left. SEED=N in the environment: another
+ * course of events.
  */
 static unsigned long long seed;
 static long long gone;	/* bytes read from connections that were closed */
@@ -1626,8 +1627,9 @@ TEST_F_TIMEOUT(rack, whatever_happens, 300)
 	EXPECT_TRUE(PUMP(all_in(), 20 * SEC));
 	for (i = 0; i < MANY; i++)
 		set_noise(&snd[i], "");
-	printf("# seed %s: %lld bytes; lost at the port %ld, expiries %ld, given up %ld, parked %ld\n",
-	       given ? given : "1", gone + received(0), drops(), counter(&rx, "Expiries"),
+	printf("# seed %s: %lld bytes, %ld lost at the port, ", given ? given : "1",
+	       gone + received(0), drops());
+	printf("expiries %ld, given up %ld, parked %ld\n", counter(&rx, "Expiries"),
 	       counter(&rx, "ExpiryAbandoned"), counter(&rx, "AckParked"));
 	EXPECT_GE(gone + received(0), 10000000);
 	EXPECT_GE(counter(&rx, "Expiries"), 5);

@@ -53,7 +53,7 @@ static struct rule rules[4];
 static int nrules;
 static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
 static int wire_fd[2];
-static volatile bool wire_stop;
+static atomic_bool wire_stop;
 static pthread_t wire_thread;
 
 static int classify(const unsigned char *frame, size_t len)
@@ -209,9 +209,11 @@ static void make_wire(void)
 	make_host(B, "vb", 0x0b);
 	make_host(A, "va", 0x0a);
 	make_host(&w, "wa", 0);
-	run("ip link add va address 02:00:00:00:00:0a index 10 netns /proc/%d/fd/%d type veth peer name wa", pid, A->ns);
-	run("ip link add vb address 02:00:00:00:00:0b index 11 netns /proc/%d/fd/%d type veth peer name wb", pid, B->ns);
-	run("ip link set wa up && ip link set wb up && ip link set wa promisc on && ip link set wb promisc on");
+	run("ip link add va address %s index 10 netns /proc/%d/fd/%d type veth peer name wa",
+	    "02:00:00:00:00:0a", pid, A->ns);
+	run("ip link add vb address %s index 11 netns /proc/%d/fd/%d type veth peer name wb",
+	    "02:00:00:00:00:0b", pid, B->ns);
+	run("ip link set wa up promisc on && ip link set wb up promisc on");
 	wire_fd[0] = packet_socket("wa");
 	wire_fd[1] = packet_socket("wb");
 	A->ifindex = 10;
@@ -465,18 +467,18 @@ TEST_F(cable, lost_txf)
  * first burst that is advised, with one that is shorter than the message, and
  * with none.
  */
-static void each_frame(struct __test_metadata *_metadata, FIXTURE_DATA(cable) *self, int pool)
+static void each_frame(struct __test_metadata *_metadata, int fd[2], int l, int pool)
 {
 	int from, k, took, worst;
 
 	sysctl(B, "first_burst_pool", pool);
-	open_cable(self->fd, self->l);
+	open_cable(fd, l);
 	for (from = 0; from < 2; from++) {
 		worst = 0;
 		for (k = 1; k < 100; k++) {
 			nrules = 0;
 			add_rule((struct rule){ .from = from, .what = ANY, .first = k });
-			took = message(self->fd, 12 * MSS);
+			took = message(fd, 12 * MSS);
 			EXPECT_GE(took, 10);
 			nap_us(20 * RTT_US);
 			if (!hits())
@@ -496,17 +498,17 @@ static void each_frame(struct __test_metadata *_metadata, FIXTURE_DATA(cable) *s
 
 TEST_F(cable, each_frame_lost)
 {
-	each_frame(_metadata, self, 64);
+	each_frame(_metadata, self->fd, self->l, 64);
 }
 
 TEST_F(cable, each_frame_lost_with_grants)
 {
-	each_frame(_metadata, self, 4);
+	each_frame(_metadata, self->fd, self->l, 4);
 }
 
 TEST_F(cable, each_frame_lost_with_empty_txs)
 {
-	each_frame(_metadata, self, 0);
+	each_frame(_metadata, self->fd, self->l, 0);
 }
 
 /* A second connection that always has something to send. */
@@ -569,7 +571,7 @@ TEST_F(cable, reordered)
 
 	open_cable(self->fd, self->l);
 	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3, .count = 1,
-				.late_us = RTT_US / 8 });
+		 .late_us = RTT_US / 8 });
 	took = message(self->fd, 65536);
 	printf("# reordered: %d.%d round trips\n", took / 10, took % 10);
 	EXPECT_EQ(1, hits());
@@ -584,9 +586,9 @@ TEST_F(cable, duplicated)
 
 	open_cable(self->fd, self->l);
 	add_rule((struct rule){ .from = 0, .what = DATA, .first = 1, .count = 1000,
-				.again = 1 });
+		 .again = 1 });
 	add_rule((struct rule){ .from = 1, .what = ACK | HOLD, .first = 1,
-				.count = 1000, .again = 1 });
+		 .count = 1000, .again = 1 });
 	took = message(self->fd, 65536);
 	printf("# duplicated: %d.%d round trips\n", took / 10, took % 10);
 	EXPECT_LE(took, FEW);
