@@ -420,6 +420,29 @@ TEST_F(cable, rrq_lost_twice)
 	EXPECT_LE(took, FEW);
 }
 
+/*
+ * Rule 19: the handshake was slow, once, and the smoothed round trip says so for
+ * a while. What an RRQ proves, its own round trip shows.
+ */
+TEST_F(cable, lost_after_slow_handshake)
+{
+	char c;
+	int took;
+
+	add_rule((struct rule){ .from = 0, .what = SYN, .late_us = 50 * RTT_US });
+	connect_through(self->l, SOCK_STREAM, self->fd);
+	MUST(send(self->fd[0], "x", 1, 0));
+	MUST(recv(self->fd[1], &c, 1, 0));
+	nap_us(20 * RTT_US);
+	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3 });
+	took = message(self->fd, 8 * MSS);
+	printf("# lost_after_slow_handshake: %d.%d round trips, srtt %u us, %ld RRQs ignored\n",
+	       took / 10, took % 10, get_info(self->fd[0]).rtt_us, counter(A, "RRQIgnored"));
+	EXPECT_EQ(2, hits());
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+}
+
 /* The announcement, with many packets behind it. */
 RECOVERS(lost_txs, 65536, FEW, .from = 0, .what = TXS)
 
