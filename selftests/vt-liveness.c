@@ -951,6 +951,36 @@ TEST_F(rack, receiver_down_and_up)
 	EXPECT_ALL_WELL(SEC);
 }
 
+/* A sender whose own device was down goes on as soon as it is up. */
+TEST_F(rack, sender_down_and_up)
+{
+	long long start, had, others;
+	int i;
+
+	connect_streams(snd, 4, &rx);
+	for (i = 0; i < 4; i++)
+		st[i].want = ENDLESS;
+	PUMP(false, 10 * MS);
+	st[0].mute = true;	/* ENETDOWN */
+	link_up(&snd[0], false);
+	others = received(1);
+	start = now_us();
+	PUMP(false, 300 * MS);
+	EXPECT_EQ(1, counter(&rx, "ExpiryAbandoned"));
+	EXPECT_GE(received(1) - others, 0.95 * capacity(1000, now_us() - start));
+	EXPECT_GT(queued(st[0].tx, SIOCOUTQ), 0);
+	had = st[0].got;
+	link_up(&snd[0], true);
+	start = now_us();
+	EXPECT_TRUE(PUMP(st[0].got > had, SEC));
+	printf("# goes on after %lld us\n", now_us() - start);
+	/* first its oldest packet, which others are before at the port */
+	EXPECT_LE(now_us() - start, 4 * GRANT_MAX * FRAME_NS(1000) / 1000 + 2 * RTT_US);
+	st[0].mute = false;
+	enough();
+	EXPECT_ALL_WELL(SEC);
+}
+
 /*
  * Rule 14: by the seed's policy nobody waits for ever either, whoever ends, stops
  * reading or is cut off.
