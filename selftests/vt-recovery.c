@@ -12,6 +12,7 @@
 #include <net/ethernet.h>
 #include <netpacket/packet.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <linux/esp_wire.h>
 #include "sock-lib.h"
 
@@ -32,6 +33,7 @@ enum what {
 	HOLD	= 0x100,	/* empty, without */
 	RRQ	= 0x200,
 	PROBE	= 0x400,	/* empty TXS */
+	ANY	= 0x7ff,
 };
 
 /* From @from (A or B) the @first such frame and those behind it, @count. */
@@ -42,6 +44,7 @@ struct rule {
 	int	count;
 	int	again;		/* instead of taking it out: once more */
 	int	late_us;	/* likewise: so much later */
+	int	port;		/* A's, of the only connection that counts; 0: all do */
 	int	seen;
 	int	hits;
 };
@@ -50,7 +53,7 @@ static struct rule rules[4];
 static int nrules;
 static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
 static int wire_fd[2];
-static volatile bool wire_stop;
+static atomic_bool wire_stop;
 static pthread_t wire_thread;
 
 static int classify(const unsigned char *frame, size_t len)
@@ -117,13 +120,15 @@ static void *send_late(void *arg)
 
 static void forward(int from, const unsigned char *frame, ssize_t n)
 {
+	const struct esp_wire *h = (const void *)(frame + ETH_HLEN);
 	int what = classify(frame, n), i, times = 1, late = 0;
+	int port = what ? ntohs(from ? h->dport : h->sport) : 0;
 
 	pthread_mutex_lock(&rules_lock);
 	for (i = 0; i < nrules; i++) {
 		struct rule *r = &rules[i];
 
-		if (r->from != from || !(r->what & what))
+		if (r->from != from || !(r->what & what) || (r->port && r->port != port))
 			continue;
 		r->seen++;
 		if (r->seen < r->first || r->seen >= r->first + r->count)
@@ -204,9 +209,11 @@ static void make_wire(void)
 	make_host(B, "vb", 0x0b);
 	make_host(A, "va", 0x0a);
 	make_host(&w, "wa", 0);
-	run("ip link add va address 02:00:00:00:00:0a index 10 netns /proc/%d/fd/%d type veth peer name wa", pid, A->ns);
-	run("ip link add vb address 02:00:00:00:00:0b index 11 netns /proc/%d/fd/%d type veth peer name wb", pid, B->ns);
-	run("ip link set wa up && ip link set wb up && ip link set wa promisc on && ip link set wb promisc on");
+	run("ip link add va address %s index 10 netns /proc/%d/fd/%d type veth peer name wa",
+	    "02:00:00:00:00:0a", pid, A->ns);
+	run("ip link add vb address %s index 11 netns /proc/%d/fd/%d type veth peer name wb",
+	    "02:00:00:00:00:0b", pid, B->ns);
+	run("ip link set wa up promisc on && ip link set wb up promisc on");
 	wire_fd[0] = packet_socket("wa");
 	wire_fd[1] = packet_socket("wb");
 	A->ifindex = 10;
@@ -285,34 +292,40 @@ FIXTURE_TEARDOWN(cable)
 	pthread_join(wire_thread, NULL);
 }
 
-/* A connection, and a message each way, so that both know the round trip. */
+/*
+ * A connection, and messages each way, so that both know the round trip. The
+ * first one may be far off: the cable's thread is just starting.
+ */
 static void open_cable(int fd[2], int l)
 {
 	char c;
 
 	connect_through(l, SOCK_STREAM, fd);
-	MUST(send(fd[0], "x", 1, 0));
-	MUST(recv(fd[1], &c, 1, 0));
-	MUST(send(fd[1], "y", 1, 0));
-	MUST(recv(fd[0], &c, 1, 0));
-	nap_us(20 * RTT_US);
+	do {
+		MUST(send(fd[0], "x", 1, 0));
+		MUST(recv(fd[1], &c, 1, 0));
+		MUST(send(fd[1], "y", 1, 0));
+		MUST(recv(fd[0], &c, 1, 0));
+		nap_us(20 * RTT_US);
+	} while (get_info(fd[0]).rtt_us + get_info(fd[0]).rttvar_us > 3 * RTT_US / 2);
 }
 
 static char block[1 << 20], got[1 << 20];
 
 /*
- * Send @n bytes from A, read them at B, wait until A knows; in round trips,
- * times ten.
+ * Send @n bytes from A in pieces of @piece, read them at B, wait until A knows;
+ * in round trips, times ten.
  */
-static int message(int fd[2], size_t n)
+static int pieces(int fd[2], size_t n, size_t piece)
 {
 	long long start = now_us();
-	size_t have = 0;
+	size_t have = 0, sent;
 	ssize_t r;
 
 	fill(block, 0, n);
-	if (send(fd[0], block, n, 0) != (ssize_t)n)
-		return -1;
+	for (sent = 0; sent < n; sent += piece)
+		if (send(fd[0], block + sent, piece, 0) != (ssize_t)piece)
+			return -1;
 	while (have < n) {
 		r = recv(fd[1], got + have, n - have, 0);
 		if (r <= 0)
@@ -327,6 +340,11 @@ static int message(int fd[2], size_t n)
 			return -4;
 	}
 	return (now_us() - start) * 10 / RTT_US;
+}
+
+static int message(int fd[2], size_t n)
+{
+	return pieces(fd, n, n);
 }
 
 #define FEW	50	/* five round trips */
@@ -388,6 +406,187 @@ TEST_F(cable, rrq_lost_too)
 	EXPECT_LE(took, FEW);
 }
 
+TEST_F(cable, rrq_lost_twice)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3 });
+	add_rule((struct rule){ .from = 1, .what = RRQ, .count = 2 });
+	took = message(self->fd, 8 * MSS);
+	printf("# rrq_lost_twice: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_EQ(3, hits());
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+}
+
+/*
+ * Rule 19: the handshake was slow, once, and the smoothed round trip says so for
+ * a while. What an RRQ proves, its own round trip shows.
+ */
+TEST_F(cable, lost_after_slow_handshake)
+{
+	char c;
+	int took;
+
+	add_rule((struct rule){ .from = 0, .what = SYN, .late_us = 50 * RTT_US });
+	connect_through(self->l, SOCK_STREAM, self->fd);
+	MUST(send(self->fd[0], "x", 1, 0));
+	MUST(recv(self->fd[1], &c, 1, 0));
+	nap_us(20 * RTT_US);
+	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3 });
+	took = message(self->fd, 8 * MSS);
+	printf("# lost_after_slow_handshake: %d.%d round trips, srtt %u us, %ld RRQs ignored\n",
+	       took / 10, took % 10, get_info(self->fd[0]).rtt_us, counter(A, "RRQIgnored"));
+	EXPECT_EQ(2, hits());
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+}
+
+/* The announcement, with many packets behind it. */
+RECOVERS(lost_txs, 65536, FEW, .from = 0, .what = TXS)
+
+/* Rule 21: advised to start with nothing, so it is an empty packet; its answer. */
+#define ANNOUNCES_EMPTY(name, ...)					\
+TEST_F(cable, name)							\
+{									\
+	int took;							\
+									\
+	sysctl(B, "first_burst_pool", 0);				\
+	open_cable(self->fd, self->l);					\
+	took = message(self->fd, 4 * MSS);				\
+	EXPECT_GE(counter(A, "AdviceEmpty"), 1);			\
+	add_rule((struct rule){ __VA_ARGS__ });				\
+	printf("# without loss: %d.%d round trips\n", took / 10, took % 10);\
+	took = message(self->fd, 4 * MSS);				\
+	printf("# %s: %d.%d round trips\n", #name, took / 10, took % 10);\
+	EXPECT_EQ(1, hits());						\
+	EXPECT_EQ(2, counter(A, "AdviceEmpty"));			\
+	EXPECT_GE(took, 10);						\
+	EXPECT_LE(took, LAST);						\
+}
+
+ANNOUNCES_EMPTY(lost_empty_txs, .from = 0, .what = PROBE)
+ANNOUNCES_EMPTY(lost_answer_to_empty_txs, .from = 1, .what = ACK)
+
+/* The end of a transmission, when the next one follows at once. */
+TEST_F(cable, lost_txf)
+{
+	int took;
+
+	open_cable(self->fd, self->l);
+	add_rule((struct rule){ .from = 0, .what = TXF });
+	/* a second one is there; it comes through */
+	add_rule((struct rule){ .from = 0, .what = TXS, .first = 2, .late_us = 1 });
+	took = pieces(self->fd, 8 * MSS, 4 * MSS);
+	printf("# lost_txf: %d.%d round trips\n", took / 10, took % 10);
+	EXPECT_EQ(2, hits());
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+}
+
+/*
+ * Each frame in turn, of both directions, while a message goes over: with the
+ * first burst that is advised, with one that is shorter than the message, and
+ * with none.
+ */
+static void each_frame(struct __test_metadata *_metadata, int fd[2], int l, int pool)
+{
+	int from, k, took, worst;
+
+	sysctl(B, "first_burst_pool", pool);
+	open_cable(fd, l);
+	for (from = 0; from < 2; from++) {
+		worst = 0;
+		for (k = 1; k < 100; k++) {
+			nrules = 0;
+			add_rule((struct rule){ .from = from, .what = ANY, .first = k });
+			took = message(fd, 12 * MSS);
+			EXPECT_GE(took, 10);
+			nap_us(20 * RTT_US);
+			if (!hits())
+				break;
+			EXPECT_LE(took, LAST)
+				TH_LOG("frame %d from %c: %d.%d round trips", k, 'A' + from,
+				       took / 10, took % 10);
+			if (took > worst)
+				worst = took;
+		}
+		printf("# %d frames from %c, lost one at a time: %d.%d round trips at most\n",
+		       k - 1, 'A' + from, worst / 10, worst % 10);
+		EXPECT_GE(k, from ? 3 : 12);
+		EXPECT_LT(k, 100);
+	}
+}
+
+TEST_F(cable, each_frame_lost)
+{
+	each_frame(_metadata, self->fd, self->l, 64);
+}
+
+TEST_F(cable, each_frame_lost_with_grants)
+{
+	each_frame(_metadata, self->fd, self->l, 4);
+}
+
+TEST_F(cable, each_frame_lost_with_empty_txs)
+{
+	each_frame(_metadata, self->fd, self->l, 0);
+}
+
+/* A second connection that always has something to send. */
+static int load_fd[2];
+static atomic_bool load_stop;
+
+static void *load(void *arg)
+{
+	static char buf[CHUNK];
+
+	while (!load_stop) {
+		struct pollfd p[2] = {
+			{ .fd = load_fd[0], .events = POLLOUT },
+			{ .fd = load_fd[1], .events = POLLIN },
+		};
+
+		if (poll(p, 2, 1) <= 0)
+			continue;
+		if (p[0].revents)
+			send(load_fd[0], buf, CHUNK, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (p[1].revents)
+			recv(load_fd[1], buf, CHUNK, MSG_DONTWAIT);
+		nap_us(RTT_US / 20);
+	}
+	return arg;
+}
+
+/* Rule 13: the permission is parked, and who waits for it isn't told so. */
+TEST_F(cable, lost_hold)
+{
+	int took, usual, port;
+	pthread_t t;
+
+	/* as if the link bore no more than this */
+	sysctl(B, "q_max", 8);
+	sysctl(B, "first_burst_pool", 4);
+	open_cable(self->fd, self->l);
+	open_cable(load_fd, self->l);
+	port = ntohs(sockname(self->fd[0]).sesp_port);
+	pthread_create(&t, NULL, load, NULL);
+	nap_us(100 * RTT_US);
+	usual = message(self->fd, 8 * MSS);
+	add_rule((struct rule){ .from = 1, .what = HOLD, .port = port });
+	took = message(self->fd, 8 * MSS);
+	printf("# lost_hold: %d.%d round trips, without loss %d.%d\n", took / 10, took % 10,
+	       usual / 10, usual % 10);
+	EXPECT_EQ(1, hits());
+	EXPECT_GE(get_info(self->fd[1]).stats.parked, 2u);
+	EXPECT_GE(took, 10);
+	EXPECT_LE(took, FEW);
+	EXPECT_EQ(0, counter(A, "Timeouts"));
+	load_stop = true;
+	pthread_join(t, NULL);
+}
+
 /* Late, not lost: no more than a few frames are sent for nothing. */
 TEST_F(cable, reordered)
 {
@@ -395,7 +594,7 @@ TEST_F(cable, reordered)
 
 	open_cable(self->fd, self->l);
 	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3, .count = 1,
-				.late_us = RTT_US / 8 });
+		 .late_us = RTT_US / 8 });
 	took = message(self->fd, 65536);
 	printf("# reordered: %d.%d round trips\n", took / 10, took % 10);
 	EXPECT_EQ(1, hits());
@@ -410,9 +609,9 @@ TEST_F(cable, duplicated)
 
 	open_cable(self->fd, self->l);
 	add_rule((struct rule){ .from = 0, .what = DATA, .first = 1, .count = 1000,
-				.again = 1 });
+		 .again = 1 });
 	add_rule((struct rule){ .from = 1, .what = ACK | HOLD, .first = 1,
-				.count = 1000, .again = 1 });
+		 .count = 1000, .again = 1 });
 	took = message(self->fd, 65536);
 	printf("# duplicated: %d.%d round trips\n", took / 10, took % 10);
 	EXPECT_LE(took, FEW);

@@ -62,15 +62,13 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 
 /*
  * How long ago a packet must have been sent for its absence from this frame's
- * ack_seq to mean something: a round trip, the smoothed one or the one that
- * this very frame took, whichever is longer.
+ * ack_seq to mean something: the round trip that this very frame took.
  */
 static u32 proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
 {
-	u32 srtt = esp_rtt_smooth(&esp->rtt);
 	u32 rtt = now + esp->ts_off - f->ts_ecr;
 
-	return rtt < ESP_RTT_MAX_US ? max(srtt, rtt) : srtt;
+	return rtt < ESP_RTT_MAX_US ? rtt : esp_rtt_smooth(&esp->rtt);
 }
 
 /* After a timeout: repair from the front, a few packets for each ACK. */

@@ -136,7 +136,9 @@ void esp_arm_send(struct sock *sk, u64 now)
 	if (esp->snd.una_seq != esp->snd.send_next) {
 		wait = esp_rto(esp);
 	} else if (sk->sk_send_head && !esp_hold_back(sk, sk->sk_send_head)) {
-		wait = esp_rtt_backoff(2 * esp_rto(esp), esp->probe_tries,
+		/* the answer may be lost; a HOLD says that it takes time */
+		wait = esp_rtt_backoff(esp_rto(esp),
+				       esp->probe_tries + esp->snd.held,
 				       1000 * READ_ONCE(conf->probe_max_ms));
 	} else {
 		esp_timer_clear(esp, ESP_T_SEND);
