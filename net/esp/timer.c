@@ -27,6 +27,8 @@
  */
 #include "esp.h"
 
+#define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
+
 /* Arm for @at unless it fires earlier anyway. Takes timer_lock. */
 static void arm(struct esp_opt *esp, u64 at)
 {
@@ -136,9 +138,9 @@ void esp_arm_send(struct sock *sk, u64 now)
 	if (esp->snd.una_seq != esp->snd.send_next) {
 		wait = esp_rto(esp);
 	} else if (sk->sk_send_head && !esp_hold_back(sk, sk->sk_send_head)) {
-		/* the answer may be lost; a HOLD says that it takes time */
-		wait = esp_rtt_backoff(esp_rto(esp),
-				       esp->probe_tries + esp->snd.held,
+		/* the answer may be lost; but a HOLD says that it takes time */
+		wait = esp_rtt_backoff(esp_rto(esp), esp->probe_tries +
+				       (esp->snd.held ? ESP_HELD_SHIFT : 0),
 				       1000 * READ_ONCE(conf->probe_max_ms));
 	} else {
 		esp_timer_clear(esp, ESP_T_SEND);
