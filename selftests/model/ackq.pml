@@ -12,6 +12,7 @@
  *   N           sockets
  *   PKTS        packets of each transmission
  *   Q GRANT     budget, size of a grant (adaptive)
+ *   ADV         first burst; its first packet announces. 0: an empty TXS does
  *   SEED BURST  the seed's policy as implemented, its window
  *   EAGER       packets_to_ack is 1; else ACKs are due when a permission is used up
  *   EXPIRE      permissions that may expire though their packets come
@@ -34,6 +35,9 @@
 #ifndef BURST
 #define BURST	1
 #endif
+#ifndef ADV
+#define ADV	0
+#endif
 #ifndef EXPIRE
 #define EXPIRE	0
 #endif
@@ -48,7 +52,11 @@
 #define SIZE		GRANT
 #define FAST(o, c)	((o) < Q)
 #define RELEASE(o, c)	((o) < Q)
+#if ADV > 0
+#define BOUND		(Q + GRANT - 1 + N * (ADV - 1))
+#else
 #define BOUND		(Q + GRANT - 1)
+#endif
 #endif
 
 /* struct esp_ackq */
@@ -67,8 +75,8 @@ bool g_ann[N];
 bool g_expired[N];
 bool t_rrq[N];
 
-byte given[N];		/* highest edge ever */
-byte s_edge[N];		/* what the sender takes to be its permission */
+byte given[N] = ADV;	/* highest edge ever */
+byte s_edge[N] = ADV;	/* what the sender takes to be its permission */
 byte expire = EXPIRE;
 byte over;		/* sockets that have all */
 
@@ -162,11 +170,13 @@ inline esp_ack_send_other(g)
 	d_step { e = 0; r = 0; t = 0 }
 }
 
-/* start_rrq_timer(), rule 17 */
+/* esp_start_rrq_timer(), rule 17 */
+#define WATCHED(g)	(g_open[g] > 0 || (g_ann[g] && !g_queued[g] && g_edge[g] > g_recv[g]))
+
 inline start_rrq_timer(g)
 {
 	if
-	:: g_open[g] > 0 -> t_rrq[g] = true
+	:: WATCHED(g) -> t_rrq[g] = true
 	:: else
 	fi
 }
@@ -394,7 +404,7 @@ inline esp_expiry()
 {
 	t_rrq[me] = false;
 	if
-	:: g_open[me] > 0 ->
+	:: WATCHED(me) ->
 		esp_ackq_void();
 		if
 		:: g_edge[me] > g_recv[me] && !g_queued[me] ->
@@ -413,20 +423,29 @@ active [N] proctype socket()
 	byte o, c, j, r, e, t;
 	bool ok, pump;
 
-	/* a TXS, consumed in order: esp_ackq_announced(), esp_empty_rcv() */
+	/* a TXS, consumed in order: esp_ackq_announced() */
 	g_ann[me] = true;
+#if ADV > 0
+	g_edge[me] = ADV;
+	open = open + ADV - 1;
+	g_open[me] = g_open[me] + ADV - 1;
 	count++;
+	g_recv[me] = 1;		/* consume() */
+	start_rrq_timer(me);
+#else
+	count++;		/* esp_empty_rcv() */
+#endif
 	esp_enqueue_ack();
 	do
 	:: g_recv[me] == PKTS -> break
 	:: atomic { g_recv[me] < PKTS && g_recv[me] < s_edge[me] -> skip };
 		esp_data_rcv()
-	:: atomic { expire > 0 && g_recv[me] < PKTS && t_rrq[me] && g_open[me] > 0 ->
+	:: atomic { expire > 0 && g_recv[me] < PKTS && t_rrq[me] && WATCHED(me) ->
 		expire-- };
 		esp_expiry()
 #ifdef PROBE
 	:: atomic { g_recv[me] < PKTS && g_recv[me] >= s_edge[me] &&
-		t_rrq[me] && g_open[me] > 0 -> skip };
+		t_rrq[me] && WATCHED(me) -> skip };
 		esp_expiry()
 	:: atomic { g_recv[me] < PKTS && g_recv[me] >= s_edge[me] && !g_queued[me] -> skip };
 		if
