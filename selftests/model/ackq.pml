@@ -12,6 +12,7 @@
  *   N           sockets
  *   PKTS        packets of each transmission
  *   Q GRANT     budget, size of a grant (adaptive)
+ *   LONE        a lone sender's grant, beyond the first one of a transmission
  *   ADV         first burst; its first packet announces. 0: an empty TXS does
  *   SEED BURST  the seed's policy as implemented, its window
  *   EAGER       packets_to_ack is 1; else ACKs are due when a permission is used up
@@ -49,13 +50,19 @@
 #define RELEASE(o, c)	(qlen >= (c) || (o) == 0)
 #define BOUND		255		/* no bound but each window */
 #else
+#ifdef LONE
+#define SIZE		n
+#define LARGEST		LONE
+#else
 #define SIZE		GRANT
+#define LARGEST		GRANT
+#endif
 #define FAST(o, c)	((o) < Q)
 #define RELEASE(o, c)	((o) < Q)
 #if ADV > 0
-#define BOUND		(Q + GRANT - 1 + N * (ADV - 1))
+#define BOUND		(Q + LARGEST - 1 + N * (ADV - 1))
 #else
-#define BOUND		(Q + GRANT - 1)
+#define BOUND		(Q + LARGEST - 1)
 #endif
 #endif
 
@@ -73,6 +80,9 @@ byte g_recv[N];
 bool g_queued[N];
 bool g_ann[N];
 bool g_expired[N];
+#ifdef LONE
+bool g_begun[N];
+#endif
 bool t_rrq[N];
 
 byte given[N] = ADV;	/* highest edge ever */
@@ -81,6 +91,18 @@ byte expire = EXPIRE;
 byte over;		/* sockets that have all */
 
 hidden byte k;
+
+/* grant_size(), rule 22: neither count nor open is held still */
+inline grant_size(g)
+{
+#ifdef LONE
+	c = count;
+	n = (g_begun[g] && c <= 1 && LONE > open + GRANT -> LONE - open : GRANT);
+	c = 0
+#else
+	skip
+#endif
+}
 
 /* reserve() with esp_policy_fast() or esp_policy_release(), rules 14 and 15 */
 inline reserve(fast)
@@ -125,6 +147,9 @@ inline extend(g)
 		t = (t < SIZE -> t : SIZE)
 	:: else ->
 		t = SIZE;
+#ifdef LONE
+		g_begun[g] = true;
+#endif
 #ifdef SEED
 		t = (e + t <= r + BURST -> t : (r + BURST > e -> r + BURST - e : 0));
 #endif
@@ -140,13 +165,13 @@ inline extend(g)
 }
 
 /* What sender g learns from an ACK. */
-inline arrive(g, a, n)
+inline arrive(g, a, p)
 {
 	d_step {
-		assert(a + n <= given[g] || n == 0);	/* nobody was given more */
-		assert(a < PKTS || n == 0);		/* permission is not advice */
+		assert(a + p <= given[g] || p == 0);	/* nobody was given more */
+		assert(a < PKTS || p == 0);		/* permission is not advice */
 		if
-		:: a + n > s_edge[g] -> s_edge[g] = a + n
+		:: a + p > s_edge[g] -> s_edge[g] = a + p
 		:: else
 		fi
 	}
@@ -190,7 +215,9 @@ inline esp_ack_pump()
 		atomic { !lock -> lock = true };
 		if
 		:: qlen == 0 -> ok = false
-		:: else -> reserve(false)
+		:: else ->
+			grant_size(q[0]);
+			reserve(false)
 		fi;
 		if
 		:: !ok ->
@@ -249,6 +276,7 @@ inline esp_enqueue_ack()
 	:: g_queued[me] -> skip		/* merged */
 	:: else ->
 		ok = false;
+		grant_size(me);
 		if
 		:: qlen == 0 -> reserve(true)
 		:: else
@@ -270,9 +298,9 @@ inline esp_enqueue_ack()
 }
 
 /* token_back(), rules 15 and 16 */
-inline token_back(n)
+inline token_back(m)
 {
-	open = open - n;
+	open = open - m;
 	pump = pump || qlen > 0
 }
 
@@ -421,6 +449,9 @@ inline esp_expiry()
 active [N] proctype socket()
 {
 	byte o, c, j, r, e, t;
+#ifdef LONE
+	byte n;
+#endif
 	bool ok, pump;
 
 	/* a TXS, consumed in order: esp_ackq_announced() */

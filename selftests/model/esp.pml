@@ -35,6 +35,8 @@
  *   EXACT         each granted packet that is not here has a token
  *   SAID          each packet that was permitted has a token, also after an expiry
  *   TURN          nobody is passed twice
+ *   MEND_SAID     what the code lacks for SAID, a mask: 1 expiry while parked, 2 tokens
+ *                 of more than one grant, 4 packets kept beyond the edge
  *   BREAK_...     takes a mend away
  */
 
@@ -88,6 +90,9 @@
 #endif
 #ifndef SPURIOUS
 #define SPURIOUS 0
+#endif
+#ifndef MEND_SAID
+#define MEND_SAID 0
 #endif
 
 #ifndef BOUND
@@ -563,17 +568,9 @@ inline extend(i)
 	if
 #ifndef BREAK_SAY_AGAIN
 	:: r_expired[i] && base != r_seq[i] ->
-#ifdef MEND_SAID
-		lim = r_seq[i] + r_open[i];
-#else
-		lim = r_seq[i] + ONES(r_ooo[i]) + r_open[i];
-#endif
+		lim = r_seq[i] + r_open[i] + ((MEND_SAID & 4) -> 0 : ONES(r_ooo[i]));
 		tmp = (base > lim -> (n < base - lim -> n : base - lim) : 0);
-#ifdef MEND_SAID
-		r_expired[i] = (base > lim + tmp);
-#else
-		r_expired[i] = false;
-#endif
+		r_expired[i] = ((MEND_SAID & 2) && base > lim + tmp);
 		r_lo[i] = r_seq[i]
 #endif
 	:: else ->
@@ -861,12 +858,9 @@ inline esp_expiry(i)
 			if
 			:: r_ann[i] && r_edge[i] > r_seq[i] ->
 				esp_send_rrq(i, r_edge[i]);
-#ifdef MEND_SAID
-				r_expired[i] = true;
-#endif
+				r_expired[i] = (r_expired[i] || !r_queued[i] || (MEND_SAID & 1));
 				if
 				:: !r_queued[i] ->
-					r_expired[i] = true;
 					esp_ackq_park(i, true)
 				:: else
 				fi
