@@ -34,6 +34,9 @@ quiet               esp  ends  holds   $X
 quiet-seed          esp  safe  holds   -DSEED -DBOUND=2 -DNOLOSS -DTURN $X
 quiet-exact         esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DLONE=1 -DS0=22 -DS1=12 -DS2=11 -DA0=2
 quiet-memory        esp  safe  holds   -DNOLOSS -DEXACT -DMEM=2 -DS0=22 -DS2=11 -DA0=2
+quiet-exact-wide    esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DGRANT=2 -DLONE=3 -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0 -DA2=2
+quiet-exact-small   esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DSMALL=1 -DS0=111 -DS1=22 -DS2=3 -DA0=0 -DA1=2
+quiet-exact-seed    esp  safe  holds   -DSEED -DNOLOSS -DEXACT -DTURN -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0
 faults              esp  safe+ holds   -DFAULTS=3 -DDUPS $X
 faults              esp  ends+ holds   -DFAULTS=2 -DDUPS $X
 faults-seed         esp  safe+ holds   -DSEED -DBOUND=2 -DFAULTS=3 -DDUPS $X
@@ -46,6 +49,12 @@ faults-2            esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=22 -DS1=111 
 late-acks           esp  safe+ holds   -DFAULTS=2 -DDUPS -DLATE -DRATE $X
 late-acks-seed      esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DLATE -DRATE $X
 late-acks           esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=13 -DS1=12
+late-small          esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSMALL=3 -DA1=0 -DS0=211 -DS1=121
+late-memory         esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DMEM=2 -DS0=22 -DS1=12
+late-memory         esp  ends+ holds   -DN=2 -DFAULTS=1 -DDUPS -DLATE -DMEM=2 -DS0=22 -DS1=12
+late-memory-seed    esp  ends+ holds   -DN=2 -DSEED -DFAULTS=1 -DDUPS -DLATE -DMEM=1 -DS0=22 -DS1=12
+late-early          esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSPURIOUS=2 -DS0=22 -DS1=12 -DA0=2
+late-death          esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DDEATH -DGRANT=2 -DS0=5 -DS1=12 -DA0=3
 small               esp  safe+ holds   -DFAULTS=3 -DDUPS -DSMALL=6 -DA1=0 -DS0=3 -DS1=111 -DS2=11
 memory              esp  safe+ holds   -DFAULTS=1 -DDUPS -DMEM=2 $X
 memory              esp  ends+ holds   -DN=2 -DFAULTS=1 -DMEM=2 -DS0=22 -DS1=13 -DA1=0
@@ -66,6 +75,8 @@ done-seed           esp  ltl   holds   -DLTL_DONE -DPROBES -DSEED -DFAULTS=1 -DS
 
 said-seed           esp  safe+ holds   -DSAID -DSEED -DFAULTS=2 -DDUPS $X
 said                esp  safe  lacks   -DSAID -DFAULTS=1 $X
+said-eager-seed     esp  safe  lacks   -DSAID -DSEED -DP2A=1 -DFAULTS=1 $X
+said-mended-seed    esp  safe  holds   -DSAID -DMEND_SAID=7 -DSEED -DP2A=1 -DFAULTS=1 $X
 said-mended         esp  safe+ holds   -DSAID -DMEND_SAID=7 -DFAULTS=2 -DDUPS $X
 said-mended         esp  ends+ holds   -DMEND_SAID=7 -DFAULTS=1 -DDUPS $X
 said-not-parked     esp  safe  fails   -DSAID -DMEND_SAID=6 -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=2 -DS0=13
