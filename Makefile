@@ -32,7 +32,7 @@ check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
 check-long: ## the long tests too
 	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)' long
 
-model: ## the models of the flow control, checked by spin
+model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
 
 bench: ## ESP beside TCP, as figures and pictures

@@ -12,6 +12,8 @@
  *   N           sockets
  *   PKTS        packets of each transmission
  *   Q GRANT     budget, size of a grant (adaptive)
+ *   LONE        a lone sender's grant, beyond the first one of a transmission
+ *   ADV         first burst; its first packet announces. 0: an empty TXS does
  *   SEED BURST  the seed's policy as implemented, its window
  *   EAGER       packets_to_ack is 1; else ACKs are due when a permission is used up
  *   EXPIRE      permissions that may expire though their packets come
@@ -34,6 +36,9 @@
 #ifndef BURST
 #define BURST	1
 #endif
+#ifndef ADV
+#define ADV	0
+#endif
 #ifndef EXPIRE
 #define EXPIRE	0
 #endif
@@ -45,10 +50,20 @@
 #define RELEASE(o, c)	(qlen >= (c) || (o) == 0)
 #define BOUND		255		/* no bound but each window */
 #else
+#ifdef LONE
+#define SIZE		n
+#define LARGEST		LONE
+#else
 #define SIZE		GRANT
+#define LARGEST		GRANT
+#endif
 #define FAST(o, c)	((o) < Q)
 #define RELEASE(o, c)	((o) < Q)
-#define BOUND		(Q + GRANT - 1)
+#if ADV > 0
+#define BOUND		(Q + LARGEST - 1 + N * (ADV - 1))
+#else
+#define BOUND		(Q + LARGEST - 1)
+#endif
 #endif
 
 /* struct esp_ackq */
@@ -65,14 +80,29 @@ byte g_recv[N];
 bool g_queued[N];
 bool g_ann[N];
 bool g_expired[N];
+#ifdef LONE
+bool g_begun[N];
+#endif
 bool t_rrq[N];
 
-byte given[N];		/* highest edge ever */
-byte s_edge[N];		/* what the sender takes to be its permission */
+byte given[N] = ADV;	/* highest edge ever */
+byte s_edge[N] = ADV;	/* what the sender takes to be its permission */
 byte expire = EXPIRE;
 byte over;		/* sockets that have all */
 
 hidden byte k;
+
+/* grant_size(), rule 22: neither count nor open is held still */
+inline grant_size(g)
+{
+#ifdef LONE
+	c = count;
+	n = (g_begun[g] && c <= 1 && LONE > open + GRANT -> LONE - open : GRANT);
+	c = 0
+#else
+	skip
+#endif
+}
 
 /* reserve() with esp_policy_fast() or esp_policy_release(), rules 14 and 15 */
 inline reserve(fast)
@@ -117,6 +147,9 @@ inline extend(g)
 		t = (t < SIZE -> t : SIZE)
 	:: else ->
 		t = SIZE;
+#ifdef LONE
+		g_begun[g] = true;
+#endif
 #ifdef SEED
 		t = (e + t <= r + BURST -> t : (r + BURST > e -> r + BURST - e : 0));
 #endif
@@ -132,13 +165,13 @@ inline extend(g)
 }
 
 /* What sender g learns from an ACK. */
-inline arrive(g, a, n)
+inline arrive(g, a, p)
 {
 	d_step {
-		assert(a + n <= given[g] || n == 0);	/* nobody was given more */
-		assert(a < PKTS || n == 0);		/* permission is not advice */
+		assert(a + p <= given[g] || p == 0);	/* nobody was given more */
+		assert(a < PKTS || p == 0);		/* permission is not advice */
 		if
-		:: a + n > s_edge[g] -> s_edge[g] = a + n
+		:: a + p > s_edge[g] -> s_edge[g] = a + p
 		:: else
 		fi
 	}
@@ -162,11 +195,13 @@ inline esp_ack_send_other(g)
 	d_step { e = 0; r = 0; t = 0 }
 }
 
-/* start_rrq_timer(), rule 17 */
+/* esp_start_rrq_timer(), rule 17 */
+#define WATCHED(g)	(g_open[g] > 0 || (g_ann[g] && !g_queued[g] && g_edge[g] > g_recv[g]))
+
 inline start_rrq_timer(g)
 {
 	if
-	:: g_open[g] > 0 -> t_rrq[g] = true
+	:: WATCHED(g) -> t_rrq[g] = true
 	:: else
 	fi
 }
@@ -180,7 +215,9 @@ inline esp_ack_pump()
 		atomic { !lock -> lock = true };
 		if
 		:: qlen == 0 -> ok = false
-		:: else -> reserve(false)
+		:: else ->
+			grant_size(q[0]);
+			reserve(false)
 		fi;
 		if
 		:: !ok ->
@@ -239,6 +276,7 @@ inline esp_enqueue_ack()
 	:: g_queued[me] -> skip		/* merged */
 	:: else ->
 		ok = false;
+		grant_size(me);
 		if
 		:: qlen == 0 -> reserve(true)
 		:: else
@@ -260,9 +298,9 @@ inline esp_enqueue_ack()
 }
 
 /* token_back(), rules 15 and 16 */
-inline token_back(n)
+inline token_back(m)
 {
-	open = open - n;
+	open = open - m;
 	pump = pump || qlen > 0
 }
 
@@ -394,7 +432,7 @@ inline esp_expiry()
 {
 	t_rrq[me] = false;
 	if
-	:: g_open[me] > 0 ->
+	:: WATCHED(me) ->
 		esp_ackq_void();
 		if
 		:: g_edge[me] > g_recv[me] && !g_queued[me] ->
@@ -411,22 +449,34 @@ inline esp_expiry()
 active [N] proctype socket()
 {
 	byte o, c, j, r, e, t;
+#ifdef LONE
+	byte n;
+#endif
 	bool ok, pump;
 
-	/* a TXS, consumed in order: esp_ackq_announced(), esp_empty_rcv() */
+	/* a TXS, consumed in order: esp_ackq_announced() */
 	g_ann[me] = true;
+#if ADV > 0
+	g_edge[me] = ADV;
+	open = open + ADV - 1;
+	g_open[me] = g_open[me] + ADV - 1;
 	count++;
+	g_recv[me] = 1;		/* consume() */
+	start_rrq_timer(me);
+#else
+	count++;		/* esp_empty_rcv() */
+#endif
 	esp_enqueue_ack();
 	do
 	:: g_recv[me] == PKTS -> break
 	:: atomic { g_recv[me] < PKTS && g_recv[me] < s_edge[me] -> skip };
 		esp_data_rcv()
-	:: atomic { expire > 0 && g_recv[me] < PKTS && t_rrq[me] && g_open[me] > 0 ->
+	:: atomic { expire > 0 && g_recv[me] < PKTS && t_rrq[me] && WATCHED(me) ->
 		expire-- };
 		esp_expiry()
 #ifdef PROBE
 	:: atomic { g_recv[me] < PKTS && g_recv[me] >= s_edge[me] &&
-		t_rrq[me] && g_open[me] > 0 -> skip };
+		t_rrq[me] && WATCHED(me) -> skip };
 		esp_expiry()
 	:: atomic { g_recv[me] < PKTS && g_recv[me] >= s_edge[me] && !g_queued[me] -> skip };
 		if

@@ -35,6 +35,8 @@
  *   EXACT         each granted packet that is not here has a token
  *   SAID          each packet that was permitted has a token, also after an expiry
  *   TURN          nobody is passed twice
+ *   MEND_SAID     what the code lacks for SAID, a mask: 1 expiry while parked, 2 tokens
+ *                 of more than one grant, 4 packets kept beyond the edge
  *   BREAK_...     takes a mend away
  */
 
@@ -89,12 +91,15 @@
 #ifndef SPURIOUS
 #define SPURIOUS 0
 #endif
+#ifndef MEND_SAID
+#define MEND_SAID 0
+#endif
 
 #ifndef BOUND
 #ifdef SEED
 #define BOUND	(BURST * N)
 #else
-#define BOUND	(Q - 1 + (LONE > GRANT -> LONE : GRANT))
+#define BOUND	(Q - 1 + GRANT > LONE -> Q - 1 + GRANT : LONE)
 #endif
 #endif
 
@@ -107,6 +112,7 @@
 			 ((k) == 1 -> OF3(i, S0, S1, S2) / 10 % 10 : \
 			  ((k) == 2 -> OF3(i, S0, S1, S2) / 100 : 0)))
 #define ADV(i)		OF3(i, A0, A1, A2)
+#define FIRST		(A0 + (N > 1 -> A1 : 0) + (N > 2 -> A2 : 0))
 #define IS_SMALL(i)	((SMALL >> (i)) & 1)
 #define ONES(m)		(((m) & 1) + (((m) >> 1) & 1) + (((m) >> 2) & 1) + \
 			 (((m) >> 3) & 1) + (((m) >> 4) & 1))
@@ -119,6 +125,7 @@ byte s_una[N];		/* una_seq */
 byte s_edge[N];		/* edge */
 byte s_ann[N];		/* announce_seq, while announcing */
 bool s_announcing[N];
+bool s_granted[N];	/* since then an ACK opened the edge */
 byte s_txs[N];		/* flags of the packets, masks */
 byte s_txf[N];
 byte s_rto[N];		/* rto_high while recovering, else 0 */
@@ -164,6 +171,7 @@ byte r_lo[N];		/* tok_lo */
 byte r_open[N];		/* open */
 bool r_queued[N];
 bool r_expired[N];
+bool r_begun[N];
 bool r_ann[N];		/* recv_announced */
 byte r_exp[N];		/* expiries in a row */
 byte r_toack[N];	/* to_ack, counted up to P2A */
@@ -200,17 +208,26 @@ byte hit;		/* which of the step's ACKs a fault hits, and how: arrive() */
 hidden byte n, base, lim, tmp, j, k, ne, seq, late;
 #define OUTS	8
 hidden byte outs, out_to[OUTS], out_seq[OUTS], out_grant[OUTS], out_rrq[OUTS];
-hidden byte progress, opened, sent, stop, pump, ask, at_once, used_up;
+hidden byte progress, opened, sent, stop, pump, ask, at_once, used_up, given;
 
 /*
  * The policies.
  */
 
-/* esp_policy_grant(), rules 14 and 22 */
+/* grant_size(), esp_policy_grant(), rules 14 and 22 */
 #ifdef SEED
-#define POLICY_GRANT	BURST
+#define GRANT_SIZE(i)	BURST
 #else
-#define POLICY_GRANT	(count <= 1 -> LONE : GRANT)
+#define GRANT_SIZE(i)	(r_begun[i] && count <= 1 && LONE > open + GRANT -> LONE - open : GRANT)
+#endif
+
+/* permission_due(), esp_policy_ask(), rules 10 and 14 */
+#ifdef SEED
+#define DUE(i)		(r_toack[i] >= P2A)
+#else
+#define SHARE		(count > 1 -> Q / count : Q)
+#define HALF		(count <= 1 && LONE > GRANT -> LONE / 2 : GRANT / 2)
+#define DUE(i)		(r_edge[i] - r_seq[i] <= (SHARE > HALF -> SHARE : HALF))
 #endif
 
 /* esp_policy_fast(), rules 14 and 15 */
@@ -239,7 +256,7 @@ inline esp_arm_send(i)
 
 /*
  * esp_push_frames(), esp_push_one_frame(), rules 2 and 4; esp_cwnd_test(),
- * esp_window_announce(), rules 3, 7 and 21.
+ * esp_window_announce(), esp_window_test(), rules 3, 7 and 21.
  */
 inline esp_push_frames(i)
 {
@@ -261,20 +278,15 @@ inline esp_push_frames(i)
 #endif
 			s_ann[i] = s_next[i];
 			s_announcing[i] = true;
-#ifndef BREAK_FIRST
-			s_edge[i] = s_una[i] + S_ADV(i);
-#else
+			s_granted[i] = false;
 			s_edge[i] = s_next[i] + S_ADV(i);
-#endif
 			if
-			:: s_edge[i] <= s_next[i] && IS_SMALL(i) && (s_txf[i] & BIT(s_next[i])) ->
-				s_edge[i] = s_next[i] + 1
-			:: s_edge[i] < s_next[i] && !(IS_SMALL(i) && (s_txf[i] & BIT(s_next[i]))) ->
-				s_edge[i] = s_next[i]
+			:: s_edge[i] == s_next[i] && IS_SMALL(i) && (s_txf[i] & BIT(s_next[i])) ->
+				s_edge[i]++
 			:: else
 			fi;
 			if
-			:: s_edge[i] == s_next[i] && s_una[i] == s_next[i] ->
+			:: s_edge[i] == s_next[i] ->
 				/* esp_send_probe(), rule 21 */
 				printf("  %d announces %d\n", i, s_next[i]);
 				probe[i] = probe[i] | BIT(s_next[i]);
@@ -285,8 +297,8 @@ inline esp_push_frames(i)
 		fi;
 #ifndef BREAK_RETURN
 		if
-		:: (s_txs[i] & BIT(s_next[i])) && s_announcing[i] && s_next[i] != s_ann[i] &&
-		   s_edge[i] > s_ann[i] + ADV(i) -> stop = true
+		:: (s_txs[i] & BIT(s_next[i])) && s_announcing[i] && s_granted[i] &&
+		   s_next[i] != s_ann[i] -> stop = true
 		:: else
 		fi;
 #endif
@@ -357,6 +369,7 @@ inline esp_ack(i, a, g, rrq, late)
 			if
 			:: a + g > s_edge[i] ->
 				s_edge[i] = a + g;
+				s_granted[i] = true;
 				opened = true
 			:: else
 			fi
@@ -385,6 +398,7 @@ inline esp_ack(i, a, g, rrq, late)
 	if
 	:: !s_announcing[i] ->
 		s_ann[i] = 0;
+		s_granted[i] = false;
 		if
 		:: !UNSENT(i) && s_una[i] == s_next[i] && !IN_TRANS(i) ->
 			s_edge[i] = s_next[i]
@@ -554,12 +568,15 @@ inline extend(i)
 	if
 #ifndef BREAK_SAY_AGAIN
 	:: r_expired[i] && base != r_seq[i] ->
-		lim = r_seq[i] + r_open[i];
+		lim = r_seq[i] + r_open[i] + ((MEND_SAID & 4) -> 0 : ONES(r_ooo[i]));
 		tmp = (base > lim -> (n < base - lim -> n : base - lim) : 0);
+		r_expired[i] = ((MEND_SAID & 2) && base > lim + tmp);
 		r_lo[i] = r_seq[i]
 #endif
 	:: else ->
 		tmp = n;
+		r_expired[i] = false;
+		r_begun[i] = true;
 #ifdef SEED
 		lim = r_seq[i] + BURST;
 		if
@@ -580,16 +597,16 @@ inline extend(i)
 		fi;
 		r_edge[i] = base + tmp
 	fi;
-	r_expired[i] = false;
 	r_open[i] = r_open[i] + tmp;
 	open = open - (n - tmp);
+	given = (tmp > 0 || r_edge[i] != r_seq[i]);
 #ifdef MEM
 	if
-	:: tmp == 0 && r_edge[i] == r_seq[i] -> r_press[i] = true
+	:: !given -> r_press[i] = true
 	:: else
 	fi
 #else
-	assert(tmp > 0 || r_edge[i] != r_seq[i])
+	assert(given)
 #endif
 }
 
@@ -630,7 +647,7 @@ inline esp_ack_pump()
 	do
 	:: qlen > 0 && POLICY_RELEASE ->
 		j = q[0];
-		n = POLICY_GRANT;
+		n = GRANT_SIZE(j);
 		open = open + n;
 		extend(j);
 		printf("  %d released, edge %d, open %d\n", j, r_edge[j], open);
@@ -642,7 +659,7 @@ inline esp_ack_pump()
 			:: r_queued[k] ->
 				assert(!(passed[k] & BIT(j)));
 				passed[k] = passed[k] | BIT(j)
-			:: else -> passed[k] = 0
+			:: else
 			fi;
 			k++
 		:: else -> break
@@ -669,6 +686,9 @@ inline esp_ackq_park(i, head)
 	:: else -> q[qlen] = i
 	fi;
 	qlen++;
+#ifdef TURN
+	passed[i] = 0;
+#endif
 	printf("  %d parked, queue %d, open %d count %d\n", i, qlen, open, count);
 	r_queued[i] = true
 }
@@ -684,29 +704,33 @@ inline esp_enqueue_ack(i, answer)
 		:: else
 		fi
 	:: !r_queued[i] && qlen == 0 && POLICY_FAST ->
-		n = POLICY_GRANT;
+		n = GRANT_SIZE(i);
 		open = open + n;
 		extend(i);
 		printf("  %d at once, edge %d, open %d\n", i, r_edge[i], open);
 		/* esp_ackq_fast() pumps here: nobody is queued */
 		if
-		:: !PRESSURE(i) ->
+		:: given ->
 			start_rrq_timer(i);
 			esp_send_ack(i)
-		:: PRESSURE(i) && answer -> hold(i)
+		:: !given && answer -> hold(i)
 		:: else
 		fi
 	:: else ->
+		stop = PRESSURE(i);	/* nothing can be given: not parked */
+		if
 #ifdef BREAK_TURN
-		esp_ackq_park(i, true);
+		:: !stop -> esp_ackq_park(i, true)
 #else
-		esp_ackq_park(i, false);
+		:: !stop -> esp_ackq_park(i, false)
 #endif
+		:: else
+		fi;
 #ifndef BREAK_PUMP_AFTER_PARK
 		esp_ack_pump();
 #endif
 		if
-		:: answer && r_queued[i] -> hold(i)
+		:: answer && (stop || r_queued[i]) -> hold(i)
 		:: else
 		fi
 	fi
@@ -759,13 +783,20 @@ inline esp_ackq_void(i)
 	r_open[i] = 0
 }
 
-/* esp_ackq_announced(), rule 18 */
+/* esp_ackq_announced(), rules 16 and 18: the rest of the first burst has tokens */
 inline esp_ackq_announced(i, edge)
 {
 	r_ann[i] = true;
+	r_begun[i] = false;
 	r_expired[i] = false;
 	r_edge[i] = (edge < r_seq[i] -> r_seq[i] : edge);
-	r_lo[i] = r_edge[i];
+	r_lo[i] = r_seq[i];
+	tmp = ONES(r_ooo[i]);
+	tmp = (r_edge[i] - r_seq[i] > tmp -> r_edge[i] - r_seq[i] - tmp : 0);
+#ifndef BREAK_FIRST
+	r_open[i] = r_open[i] + tmp;
+	open = open + tmp;
+#endif
 	count++
 }
 
@@ -827,9 +858,9 @@ inline esp_expiry(i)
 			if
 			:: r_ann[i] && r_edge[i] > r_seq[i] ->
 				esp_send_rrq(i, r_edge[i]);
+				r_expired[i] = (r_expired[i] || !r_queued[i] || (MEND_SAID & 1));
 				if
 				:: !r_queued[i] ->
-					r_expired[i] = true;
 					esp_ackq_park(i, true)
 				:: else
 				fi
@@ -917,6 +948,7 @@ inline consume(i, s)
 		:: else -> lim = s + 1
 		fi;
 		esp_ackq_announced(i, lim);
+		start_rrq_timer(i);
 		ask = true
 	:: (s_txf[i] & BIT(s)) && r_ann[i] ->
 		esp_ackq_leave(i);
@@ -939,7 +971,9 @@ inline ack_consumed(i)
 		used_up = (r_edge[i] <= r_seq[i]);
 		if
 		:: ask || used_up -> esp_enqueue_ack(i, true)
-		:: !ask && !used_up && r_toack[i] >= P2A -> esp_enqueue_ack(i, false)
+		:: !ask && !used_up && DUE(i) -> esp_enqueue_ack(i, false)
+		:: !ask && !used_up && !DUE(i) && r_toack[i] >= P2A && !r_queued[i] ->
+			esp_send_ack(i)
 		:: else
 		fi;
 		if
@@ -1076,11 +1110,14 @@ inline check()
 		tmp = tmp + r_ann[j];
 		assert(!WATCHED(j) || t_rrq[j]);	/* each token has a timer */
 		assert(r_open[j] == 0 || r_edge[j] > r_seq[j]);
+#ifdef MEM
+		assert(!r_press[j] || ROOM(j) == 0);
+#endif
 		assert(r_open[j] == 0 || r_open[j] <= r_edge[j] - r_seq[j]);
 #ifdef SAID
-		/* what was said and is not here is counted, or is a first burst */
+		/* what was said and is not here is counted */
 		assert(!r_ann[j] || r_expired[j] || r_edge[j] <= r_seq[j] ||
-		       ONES(UPTO(r_seq[j], r_edge[j]) & ~r_ooo[j]) <= r_open[j] + ADV(j));
+		       ONES(UPTO(r_seq[j], r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
 #endif
 #ifdef EXACT
 		/* each granted packet that is not here has a token */
@@ -1089,8 +1126,9 @@ inline check()
 		       ONES(UPTO(lim, r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
 #endif
 #ifdef NOLOSS
-		/* what is on its way is allowed */
-		assert(ONES(data[j]) <= r_open[j] + (ADV(j) > 0 -> ADV(j) : IS_SMALL(j)));
+		/* what is on its way has tokens, but for one first burst not yet announced */
+		assert(ONES(data[j]) <= r_open[j] + (s_announcing[j] && s_ann[j] >= r_seq[j] ->
+			(S_ADV(j) > 0 -> S_ADV(j) : IS_SMALL(j)) : 0));
 #endif
 		if
 		:: !WATCHED(j) -> t_rrq[j] = false
@@ -1101,7 +1139,7 @@ inline check()
 		:: else
 		fi;
 		if
-		:: !r_ann[j] && r_open[j] == 0 -> r_lo[j] = 0
+		:: !r_ann[j] && r_open[j] == 0 -> r_lo[j] = 0; r_begun[j] = false
 		:: else
 		fi;
 		j++
@@ -1109,7 +1147,7 @@ inline check()
 	od;
 	assert(open == n);
 	assert(count == tmp);				/* esp_recv_count can't leak */
-	assert(open <= BOUND);
+	assert(open <= BOUND + FIRST);
 	assert(qlen == 0 || (open > 0 && !POLICY_RELEASE));	/* liveness */
 	n = 0;
 	tmp = 0;

@@ -9,16 +9,12 @@
 #	run.sh [PATTERN]	the configurations whose name matches
 #	run.sh --trail		what literal-seed.txt is to contain
 
+shopt -s extglob
 HERE=$(cd "${0%/*}" && pwd)
 HARNESS=$(cd "$HERE/../harness" && pwd)
 # shellcheck source=selftests/harness/fetch.sh
 . "$HARNESS/fetch.sh"
 need spin gcc libc6-dev
-
-# What the code does not have yet (model.rst, "Findings"). The lines marked * are
-# checked with it all the same.
-CODE_ESP="-DBREAK_WATCH -DBREAK_RETURN -DBREAK_TOKENS"
-CODE_ACKQ="-DBREAK_ONE_READ -DBREAK_END_FIRST"
 
 # NAME  MODEL  CHECK  RESULT  MACROS
 #
@@ -27,51 +23,75 @@ CODE_ACKQ="-DBREAK_ONE_READ -DBREAK_END_FIRST"
 #        ltl     the formula, with weak fairness
 #        short   safe, breadth first
 #        ...+    with an optimizing compiler: there are many states
-# RESULT: holds; holds* with the mends that the code does not have; fails.
-# All are searched to the end, no bit-state hashing; fails: to the first error.
+# RESULT: holds; fails: some property notices what is taken away; lacks: it notices
+# what the code lacks (model.rst, "What does not hold").
+# All are searched to the end, no bit-state hashing; fails, lacks: to the first error.
 X="-DS0=12 -DS1=12 -DS2=3"
+WIDE="-DQ=3 -DGRANT=2 -DLONE=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2"
 TABLE="
 quiet               esp  safe  holds   -DNOLOSS -DTURN $X
 quiet               esp  ends  holds   $X
 quiet-seed          esp  safe  holds   -DSEED -DBOUND=2 -DNOLOSS -DTURN $X
-quiet-exact         esp  safe  holds*  -DNOLOSS -DEXACT -DLONE=1 -DS0=22 -DS1=12 -DS2=11
-quiet-memory        esp  safe  holds*  -DNOLOSS -DEXACT -DLONE=1 -DMEM=2 $X
-faults              esp  safe+ holds   -DFAULTS=2 -DDUPS $X
-faults              esp  ends+ holds   -DFAULTS=1 -DDUPS $X
-faults-seed         esp  safe+ holds   -DSEED -DBOUND=2 -DFAULTS=2 -DDUPS $X
-faults-seed         esp  ends  holds   -DSEED -DFAULTS=1 -DDUPS $X
-mended              esp  ends  holds*  -DN=2 -DFAULTS=1 -DDUPS -DS0=12 -DS1=111 -DA1=0
-faults-eager-seed   esp  safe  holds   -DSEED -DP2A=1 -DFAULTS=1 -DDUPS $X
-faults-wide         esp  safe  holds   -DFAULTS=1 -DDUPS -DQ=3 -DGRANT=2 -DLONE=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
-faults-wide-seed    esp  safe  holds   -DSEED -DFAULTS=1 -DDUPS -DBURST=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
-faults-3            esp  safe  holds   -DN=2 -DFAULTS=3 -DDUPS -DS0=13 -DS1=12 -DGAPS=1
-late-acks           esp  safe+ holds   -DFAULTS=1 -DDUPS -DLATE -DRATE $X
-late-acks-seed      esp  safe  holds   -DSEED -DFAULTS=1 -DDUPS -DLATE -DRATE $X
+quiet-exact         esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DLONE=1 -DS0=22 -DS1=12 -DS2=11 -DA0=2
+quiet-memory        esp  safe  holds   -DNOLOSS -DEXACT -DMEM=2 -DS0=22 -DS2=11 -DA0=2
+quiet-exact-wide    esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DGRANT=2 -DLONE=3 -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0 -DA2=2
+quiet-exact-small   esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DSMALL=1 -DS0=111 -DS1=22 -DS2=3 -DA0=0 -DA1=2
+quiet-exact-seed    esp  safe  holds   -DSEED -DNOLOSS -DEXACT -DTURN -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0
+faults              esp  safe+ holds   -DFAULTS=3 -DDUPS $X
+faults              esp  ends+ holds   -DFAULTS=2 -DDUPS $X
+faults-seed         esp  safe+ holds   -DSEED -DBOUND=2 -DFAULTS=3 -DDUPS $X
+faults-seed         esp  ends+ holds   -DSEED -DFAULTS=2 -DDUPS $X
+faults-eager-seed   esp  safe+ holds   -DSEED -DP2A=1 -DFAULTS=2 -DDUPS $X
+faults-wide         esp  safe+ holds   -DFAULTS=2 -DDUPS $WIDE -DS1=12 -DS2=3
+faults-wide-seed    esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DBURST=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
+faults-2            esp  safe+ holds   -DN=2 -DFAULTS=3 -DDUPS -DS0=23 -DS1=113 -DA0=2 -DGRANT=2 -DLONE=3 -DGAPS=1
+faults-2            esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=22 -DS1=111 -DA0=2 -DA1=0
+late-acks           esp  safe+ holds   -DFAULTS=2 -DDUPS -DLATE -DRATE $X
+late-acks-seed      esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DLATE -DRATE $X
 late-acks           esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=13 -DS1=12
-small               esp  safe  holds   -DFAULTS=1 -DDUPS -DSMALL=6 -DA1=0 -DS0=3 -DS1=111 -DS2=11
-memory              esp  safe  holds   -DFAULTS=1 -DMEM=2 -DS0=12
-memory              esp  ends  holds   -DN=2 -DFAULTS=1 -DMEM=2 -DS0=22 -DS1=13 -DA1=0
-memory-seed         esp  safe+ holds   -DSEED -DFAULTS=1 -DMEM=1 -DS0=12
-early-timeouts      esp  safe+ holds   -DFAULTS=1 -DSPURIOUS=1 $X
-early-timeouts      esp  ends  holds   -DN=2 -DFAULTS=1 -DSPURIOUS=2 $X
+late-small          esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSMALL=3 -DA1=0 -DS0=211 -DS1=121
+late-memory         esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DMEM=2 -DS0=22 -DS1=12
+late-memory         esp  ends+ holds   -DN=2 -DFAULTS=1 -DDUPS -DLATE -DMEM=2 -DS0=22 -DS1=12
+late-memory-seed    esp  ends+ holds   -DN=2 -DSEED -DFAULTS=1 -DDUPS -DLATE -DMEM=1 -DS0=22 -DS1=12
+late-early          esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSPURIOUS=2 -DS0=22 -DS1=12 -DA0=2
+late-death          esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DDEATH -DGRANT=2 -DS0=5 -DS1=12 -DA0=3
+small               esp  safe+ holds   -DFAULTS=3 -DDUPS -DSMALL=6 -DA1=0 -DS0=3 -DS1=111 -DS2=11
+memory              esp  safe+ holds   -DFAULTS=1 -DDUPS -DMEM=2 $X
+memory              esp  ends+ holds   -DN=2 -DFAULTS=1 -DMEM=2 -DS0=22 -DS1=13 -DA1=0
+memory-seed         esp  safe+ holds   -DSEED -DFAULTS=2 -DMEM=1 -DS0=12
+early-timeouts      esp  safe+ holds   -DFAULTS=2 -DSPURIOUS=1 $X
+early-timeouts      esp  ends+ holds   -DFAULTS=1 -DSPURIOUS=1 $X
 early-timeouts-seed esp  safe+ holds   -DSEED -DFAULTS=1 -DSPURIOUS=1 $X
-sleep               esp  safe+ holds   -DFAULTS=1 -DSLEEP $X
-sleep               esp  ends  holds   -DN=2 -DFAULTS=1 -DSLEEP $X
+sleep               esp  safe+ holds   -DFAULTS=2 -DSLEEP $X
+sleep               esp  ends+ holds   -DN=2 -DFAULTS=1 -DSLEEP $X
 sleep-seed          esp  safe+ holds   -DSEED -DFAULTS=1 -DSLEEP $X
-death               esp  safe  holds   -DDEATH -DS0=4 -DS1=12 -DS2=3
-death               esp  ends  holds   -DDEATH -DS0=4 -DS1=12 -DS2=3
-death-lossy         esp  safe+ holds*  -DDEATH -DFAULTS=1 -DA0=2 -DS0=4 -DS1=12 -DS2=3
-death-lossy-seed    esp  safe  holds*  -DSEED -DDEATH -DFAULTS=1 -DA0=2 -DS0=4 -DS1=12 -DS2=3
-parked              esp  ltl   holds   -DLTL_PARKED -DPROBES -DFAULTS=1 $X
+death               esp  ends+ holds   -DDEATH -DS0=4 -DS1=12 -DS2=3
+death-lossy         esp  safe+ holds   -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=3
+death-lossy-seed    esp  safe+ holds   -DSEED -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=3
+parked              esp  ltl+  holds   -DLTL_PARKED -DPROBES -DFAULTS=2 $X
 parked-ever         esp  ltl   fails   -DLTL_NEVER -DPROBES $X
-done                esp  ltl   holds   -DLTL_DONE -DPROBES -DN=2 -DFAULTS=1 -DS0=13 -DS1=12 -DA1=0
-done-seed           esp  ltl   holds   -DLTL_DONE -DPROBES -DN=2 -DSEED -DFAULTS=1 -DS0=13 -DS1=12
+done                esp  ltl   holds   -DLTL_DONE -DPROBES -DFAULTS=1 -DS0=12 -DS1=12 -DS2=2
+done-seed           esp  ltl   holds   -DLTL_DONE -DPROBES -DSEED -DFAULTS=1 -DS0=12 -DS1=12 -DS2=2
 
-cpus-2              ackq safe  holds   -DPKTS=3 -DGRANT=2 -DQ=2
-cpus-2-eager        ackq safe  holds*  -DPKTS=3 -DGRANT=2 -DQ=3 -DEAGER
-cpus-2-seed         ackq safe+ holds*  -DSEED -DPKTS=3 -DBURST=2 -DEAGER
-cpus-2-expiry       ackq safe+ holds*  -DPKTS=3 -DGRANT=2 -DQ=1 -DEAGER -DEXPIRE=1 -DPROBE
-cpus-3              ackq safe+ holds   -DN=3 -DPKTS=1
+said-seed           esp  safe+ holds   -DSAID -DSEED -DFAULTS=2 -DDUPS $X
+said                esp  safe  lacks   -DSAID -DFAULTS=1 $X
+said-eager-seed     esp  safe  lacks   -DSAID -DSEED -DP2A=1 -DFAULTS=1 $X
+said-mended-seed    esp  safe  holds   -DSAID -DMEND_SAID=7 -DSEED -DP2A=1 -DFAULTS=1 $X
+said-mended         esp  safe+ holds   -DSAID -DMEND_SAID=7 -DFAULTS=2 -DDUPS $X
+said-mended         esp  ends+ holds   -DMEND_SAID=7 -DFAULTS=1 -DDUPS $X
+said-not-parked     esp  safe  fails   -DSAID -DMEND_SAID=6 -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=2 -DS0=13
+said-not-all        esp  safe  fails   -DSAID -DMEND_SAID=5 -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=2 -DS0=13
+said-not-before     esp  safe  fails   -DSAID -DMEND_SAID=3 -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=2 -DS0=13
+
+cpus-2              ackq safe+ holds   -DPKTS=3 -DGRANT=2 -DQ=2
+cpus-2-eager        ackq safe+ holds   -DPKTS=3 -DGRANT=2 -DQ=3 -DEAGER
+cpus-2-lone         ackq safe+ holds   -DPKTS=4 -DGRANT=1 -DLONE=3 -DQ=2 -DEAGER
+cpus-2-first        ackq safe+ holds   -DPKTS=4 -DGRANT=1 -DLONE=3 -DQ=2 -DEAGER -DADV=2
+cpus-2-seed         ackq safe+ holds   -DSEED -DPKTS=3 -DBURST=2 -DEAGER
+cpus-2-first-seed   ackq safe+ holds   -DSEED -DPKTS=4 -DBURST=2 -DEAGER -DADV=2
+cpus-2-expiry       ackq safe+ holds   -DPKTS=3 -DGRANT=2 -DQ=1 -DEAGER -DEXPIRE=1 -DPROBE
+cpus-3              ackq safe+ holds   -DN=3 -DPKTS=2
+cpus-3-first        ackq safe+ holds   -DN=3 -DPKTS=2 -DADV=2
 cpus-3-seed         ackq safe+ holds   -DN=3 -DPKTS=1 -DSEED
 
 literal-seed        literal-seed short fails
@@ -79,11 +99,13 @@ literal-seed-2      literal-seed safe  fails -DCOUNT_LAST
 literal-seed-pump   literal-seed safe  holds -DPUMP
 literal-seed-death  literal-seed safe  fails -DPUMP -DDEATH
 
-break-watch         esp  safe  fails   -DBREAK_WATCH -DN=2 -DDEATH -DFAULTS=1 -DA0=2 -DS0=4
-break-return        esp  safe  fails   -DBREAK_RETURN -DN=2 -DNOLOSS -DS1=11 -DA1=0
+break-watch         esp  safe  fails   -DBREAK_WATCH -DN=2 -DDEATH -DFAULTS=2 -DA0=3 -DS0=4
+break-first         esp  safe  fails   -DBREAK_FIRST -DN=2 -DNOLOSS -DQ=1 -DA0=2 -DS0=22 -DS1=3
+break-return        esp  safe  fails   -DBREAK_RETURN -DN=2 -DNOLOSS -DGRANT=2 -DS1=11 -DA1=0
+break-tokens        esp  safe  fails   -DBREAK_TOKENS -DN=2 -DEXACT -DLONE=1 -DA0=2 -DS0=13
 break-expiry        esp  safe  fails   -DBREAK_EXPIRY -DN=2 -DDEATH
 break-abandon       esp  ends  fails   -DBREAK_ABANDON -DN=2 -DDEATH
-break-say-again     esp  safe  fails   -DBREAK_SAY_AGAIN -DN=2 -DSAID -DLONE=2 -DGRANT=2 -DFAULTS=1
+break-say-again     esp  safe  fails   -DBREAK_SAY_AGAIN -DSAID -DSEED -DFAULTS=1
 break-void          esp  safe  fails   -DBREAK_VOID -DN=2
 break-pump-void     esp  safe  fails   -DBREAK_PUMP_AFTER_VOID -DN=2 -DDEATH
 break-pump-park     esp  safe  fails   -DBREAK_PUMP_AFTER_PARK -DSEED -DP2A=1
@@ -92,6 +114,7 @@ break-probe         esp  ends  fails   -DBREAK_PROBE -DN=2 -DSLEEP
 break-dup-check     esp  safe  fails   -DBREAK_DUP_CHECK -DN=2 -DFAULTS=1 -DDUPS
 break-txs-once      esp  safe  fails   -DBREAK_TXS_ONCE -DN=2 -DFAULTS=1 -DDUPS
 break-turn          esp  safe  fails   -DBREAK_TURN -DNOLOSS -DTURN -DP2A=1 $X
+break-stands-still  esp  safe  fails   -DBREAK_STANDS_STILL -DN=2 -DNOLOSS -DS1=11
 break-one-read      ackq safe  fails   -DBREAK_ONE_READ -DPKTS=3 -DGRANT=2 -DEAGER
 break-end-first     ackq safe  fails   -DBREAK_END_FIRST -DPKTS=2 -DGRANT=2 -DQ=2 -DEAGER
 break-cmpxchg       ackq safe  fails   -DBREAK_CMPXCHG
@@ -99,8 +122,8 @@ break-retest        ackq safe  fails   -DBREAK_PUMP_AFTER_PARK
 break-pump          ackq safe  fails   -DBREAK_PUMP_AFTER_VOID
 "
 
-LIMIT=120	# seconds for one search
-MEMORY=1900	# MiB
+LIMIT=240	# seconds for one search
+MEMORY=7500	# MiB
 DEPTH=20000
 
 WORK=$(mktemp -d)
@@ -114,7 +137,7 @@ search()
 	local model=$1 check=$2 cc flags optimize=-O0
 	shift 2
 
-	[ "${check%+}" = "$check" ] || optimize=-O2
+	[ "${check%+}" = "$check" ] || optimize=-O1
 	case ${check%+} in
 	safe) cc=-DSAFETY flags= ;;
 	short) cc="-DSAFETY -DBFS" flags= ;;
@@ -171,25 +194,39 @@ verdict()
 	fi
 }
 
-while read -r name model check result macros; do
-	# shellcheck disable=SC2053
-	[[ -z $name || $name != ${1:-*} ]] && continue
-	case $model-$result in
-	esp-holds) macros="$macros $CODE_ESP" ;;
-	ackq-holds) macros="$macros $CODE_ACKQ" ;;
-	esac
-	search "$model" "$check" $macros
-	what=$(outcome)
+# What pan said of the last search.
+numbers()
+{
+	local states depth time
+
 	states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' pan.out)
 	depth=$(sed -nE 's/.*depth reached ([0-9]+),.*/\1/p' pan.out)
 	time=$(sed -nE 's/^pan: elapsed time ([0-9.e-]+) seconds/\1/p' pan.out)
-	text="$name: ${check%+} ($states states, depth $depth, $time s)"
+	echo "($states states, depth $depth, $time s)"
+}
+
+while read -r name model check result macros; do
+	# shellcheck disable=SC2053
+	[[ -z $name || $name != ${1:-*} ]] && continue
+	intact=
+	if [[ $macros = *-DBREAK_* ]]; then
+		# It fails for want of the mend, and of nothing else.
+		search "$model" "$check" ${macros//-DBREAK_+([A-Z_])/}
+		if [ "$(outcome)" != holds ]; then
+			verdict 1 "$name: ${check%+} $(numbers): $(outcome) without it"
+			continue
+		fi
+		intact=" (without it, $(numbers | sed 's/(\([^,]*\),.*/\1/'): holds)"
+	fi
+	search "$model" "$check" $macros
+	what=$(outcome)
+	text="$name: ${check%+} $(numbers)"
 	case $result in
 	holds) must=holds ;;
-	holds\*) must="holds, with mends" ;;
-	fails) must="fails, as it must" ;;
+	fails) must="fails, as it must$intact" ;;
+	lacks) must="fails for what the code lacks" ;;
 	esac
-	if [ "$what" = "${result%\*}" ]; then
+	if [ "$what" = "${result/lacks/fails}" ]; then
 		verdict 0 "$text: $must"
 	else
 		verdict 1 "$text: $what"
