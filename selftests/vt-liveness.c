@@ -1556,7 +1556,7 @@ TEST_F(rack, start_at_slow_port)
 	printf("# sent again %ld, timeouts %ld, expiries %ld, dropped %ld\n",
 	       sent("OutRetrans"), sent("Timeouts"), counter(&rx, "Expiries"), drops());
 	/* the timers of the first packets double until they are above that */
-	EXPECT_LE(sent("OutRetrans"), 8 * SENDERS);
+	EXPECT_LE(sent("OutRetrans"), 16 * SENDERS);
 	EXPECT_ALL_WELL(10 * SEC);
 }
 

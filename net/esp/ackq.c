@@ -212,15 +212,14 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g)
 	return !was;
 }
 
-/* Has @g less than its share even now, or not all that was said again? */
+/* Has @g less than its share, even now? */
 static bool wants_more(struct esp_ackq *q, struct esp_grant *g)
 {
 	u32 left = g->edge - READ_ONCE(g->recv_seq);
 
 	left -= min(left, READ_ONCE(g->here));
-	if (g->expired)
-		return true;
-	return q->policy.adaptive &&
+	/* who may be gone is not to take what others could use */
+	return q->policy.adaptive && !g->expired &&
 	       left < q->ctl.q / max(atomic_read(&q->esp_recv_count), 1);
 }
 
