@@ -370,6 +370,19 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
 	return token_back(q, 1);
 }
 
+/* No more tokens than packets that can still come. Returns how many were. */
+static int trim(struct esp_grant *g)
+{
+	u32 edge = READ_ONCE(g->edge);
+	int left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
+	int n = atomic_read(&g->open);
+
+	if (n <= left)
+		return 0;
+	atomic_set(&g->open, left);
+	return n - left;
+}
+
 /**
  * esp_ackq_consumed() - recv_seq has advanced
  * @q:	queue
@@ -383,21 +396,17 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
  */
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 {
-	bool queued = smp_load_acquire(&g->queued);	/* unlink_grant() */
-	u32 edge;
-	int n, left;
+	int n;
 
-	/* while it is queued others give it permission */
-	if (queued)
+	if (smp_load_acquire(&g->queued)) {	/* unlink_grant() */
+		/* others give it permission */
 		spin_lock_bh(&q->lock);
-	edge = READ_ONCE(g->edge);
-	left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
-	n = atomic_read(&g->open);
-	if (n > left)
-		atomic_set(&g->open, left);
-	if (queued)
+		n = trim(g);
 		spin_unlock_bh(&q->lock);
-	return n > left && token_back(q, n - left);
+	} else {
+		n = trim(g);
+	}
+	return n && token_back(q, n);
 }
 
 /**

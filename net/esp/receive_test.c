@@ -43,6 +43,7 @@ static void data__gap_brings_rrq(struct kunit *test)
 
 	conf()->rrq_min_us = 2000;
 	open_conn(test, &c, 0, 4);
+	c.esp->rtt.srtt8 = 8 * 40000;		/* so the delay is 10 ms */
 	for (i = 0; i < 8; i++)		/* 1, 4 and 5 are lost */
 		if (i != 1 && i != 4 && i != 5)
 			feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, 100);
