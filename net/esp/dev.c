@@ -409,8 +409,13 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 	WRITE_ONCE(peer->gen, peer->gen + 1);
 	peer->behind = peer->socks;
 	ESP_INC(sock_net(&esp->sk), AdviceCut);
-	list_for_each_entry(esp, &peer->sockets, peer_node)
+	list_for_each_entry(esp, &peer->sockets, peer_node) {
+		/* it is in the list until it is destroyed, after an RCU period */
+		if (!refcount_inc_not_zero(&esp->sk.sk_refcnt))
+			continue;
 		esp_timer_set(esp, ESP_T_ACK, now);
+		sock_put(&esp->sk);
+	}
 }
 
 /*
