@@ -26,13 +26,22 @@ incast()
 	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/incast.sh -o "$LINES" "$@" >/dev/null
 }
 
-incast -w blocks -N "1 2 4 8 16 32 64" -r 10
-incast -w "flows requests" -N "1 16" -t 1
-incast -w flows -N 1 -D 20 -t 0.5
-incast -w flows -N 1 -D 500 -t 0.5
-incast -w flows -N 1 -R 10000 -D 20 -t 0.2 -p "esp cubic dctcp"
-incast -w flows -N 1 -R 10000 -D 100 -t 0.2 -p "esp cubic dctcp"
-incast -w flows -N 1 -R 10000 -D 500 -t 0.2 -p "esp cubic dctcp"
+# Each three times: what differs is what is drawn (addresses, ports, cookies).
+for _ in 1 2 3; do
+	incast -w blocks -N "1 2 4 8 16 32 64" -r 10
+	incast -w "flows requests" -N "1 16" -t 0.5
+	incast -w flows -N 1 -D 20 -t 0.5
+	incast -w flows -N 1 -D 500 -t 0.5
+	incast -w flows -N 1 -D 2000 -t 0.5 -p "esp cubic dctcp"
+	incast -w flows -N "1 16" -R 100 -D 100 -t 0.5 -p "esp cubic dctcp"
+	for us in 20 100 500; do
+		incast -w flows -N 1 -R 10000 -D $us -t 0.2 -p "esp cubic dctcp"
+	done
+	incast -w "flows blocks" -N 16 -R 10000 -D 100 -t 0.1 -p "esp cubic dctcp"
+	for faults in "loss 0.1%" "loss 1%" "loss 10%" "loss 30%" "reorder 5% 50%"; do
+		incast -w flows -N 1 -t 0.5 -p "esp cubic dctcp" -X "$faults"
+	done
+done
 incast -w blocks -N 32 -r 2 -q "$QUEUES"
 
 {
@@ -40,6 +49,47 @@ incast -w blocks -N 32 -r 2 -q "$QUEUES"
 	sed '$!s/$/,/' "$LINES"
 	echo ']'
 } >"$OUT"
+
+# A table: of each case the median of three runs, and the smallest and the largest.
+awk -F '[:,] ' '
+	function field(name,	i) {
+		for (i = 1; i < NF; i++)
+			if ($i ~ "\"" name "\"$")
+				return $(i + 1)
+	}
+	function text(name) {
+		return substr(field(name), 2, length(field(name)) - 2)
+	}
+	function show(v, key,	n, a, i, j, t) {
+		n = split(v, a, " ")
+		for (i = 2; i <= n; i++)
+			for (j = i; j > 1 && a[j - 1] + 0 > a[j] + 0; j--) {
+				t = a[j]; a[j] = a[j - 1]; a[j - 1] = t
+			}
+		return sprintf("%9s %-17s", a[int((n + 1) / 2)], "(" a[1] " ... " a[n] ")")
+	}
+	{
+		gsub(/[{}]/, "")
+		key = sprintf("%-8s %3d %5d Mbit/s %4d us %-15s %-5s %-8s", text("workload"), field("n"),
+			field("rate_mbit"), field("rtt_us"), text("faults"), text("proto"), text("policy"))
+		if (!(key in share))
+			order[++keys] = key
+		share[key] = share[key] " " field("goodput_share")
+		drops[key] = drops[key] " " field("port_drops")
+		again[key] = again[key] " " field("retransmits")
+		jain[key] = jain[key] " " field("jain")
+		ratio[key] = ratio[key] " " field("fct_p99_ratio")
+		us[key] = us[key] " " field("fct_p99_us")
+		queue[key] = queue[key] " " field("queue_p50")
+	}
+	END {
+		print "goodput share, drops at the port, sent again, Jain, 99 % / ideal, 99 % us, median queue"
+		for (i = 1; i <= keys; i++) {
+			k = order[i]
+			print k, show(share[k]), show(drops[k]), show(again[k]), show(jain[k]), show(ratio[k]),
+				show(us[k]), show(queue[k])
+		}
+	}' "$LINES" | tee "$SRC/build/incast.txt"
 
 # value NAME: lines "N VALUE" of blocks at 1 Gbit/s and 100 us; POLICY and PROTO select.
 value()

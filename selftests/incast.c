@@ -55,10 +55,11 @@ static const char usage_text[] =
 "  -P POLICY     name of ESP's, for the record (adaptive)\n"
 "  -i US         between looks at the port's queue (100)\n"
 "  -p PORT       of the receiver (5000)\n"
+"  -F TEXT       what netem does to frames, for the record\n"
 "  -o FILE       the queue over time, for gnuplot\n";
 
 static enum { ESP, CUBIC, DCTCP } proto;
-static const char *policy = "adaptive", *queue_file;
+static const char *policy = "adaptive", *faults = "", *queue_file;
 static int nsenders = 16, rounds = 20, mbit = 1000, rtt_us = 100, buffer_kib = 128;
 static int interval_us = 100, server_port = 5000;
 static double seconds = 1;
@@ -536,6 +537,25 @@ static long retransmits(void)
 	return sum;
 }
 
+/* Processor time so far, in all and idle: lines of /proc/stat, jiffies. */
+static void processors(double *all, double *idle)
+{
+	FILE *f = fopen("/proc/stat", "r");
+	double v;
+	int i;
+
+	*all = 0;
+	*idle = 0;
+	if (!f || fscanf(f, "cpu") == EOF)
+		die("/proc/stat");
+	for (i = 0; i < 8 && fscanf(f, "%lf", &v) == 1; i++) {
+		*all += v;
+		if (i == 3 || i == 4)
+			*idle += v;
+	}
+	fclose(f);
+}
+
 /* Of the link's rate, without what Ethernet and headers take. */
 static double attainable(void)
 {
@@ -559,14 +579,14 @@ static double jain(const double *x, int n)
 int main(int argc, char **argv)
 {
 	static const char *const names[] = { "esp", "cubic", "dctcp" };
-	double bytes = 0, rate[MAX_SENDERS], start, took, ideal, share;
+	double bytes = 0, rate[MAX_SENDERS], start, took, ideal, share, cpu[2], cpu_idle[2];
 	struct samples idle = {};
 	pthread_t wt, rt, qt, et;
 	const char *workload;
 	long again;
 	int c, i, listener;
 
-	while ((c = getopt(argc, argv, "n:k:r:t:R:D:B:P:i:o:p:")) != -1) {
+	while ((c = getopt(argc, argv, "n:k:r:t:R:D:B:P:i:o:p:F:")) != -1) {
 		switch (c) {
 		case 'n':
 			nsenders = atoi(optarg);
@@ -591,6 +611,9 @@ int main(int argc, char **argv)
 			break;
 		case 'P':
 			policy = optarg;
+			break;
+		case 'F':
+			faults = optarg;
 			break;
 		case 'i':
 			interval_us = atoi(optarg);
@@ -637,6 +660,7 @@ int main(int argc, char **argv)
 		watch(tx_ep, flows[i].tx, EPOLLOUT | EPOLLET, &flows[i]);
 	}
 	again = retransmits();
+	processors(&cpu[0], &cpu_idle[0]);
 	start = now();
 	pthread_create(&qt, NULL, watcher, NULL);
 	pthread_create(&rt, NULL, reader, NULL);
@@ -664,6 +688,7 @@ int main(int argc, char **argv)
 			bytes += rate[i];
 		}
 	}
+	processors(&cpu[1], &cpu_idle[1]);
 	stop = 1;
 	pthread_join(qt, NULL);
 	again = retransmits() - again;
@@ -678,17 +703,18 @@ int main(int argc, char **argv)
 	qsort(fct.v, fct.n, sizeof(*fct.v), compare);
 	qsort(queue.v, queue.n, sizeof(*queue.v), compare);
 	printf("{\"proto\": \"%s\", \"policy\": \"%s\", \"workload\": \"%s\", \"n\": %d, \"rate_mbit\": %d, \"rtt_us\": %d, "
-	       "\"buffer_kib\": %d, \"goodput_share\": %.4f, \"port_drops\": %u, \"retransmits\": %ld, \"jain\": %.4f, ",
-	       argv[optind], proto == ESP ? policy : "-", workload, nsenders, mbit, rtt_us, buffer_kib, share, drops,
-	       again, jain(rate, nsenders));
+	       "\"buffer_kib\": %d, \"faults\": \"%s\", \"goodput_share\": %.4f, \"port_drops\": %u, \"retransmits\": %ld, \"jain\": %.4f, ",
+	       argv[optind], proto == ESP ? policy : "-", workload, nsenders, mbit, rtt_us, buffer_kib, faults, share,
+	       drops, again, jain(rate, nsenders));
 	if (fct.n)
 		printf("\"fct_p50_ratio\": %.3f, \"fct_p99_ratio\": %.3f, \"fct_max_ratio\": %.3f, \"fct_p99_us\": %.1f, ",
 		       percentile(&fct, 0.5) / ideal, percentile(&fct, 0.99) / ideal,
 		       percentile(&fct, 1) / ideal, percentile(&fct, 0.99) * 1e6);
 	else
 		printf("\"fct_p50_ratio\": null, \"fct_p99_ratio\": null, \"fct_max_ratio\": null, \"fct_p99_us\": null, ");
-	printf("\"queue_p50\": %.0f, \"queue_p99\": %.0f, \"queue_max\": %.0f}\n", percentile(&queue, 0.5),
-	       percentile(&queue, 0.99), percentile(&queue, 1));
+	printf("\"queue_p50\": %.0f, \"queue_p99\": %.0f, \"queue_max\": %.0f, \"cpu_idle\": %.2f}\n",
+	       percentile(&queue, 0.5), percentile(&queue, 0.99), percentile(&queue, 1),
+	       cpu[1] > cpu[0] ? (cpu_idle[1] - cpu_idle[0]) / (cpu[1] - cpu[0]) : 1);
 	fflush(stdout);
 	_exit(0);	/* the threads sleep in their calls */
 usage:

@@ -113,7 +113,7 @@ for workload in $WORKLOADS; do
 			esac
 			port "$proto"
 			PORT=$((PORT + 1))
-			incast -n "$n" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT \
+			incast -n "$n" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS" \
 				${QUEUES:+-o "$QUEUES/$p-$workload-$n"} "$proto" "$workload" | tee -a "$OUT" ||
 				echo "$p $workload $n failed" >&2
 			sleep 1

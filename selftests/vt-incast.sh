@@ -11,6 +11,7 @@ RUNS=$TMP/runs
 
 run()
 {
+	rm -f "$RUNS"
 	bash "${0%/*}/incast.sh" -o "$RUNS" "$@" >"$TMP/out" 2>&1
 	comment <"$TMP/out"
 }
@@ -31,9 +32,10 @@ N="2 8 16 32"
 run -N "$N" -r 5 -w blocks -p "esp cubic"
 for n in $N; do
 	check "blocks, $n senders: goodput of what the port lets through" holds esp blocks "$n" goodput_share '>=' 0.98
-	# The first round may: first bursts have not been shared out anew yet.
-	check "... next to no frame is lost at the port" holds esp blocks "$n" port_drops '<=' 4
-	check "... fair" holds esp blocks "$n" jain '>=' 0.98
+	# One may, where some were advised in the handshake to start with more than a share.
+	check "... next to no frame is lost at the port" holds esp blocks "$n" port_drops '<=' 2
+	check "... or sent again for nothing" holds esp blocks "$n" retransmits '<=' 2
+	check "... fair" holds esp blocks "$n" jain '>=' 0.99
 	check "... nobody is late" holds esp blocks "$n" fct_p99_ratio '<=' 1.05
 done
 # The port is one that TCP has trouble with.
@@ -44,7 +46,32 @@ run -N "$N" -t 0.3 -w flows -p esp
 for n in $N; do
 	check "flows, $n senders: goodput" holds esp flows "$n" goodput_share '>=' 0.98
 	check "... no frame is lost at the port" holds esp flows "$n" port_drops == 0
+	check "... or sent again for nothing" holds esp flows "$n" retransmits == 0
 	check "... fair" holds esp flows "$n" jain '>=' 0.98
 	check "... a short queue" holds esp flows "$n" queue_p50 '<=' 20
 done
+
+# From 100 Mbit/s and 2 ms to 10 Gbit/s and 500 us, whose 406 frames a port of 86 must not see
+# at once.
+for link in 100:2000:0.5 1000:500:0.3 10000:20:0.1 10000:500:0.2; do
+	IFS=: read -r mbit us seconds <<<"$link"
+	run -N 1 -R "$mbit" -D "$us" -t "$seconds" -w flows -p esp
+	check "$mbit Mbit/s, $us us: goodput" holds esp flows 1 goodput_share '>=' 0.97
+done
+
+# Random loss, both ways: LOSS MIN, in percent, and what must come through.
+while read -r loss min; do
+	run -N 1 -t 0.3 -w flows -p esp -X "loss $loss%"
+	check "$loss % of all frames lost: goodput" holds esp flows 1 goodput_share '>=' "$min"
+done <<-END
+	0.1	0.98
+	1	0.95
+	10	0.60
+	30	0.05
+END
+
+# Frames that overtake half a round trip: nothing is lost, next to nothing sent again.
+run -N 1 -t 0.3 -w flows -p esp -X "reorder 5% 50%"
+check "reordering: goodput" holds esp flows 1 goodput_share '>=' 0.98
+check "... less than 1 % is sent again" holds esp flows 1 retransmits '<=' 240
 finish
