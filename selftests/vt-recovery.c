@@ -226,9 +226,6 @@ static void make_wire(void)
 	enter(B);
 	run("tc qdisc add dev vb root netem limit 10000 delay %dus", RTT_US / 2);
 	nrules = 0;
-	/* what suits the round trip */
-	sysctl(A, "rrq_min_us", 300);
-	sysctl(B, "rrq_min_us", 300);
 	MUST(prctl(PR_SET_TIMERSLACK, 1));
 	wire_stop = false;
 	pthread_create(&wire_thread, NULL, wire, NULL);
