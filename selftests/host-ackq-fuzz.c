@@ -341,7 +341,7 @@ static void expiry(struct sk *s)
 	if (g->recv_announced && esp_after(g->edge, s->recv_seq)) {
 		rrq_out(s);
 		s->refs++;
-		if (esp_ackq_expired(&q, g))
+		if (esp_ackq_expired(&q, g, s->expiries > 1))
 			note_parked(s, true);
 		else
 			s->refs--;

@@ -135,11 +135,12 @@ static void grant_send(struct esp_grant *g, bool queued)
 	}
 	ESP_INC(sock_net(sk), AckReleased);
 	count_parked(esp);
-	rcu_read_lock();
-	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
+	rcu_read_lock();	/* esp_connect_failed() waits before it takes the port */
+	if (smp_load_acquire(&sk->sk_state) != TCP_CLOSE) {
 		esp_ack_send_other(sk);
+		esp_start_rrq_timer(esp);
+	}
 	rcu_read_unlock();
-	esp_start_rrq_timer(esp);
 	if (queued)
 		sock_put(sk);
 }
@@ -310,7 +311,7 @@ void esp_expiry(struct sock *sk)
 		if (!smp_load_acquire(&g->queued))	/* unlink_grant() */
 			esp->parked_at = esp_now();
 		sock_hold(sk);
-		if (!esp_ackq_expired(q, g))
+		if (!esp_ackq_expired(q, g, esp->expiries > 1))
 			__sock_put(sk);
 	}
 	esp_ack_pump(q);
@@ -329,6 +330,7 @@ void esp_pressure_lifted(struct sock *sk)
 	struct esp_grant *g = &esp->grant;
 	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
 
+	smp_mb();	/* what was freed, before the flag; grant_send() */
 	if (!READ_ONCE(g->rcv_mem_pressure) || !esp->port)
 		return;
 	if (room < min_t(int, sk->sk_rcvbuf / 8, 4 * esp->rcv_est) &&

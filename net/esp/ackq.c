@@ -58,11 +58,10 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
  * Reserve @n tokens if the policy lets permission leave. @fast: the caller
  * has no lock and has seen the queue empty; otherwise it holds the lock.
  */
-static bool reserve(struct esp_ackq *q, u32 n, bool fast)
+static bool reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 {
 	u32 budget = READ_ONCE(q->ctl.q);
 	int open = atomic_read(&q->open);
-	u64 now = q->ops->now();
 
 	do {
 		int count = atomic_read(&q->esp_recv_count);
@@ -102,7 +101,7 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 	u32 burst = READ_ONCE(q->policy.burst_length);
 	u32 base = esp_after(recv_seq, g->edge) ? recv_seq : g->edge;
 	u32 limit = q->ops->room(g, recv_seq);
-	u32 edge, take, open;
+	u32 edge, take, most, open;
 
 	if (g->expired && base != recv_seq) {
 		/*
@@ -112,10 +111,11 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 		 */
 		open = atomic_read(&g->open);
 		take = base - recv_seq > open ? base - recv_seq - open : 0;
-		if (take <= n)
+		most = g->expired > 1 ? 1 : n;
+		if (take <= most)
 			g->expired = 0;
 		else
-			take = n;
+			take = most;
 		g->tok_lo = recv_seq;
 		goto out;
 	}
@@ -153,7 +153,7 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 	u32 n = grant_size(q, g);
 	bool ok;
 
-	if (READ_ONCE(q->qlen) || !reserve(q, n, true))
+	if (READ_ONCE(q->qlen) || !reserve(q, n, q->ops->now(), true))
 		return false;
 	ok = extend(q, g, n);
 	if (!ok)
@@ -190,19 +190,21 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
  * esp_ackq_expired() - permitted packets did not come: permit them again (rule 17)
  * @q:		queue
  * @g:		permission, without tokens; the caller owns its socket
+ * @again:	nothing has come since it expired before
  *
  * It had its turn already, so it goes to the head, if it doesn't wait anyway.
- * The caller pumps next.
+ * Who was silent before, perhaps for ever, gets one token only: many who have
+ * died together must not hold what the others could use. The caller pumps next.
  *
  * Return: true if it was not queued: the queue takes a reference
  */
-bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g)
+bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 {
 	bool was;
 
 	spin_lock_bh(&q->lock);
 	was = g->queued;
-	g->expired = 1;
+	g->expired = again ? 2 : 1;
 	if (!was) {
 		list_add(&g->link, &q->esp_ack_queue);
 		link_grant(q, g);
@@ -235,7 +237,7 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
  * The head has to wait. If not for packets, but only for the pace: how long,
  * nanoseconds.
  */
-static u32 head_waits(struct esp_ackq *q)
+static u32 head_waits(struct esp_ackq *q, u64 now)
 {
 	int open = atomic_read(&q->open);
 
@@ -246,7 +248,8 @@ static u32 head_waits(struct esp_ackq *q)
 		q->ctl.limited = 1;
 		return 0;
 	}
-	return esp_qctl_pace(&q->ctl, open, q->ops->now());
+	/* a token that has come back since: at once */
+	return max_t(u32, esp_qctl_pace(&q->ctl, open, now), 1);
 }
 
 /**
@@ -264,12 +267,14 @@ void esp_ack_pump(struct esp_ackq *q)
 		u32 n, wait;
 		bool ok;
 		int had;
+		u64 now;
 
 		spin_lock_bh(&q->lock);
 		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
 		n = q->qlen ? grant_size(q, g) : 0;
-		if (!n || !reserve(q, n, false)) {
-			wait = head_waits(q);
+		now = q->ops->now();
+		if (!n || !reserve(q, n, now, false)) {
+			wait = head_waits(q, now);
 			spin_unlock_bh(&q->lock);
 			if (wait)
 				q->ops->later(q, wait);
@@ -377,6 +382,8 @@ static int trim(struct esp_grant *g)
 	int left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
 	int n = atomic_read(&g->open);
 
+	if (esp_after(g->recv_seq, g->tok_lo))
+		g->tok_lo = g->recv_seq;	/* before it wraps */
 	if (n <= left)
 		return 0;
 	atomic_set(&g->open, left);

@@ -68,7 +68,8 @@ struct esp_ackq {
  * @queued:	parked; the queue holds a reference to the socket
  * @rcv_mem_pressure: no memory could be reserved
  * @expired:	tokens taken back while packets were missing, and not all of them
- *		given again (rule 17); under @lock while queued
+ *		given again (rule 17); 2: once more without a packet in between;
+ *		under @lock while queued
  * @recv_announced: the sender has announced a transmission: counted in esp_recv_count
  * @begun:	and has got permission for it
  * @open:	tokens: packets granted and not yet arrived
@@ -96,7 +97,7 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 void esp_grant_init(struct esp_grant *g, u32 recv_seq);
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g);
-bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g);
+bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again);
 void esp_ack_pump(struct esp_ackq *q);
 bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,

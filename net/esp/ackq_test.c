@@ -311,7 +311,7 @@ static void ackq_park__expired(struct kunit *test)
 	edge = t.g[0].edge;
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 32);
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 0);
-	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0]));
+	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0], false));
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_EQ(test, t.sent[0], 0);	/* before 1 and 2 */
 	KUNIT_EXPECT_EQ(test, t.g[0].edge, edge);
@@ -341,7 +341,7 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 		esp_ackq_arrived(&t.q, &t.g[0], s + i);
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 1);
 	t.q.ctl.q = 32;
-	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0]));
+	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0], false));
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_GE(test, t_open(0), 1);
 	esp_ackq_arrived(&t.q, &t.g[0], s);

@@ -19,6 +19,7 @@ void esp_done(struct sock *sk, int err)
 	if (err)
 		WRITE_ONCE(sk->sk_err, -err);
 	esp_ackq_leave(sk, true);
+	esp_peer_leave(sk);
 	esp_timer_stop(sk);
 	esp_unhash(sk);
 	esp_set_state(sk, TCP_CLOSE);

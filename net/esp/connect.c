@@ -506,7 +506,11 @@ static void inherit(struct sock *child, struct sock *sk)
 	security_sk_clone(sk, child);
 }
 
-/* The echo is genuine: make the connection. The listener's lock is held. */
+/*
+ * The echo is genuine: make the connection. The listener's lock is held.
+ * Returns the child locked, for others reach it from esp_peer_get() on, and
+ * with a reference for the caller.
+ */
 static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
 			       struct sk_buff *skb)
 {
@@ -519,6 +523,8 @@ static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
 	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
 	if (!child)
 		return NULL;
+	sock_hold(child);
+	bh_lock_sock_nested(child);
 	inherit(child, sk);
 	esp = esp_sk(child);
 	esp->sport = f->dport;
@@ -551,6 +557,8 @@ fail:
 	sock_set_flag(child, SOCK_DEAD);
 	esp_set_state(child, TCP_CLOSE);
 	esp_destroy(child);
+	bh_unlock_sock(child);
+	sock_put(child);
 	return NULL;
 }
 
@@ -590,8 +598,6 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	list_add_tail(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
 	sk_acceptq_added(sk);
 
-	sock_hold(child);
-	bh_lock_sock_nested(child);
 	esp_start_keepalive(child);
 	if (!sock_owned_by_user(child))
 		esp_connected_rcv(child, skb);

@@ -396,26 +396,35 @@ u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac)
 	return n;
 }
 
+/* All sockets have echoed the cut: its share is free. */
+static void peer_settled(struct esp_peer *peer)
+{
+	if (peer->behind)
+		return;
+	peer->port->given -= peer->own - peer->want;
+	peer->own = peer->want;
+}
+
 /*
  * A peer's hosts are to start with less. That is told at once: until they have
  * echoed it their share isn't free. Under the port's lock.
  */
 static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 {
-	struct esp_opt *esp = list_first_entry(&peer->sockets, struct esp_opt,
-					       peer_node);
+	struct esp_opt *esp;
 
 	peer->want = n;
 	WRITE_ONCE(peer->gen, peer->gen + 1);
-	peer->behind = peer->socks;
-	ESP_INC(sock_net(&esp->sk), AdviceCut);
 	list_for_each_entry(esp, &peer->sockets, peer_node) {
-		/* it is in the list until it is destroyed, after an RCU period */
+		if (!peer->behind++)
+			ESP_INC(sock_net(&esp->sk), AdviceCut);
+		/* it may be in the list until it is destroyed, an RCU period later */
 		if (!refcount_inc_not_zero(&esp->sk.sk_refcnt))
 			continue;
 		esp_timer_set(esp, ESP_T_ACK, now);
 		sock_put(&esp->sk);
 	}
+	peer_settled(peer);
 }
 
 /*
@@ -492,12 +501,33 @@ int esp_peer_get(struct sock *sk)
 	return 0;
 }
 
-static void peer_caught_up(struct esp_peer *peer)
+/* This socket is not what the cut waits for. Under the port's lock. */
+static void peer_caught_up(struct esp_opt *esp)
 {
-	if (!--peer->behind) {
-		peer->port->given -= peer->own - peer->want;
-		peer->own = peer->want;
-	}
+	struct esp_peer *peer = esp->peer;
+
+	esp->advice_tries = 0;
+	if (esp->advice_gen == peer->gen || list_empty(&esp->peer_node))
+		return;
+	esp->advice_gen = peer->gen;
+	peer->behind--;
+	peer_settled(peer);
+}
+
+/**
+ * esp_peer_leave() - a closed socket sends no first bursts
+ * @sk:	socket; its owner calls. It keeps its reference to the peer
+ */
+void esp_peer_leave(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp->peer)
+		return;
+	spin_lock_bh(&esp->port->lock);
+	peer_caught_up(esp);
+	list_del_init(&esp->peer_node);
+	spin_unlock_bh(&esp->port->lock);
 }
 
 void esp_peer_put(struct sock *sk)
@@ -508,12 +538,10 @@ void esp_peer_put(struct sock *sk)
 
 	if (!peer)
 		return;
+	esp_peer_leave(sk);
 	esp->peer = NULL;
 	esp->port = NULL;
 	spin_lock_bh(&port->lock);
-	list_del(&esp->peer_node);
-	if (esp->advice_gen != peer->gen)
-		peer_caught_up(peer);
 	if (--peer->socks) {
 		peer = NULL;
 	} else {
@@ -576,20 +604,45 @@ bool esp_advice_changed(struct sock *sk)
 	       !((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV));
 }
 
-/* The peer has echoed what it was advised last. */
-void esp_peer_echoed(struct sock *sk)
+/**
+ * esp_peer_echoed() - the peer tells with how much it will start
+ * @sk:		socket; its owner calls
+ * @advice:	packets; it counts if it has been told since the cut
+ */
+void esp_peer_echoed(struct sock *sk, u16 advice)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_peer *peer = esp->peer;
 
-	if (!peer)
+	if (!peer || esp->advice_gen == READ_ONCE(peer->gen))
 		return;
 	spin_lock_bh(&esp->port->lock);
-	if (esp->advice_gen != peer->gen) {
-		esp->advice_gen = peer->gen;
-		peer_caught_up(peer);
-	}
+	if (esp->advice_told <= peer->want && advice <= peer->want)
+		peer_caught_up(esp);
 	spin_unlock_bh(&esp->port->lock);
+}
+
+/**
+ * esp_peer_tell() - the deadline for a cut of the first burst (rule 21)
+ * @sk:	socket; its owner calls
+ *
+ * Told again, with backoff, until it is echoed. A host that doesn't answer for
+ * half a second won't start either: its share goes to others.
+ */
+void esp_peer_tell(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp_advice_changed(sk))
+		return;
+	if (esp->advice_tries >= ESP_ADVICE_TRIES) {
+		spin_lock_bh(&esp->port->lock);
+		peer_caught_up(esp);
+		spin_unlock_bh(&esp->port->lock);
+		return;
+	}
+	esp_send_ack(sk);
+	esp_timer_set(esp, ESP_T_ACK, esp_now() + (1000u << esp->advice_tries++));
 }
 
 /**

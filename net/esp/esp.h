@@ -39,6 +39,7 @@
 #define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
 #define ESP_PEER_BUCKETS 64
 #define ESP_CORK_US	(5 * 1000)	/* longest that a packet is held back */
+#define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 
 /**
@@ -307,6 +308,7 @@ enum esp_timer {
  * @rrqs:	RRQs for the present gap
  * @advice_told: first burst that the peer was told
  * @advice_gen:	esp_peer.gen that it has echoed
+ * @advice_tries: times that it was told since
  * @advice_echo: we owe the peer an echo of its cut
  * @ts_recent:	ts_val (high half) and when it came (low half), one word so
  *		that those who don't own the socket read it whole
@@ -408,6 +410,7 @@ struct esp_opt {
 	u8			rrqs;
 	u16			advice_told;
 	u32			advice_gen;
+	u8			advice_tries;
 	u8			advice_echo;
 	u64			ts_recent;
 	u64			parked_at;
@@ -534,7 +537,9 @@ int esp_peer_get(struct sock *sk);
 void esp_peer_put(struct sock *sk);
 u16 esp_peer_advise(struct sock *sk);
 bool esp_advice_changed(struct sock *sk);
-void esp_peer_echoed(struct sock *sk);
+void esp_peer_echoed(struct sock *sk, u16 advice);
+void esp_peer_tell(struct sock *sk);
+void esp_peer_leave(struct sock *sk);
 u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now);
 u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac);
 

@@ -331,6 +331,8 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 			esp_enqueue_ack(sk, false);
 		else if (esp->to_ack >= n && !READ_ONCE(g->queued))
 			esp_send_ack(sk);
+		if (esp->ack_seq != esp->recv_seq)
+			ack_soon(sk);
 		if (c->at_once && esp->ack_seq != esp->recv_seq)
 			esp_ack_now(sk);
 		return;
@@ -363,8 +365,9 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 
 /*
  * A granted packet has come. While others are on their way, each gives them
- * the time of the RRQ timer anew: the burst's time on the wire. Returns true
- * if the caller is to pump.
+ * the time of the RRQ timer anew: the burst's time on the wire. But a first
+ * burst must be here when all that were to come are, if others wait for it.
+ * Returns true if the caller is to pump.
  */
 static bool token_arrived(struct sock *sk, u32 seq)
 {
@@ -372,7 +375,8 @@ static bool token_arrived(struct sock *sk, u32 seq)
 	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
 
 	esp->expiries = 0;
-	esp_start_rrq_timer(esp);
+	if (READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1)
+		esp_start_rrq_timer(esp);
 	return pump;
 }
 
@@ -576,9 +580,8 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	if (!esp_ack(sk, f, now, late))
 		goto drop;
-	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS_HELLO) &&
-	    f->advice <= esp->advice_told)
-		esp_peer_echoed(sk);
+	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS_HELLO))
+		esp_peer_echoed(sk, f->advice);
 	if (f->flags & ESP_RRQ)
 		esp_rrq_rcv(sk, skb, now);
 	if (sk->sk_send_head)
@@ -587,10 +590,6 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_fin_acked(sk);
 	if (sk->sk_state == TCP_CLOSE)
 		goto drop;
-	if (esp_advice_changed(sk)) {
-		esp_peer_advise(sk);	/* a cut that was told, or is to be */
-		ack_soon(sk);
-	}
 	if (esp_frame_is_empty(f)) {
 		esp_empty_rcv(sk, f);
 		if (esp->advice_echo)

@@ -70,10 +70,14 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		if (flags == ESP_SYN)
 			f->cookie = 0;
 		esp_hello(&esp->sk, f);
-	} else if (READ_ONCE(esp->advice_echo) && len + 4u <= esp->mss) {
-		/* rule 21: a cut frees its share only when it is echoed */
+	} else if ((!len && !(flags & ESP_RST)) ||
+		   (READ_ONCE(esp->advice_echo) && len + 4u <= esp->mss)) {
+		/*
+		 * rule 21: a cut frees its share only when it is echoed. Empty
+		 * packets are below Ethernet's smallest, with or without.
+		 */
 		f->opts = ESP_HAS(ESP_OPT_ADVICE);
-		f->advice = esp->snd.advice;
+		f->advice = READ_ONCE(esp->snd.advice);
 	}
 }
 
@@ -134,7 +138,8 @@ static void ack_left(struct esp_opt *esp, u16 len)
 	esp->to_ack = 0;
 	if (len + 4u <= esp->mss)	/* the option went with it: fill_frame() */
 		esp->advice_echo = 0;
-	esp_timer_clear(esp, ESP_T_ACK);
+	if (!esp_advice_changed(&esp->sk))	/* esp_peer_tell() */
+		esp_timer_clear(esp, ESP_T_ACK);
 }
 
 /**
@@ -326,6 +331,8 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
+	if (esp_advice_changed(sk))
+		esp_peer_advise(sk);
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)
 		return;
@@ -335,6 +342,8 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	ESP_INC(sock_net(sk), OutEmpty);
 	esp_finish_frame(esp, skb);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
+	if (esp_advice_changed(sk) && !esp->deadline[ESP_T_ACK])
+		esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + 1000);
 }
 
 /* What has arrived, and the permission as it stands. */

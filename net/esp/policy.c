@@ -129,8 +129,8 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 	if (c->busy && took < pause) {
 		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
 			return;
-		esp_min_rtt_sample(&c->frame, max_t(u32, div_u64(1000 * took, n), 1),
-				   now);
+		esp_min_rtt_sample(&c->frame, clamp_t(u64, div_u64(1000 * took, n), 1,
+						      ESP_FRAME_NS_MAX), now);
 	}
 	c->stretch = now;
 	c->arrived = arrived;
@@ -194,7 +194,7 @@ void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now)
 
 	/* what was measured may have changed, and not all had to wait */
 	from = clamp_t(u64, from, now, now + ESP_PACE_FRAMES * frame);
-	atomic64_set(&c->paced, from + n * frame * 8 / 9);
+	atomic64_set(&c->paced, from + div_u64(n * frame * 8, 9));
 }
 
 /*
@@ -254,9 +254,11 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 {
 	u32 extra = median > min_rtt ? median - min_rtt : 0;
 	u32 bound = extra_bound(c, p, count), q = c->q;
+	/* whatever a peer claims, it holds nobody up for long */
+	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
 	u8 limited = c->limited;
 
-	if (drain(c, p, median, now) || (s64)(now - c->last) < (s64)median)
+	if (drain(c, p, round, now) || (s64)(now - c->last) < (s64)round)
 		return;
 	c->last = now;
 	c->limited = 0;
@@ -265,7 +267,7 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		c->fast = 0;
 		q = div_u64((u64)q * (min_rtt + bound * 3 / 4), median);
 		set_q(c, p, max(q, c->q / 2));
-		c->last = now + median;	/* before it shows */
+		c->last = now + round;	/* before it shows */
 	} else if (!limited) {
 		c->full = 0;
 	} else if (!c->full) {

@@ -19,6 +19,7 @@
 #define ESP_PACE_MAX		(1000 * 1000)	/* longest wait, nanoseconds */
 #define ESP_STRETCH_US		1000	/* shortest over which frames are timed */
 #define ESP_STRETCH_FRAMES	16
+#define ESP_ROUND_US		10000	/* longest round beyond four of the shortest */
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
 #define ESP_ADVICE_HANDSHAKE	32	/* largest advice in a SYN|ACK */
 #define ESP_ADVICE_MAX		64

@@ -293,10 +293,7 @@ static void cork_timeout(struct sock *sk)
 static void ack_timeout(struct sock *sk)
 {
 	esp_pressure_lifted(sk);
-	if (esp_advice_changed(sk)) {
-		esp_peer_advise(sk);
-		esp_send_ack(sk);
-	}
+	esp_peer_tell(sk);
 	if (!esp_sk(sk)->ack_pending)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
