@@ -507,26 +507,18 @@ static void inherit(struct sock *child, struct sock *sk)
 }
 
 /*
- * The echo is genuine: make the connection. The listener's lock is held.
- * Returns the child locked, for others reach it from esp_peer_get() on, and
- * with a reference for the caller.
+ * The echo is genuine: make @child the connection. The listener's lock is held,
+ * and the child's, which others reach from esp_peer_get() on. False: it is
+ * destroyed, but for the caller's reference.
  */
-static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
-			       struct sk_buff *skb)
+static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
+		       struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
-	struct net *net = sock_net(sk);
-	struct esp_opt *esp;
-	struct sock *child;
+	struct esp_opt *esp = esp_sk(child);
 	u64 now;
 
-	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
-	if (!child)
-		return NULL;
-	sock_hold(child);
-	bh_lock_sock_nested(child);
 	inherit(child, sk);
-	esp = esp_sk(child);
 	esp->sport = f->dport;
 	esp->dport = f->sport;
 	ether_addr_copy(esp->daddr, eth_hdr(skb)->h_source);
@@ -552,14 +544,12 @@ static struct sock *make_child(struct sock *sk, struct esp_dev *ed,
 	esp->progress_us = now;
 	if (esp_hash(child))
 		goto fail;
-	return child;
+	return true;
 fail:
 	sock_set_flag(child, SOCK_DEAD);
 	esp_set_state(child, TCP_CLOSE);
 	esp_destroy(child);
-	bh_unlock_sock(child);
-	sock_put(child);
-	return NULL;
+	return false;
 }
 
 /* Anything but a SYN for a listener: the echo, if its cookie is ours. */
@@ -589,9 +579,17 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 		ESP_INC(net, ListenOverflows);
 		goto drop;
 	}
-	child = make_child(sk, ed, skb);
+	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
 	if (!child) {
 		ESP_INC(net, OutAllocFail);
+		goto drop;
+	}
+	sock_hold(child);
+	bh_lock_sock_nested(child);
+	if (!make_child(sk, child, ed, skb)) {
+		ESP_INC(net, OutAllocFail);
+		bh_unlock_sock(child);
+		sock_put(child);
 		goto drop;
 	}
 	ESP_INC(net, PassiveOpens);
