@@ -169,7 +169,7 @@ outcome()
 # What led to the last error.
 trail()
 {
-	spin -t -k ./*.trail "$1.pml"
+	spin -t -k ./*.trail "$1.pml" | sed '/^spin: warning/d'
 }
 
 # Of that the lines that the model prints itself, not spin.
