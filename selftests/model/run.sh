@@ -42,10 +42,11 @@ faults              esp  ends+ holds   -DFAULTS=2 -DDUPS $LESS
 faults-seed         esp  safe+ holds   -DSEED -DBOUND=2 -DFAULTS=3 -DDUPS $X
 faults-seed         esp  ends+ holds   -DSEED -DFAULTS=2 -DDUPS $X
 faults-eager-seed   esp  safe+ holds   -DSEED -DP2A=1 -DFAULTS=2 -DDUPS $X
-faults-wide         esp  safe+ holds   -DFAULTS=2 -DDUPS $WIDE -DS1=12 -DS2=3
+faults-wide         esp  safe+ holds   -DFAULTS=2 -DDUPS $WIDE -DS1=12 -DS2=2
 faults-wide-seed    esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DBURST=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
 faults-2            esp  safe+ holds   -DN=2 -DFAULTS=3 -DDUPS -DS0=23 -DS1=113 -DA0=2 -DGRANT=2 -DLONE=3 -DGAPS=1
 faults-2            esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=22 -DS1=111 -DA0=2 -DA1=0
+turns               esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DQ=4 -DLONE=4 -DS0=23 -DS1=13 -DA0=2
 late-acks           esp  safe+ holds   -DFAULTS=2 -DDUPS -DLATE -DRATE $LESS
 late-acks-seed      esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DLATE -DRATE $X
 late-acks           esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=13 -DS1=12
@@ -56,17 +57,17 @@ late-memory-seed    esp  ends+ holds   -DN=2 -DSEED -DFAULTS=1 -DDUPS -DLATE -DM
 late-early          esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSPURIOUS=2 -DS0=22 -DS1=12 -DA0=2
 late-death          esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DDEATH -DGRANT=2 -DS0=5 -DS1=12 -DA0=3
 small               esp  safe+ holds   -DFAULTS=3 -DDUPS -DSMALL=6 -DA1=0 -DS0=3 -DS1=111 -DS2=11
-memory              esp  safe+ holds   -DFAULTS=1 -DDUPS -DMEM=2 $X
+memory              esp  safe+ holds   -DFAULTS=1 -DDUPS -DMEM=2 $LESS
 memory              esp  ends+ holds   -DN=2 -DFAULTS=1 -DMEM=2 -DS0=22 -DS1=13 -DA1=0
 memory-seed         esp  safe+ holds   -DSEED -DFAULTS=2 -DMEM=1 -DS0=12
-early-timeouts      esp  safe+ holds   -DFAULTS=2 -DSPURIOUS=1 $X
-early-timeouts      esp  ends+ holds   -DFAULTS=1 -DSPURIOUS=1 $X
+early-timeouts      esp  safe+ holds   -DFAULTS=2 -DSPURIOUS=1 $LESS
+early-timeouts      esp  ends+ holds   -DFAULTS=1 -DSPURIOUS=1 $LESS
 early-timeouts-seed esp  safe+ holds   -DSEED -DFAULTS=1 -DSPURIOUS=1 $X
-sleep               esp  safe+ holds   -DFAULTS=2 -DSLEEP $X
+sleep               esp  safe+ holds   -DFAULTS=2 -DSLEEP $LESS
 sleep               esp  ends+ holds   -DN=2 -DFAULTS=1 -DSLEEP $X
 sleep-seed          esp  safe+ holds   -DSEED -DFAULTS=1 -DSLEEP $X
 death               esp  ends+ holds   -DDEATH -DS0=4 -DS1=12 -DS2=3
-death-lossy         esp  safe+ holds   -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=3
+death-lossy         esp  safe+ holds   -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=2
 death-lossy-seed    esp  safe+ holds   -DSEED -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=3
 parked              esp  ltl+  holds   -DLTL_PARKED -DPROBES -DFAULTS=2 $X
 parked-ever         esp  ltl   fails   -DLTL_NEVER -DPROBES $X
