@@ -144,9 +144,13 @@ inline extend(g)
 	:: g_expired[g] && e != r ->
 		t = r + g_open[g];
 		t = (e > t -> e - t : 0);
-		t = (t < SIZE -> t : SIZE)
+		if
+		:: t <= SIZE -> g_expired[g] = false
+		:: else -> t = SIZE
+		fi
 	:: else ->
 		t = SIZE;
+		g_expired[g] = false;
 #ifdef LONE
 		g_begun[g] = true;
 #endif
@@ -155,7 +159,6 @@ inline extend(g)
 #endif
 		d_step { given[g] = e + t; g_edge[g] = e + t }
 	fi;
-	g_expired[g] = false;
 	g_open[g] = g_open[g] + t;
 	if
 	:: t < SIZE -> open = open - (SIZE - t)
@@ -206,6 +209,28 @@ inline start_rrq_timer(g)
 	fi
 }
 
+/* wants_more(), rule 14: ok is true if g stays for another turn */
+inline wants_more(g)
+{
+#ifndef SEED
+	ok = (g_open[g] > had && !g_expired[g]);
+	had = 0;
+	if
+	:: ok ->
+		e = g_recv[g];
+		c = count;
+		d_step {
+			ok = (g_edge[g] - e < (c > 1 -> Q / c : Q));
+			c = 0;
+			e = 0
+		}
+	:: else
+	fi
+#else
+	d_step { ok = false; had = 0 }
+#endif
+}
+
 /* esp_ack_pump(), unlink_grant(), grant_send(), rule 14 */
 inline esp_ack_pump()
 {
@@ -227,18 +252,23 @@ inline esp_ack_pump()
 		fi;
 		assert(open <= BOUND);
 		j = q[0];
+		had = g_open[j];
 		extend(j);
+		wants_more(j);
 		d_step {
 			k = 0;
 			do
 			:: k + 1 < qlen -> q[k] = q[k + 1]; k++
 			:: else -> break
 			od;
-			q[k] = 0;
+			q[k] = (ok -> j : 0);
 			k = 0;
-			qlen--
+			qlen = qlen - !ok
 		}
-		g_queued[j] = false;
+		if
+		:: !ok -> g_queued[j] = false
+		:: else
+		fi;
 		d_step { lock = false; ok = false };
 		esp_ack_send_other(j);
 		start_rrq_timer(j);
@@ -247,25 +277,35 @@ inline esp_ack_pump()
 	ok = false
 }
 
-/* esp_ackq_park(), rules 11, 15 and 17 */
-inline esp_ackq_park(head)
+/* esp_ackq_park(), rules 11 and 15 */
+inline esp_ackq_park()
 {
 	atomic { !lock -> lock = true };
-	d_step {
-		if
-		:: head ->
+	q[qlen] = me;
+	g_queued[me] = true;
+	qlen++;
+	lock = false
+}
+
+/* esp_ackq_expired(), rule 17 */
+inline esp_ackq_expired()
+{
+	atomic { !lock -> lock = true };
+	g_expired[me] = true;
+	if
+	:: !g_queued[me] ->
+		d_step {
 			k = qlen;
 			do
 			:: k > 0 -> q[k] = q[k - 1]; k--
 			:: else -> break
 			od;
 			q[0] = me
-		:: else -> q[qlen] = me
-		fi;
-		k = 0
-	}
-	g_queued[me] = true;
-	qlen++;
+		}
+		g_queued[me] = true;
+		qlen++
+	:: else
+	fi;
 	lock = false
 }
 
@@ -289,7 +329,7 @@ inline esp_enqueue_ack()
 			start_rrq_timer(me);
 			arrive(me, g_recv[me], g_edge[me] - g_recv[me])
 		:: else ->
-			esp_ackq_park(false);
+			esp_ackq_park();
 #ifndef BREAK_PUMP_AFTER_PARK
 			esp_ack_pump()
 #endif
@@ -387,32 +427,32 @@ inline esp_data_rcv()
 	:: else
 	fi;
 #endif
-	t = g_open[me];		/* esp_ackq_consumed() */
-	do
-	:: e = (g_edge[me] > g_recv[me] -> g_edge[me] - g_recv[me] : 0);
-		if
-		:: t <= e -> break
-		:: else
-		fi;
-		atomic {
-			if
-			:: g_open[me] == t ->
-				g_open[me] = e;
-				r = 1
-			:: else -> t = g_open[me]
-			fi
-		}
-		if
-		:: r == 1 ->
-			t = t - e;
-			r = 0;
-			token_back(t);
-			break
-		:: else
-		fi
-	od;
+	ok = g_queued[me];	/* esp_ackq_consumed() */
+#ifdef BREAK_TRIM_LOCK
+	ok = false;
+#endif
+	if
+	:: ok -> atomic { !lock -> lock = true }
+	:: else
+	fi;
+	e = (g_edge[me] > g_recv[me] -> g_edge[me] - g_recv[me] : 0);
+	t = g_open[me];		/* trim() */
+	if
+	:: t > e ->
+		g_open[me] = e;
+		t = t - e
+	:: else -> t = 0
+	fi;
+	if
+	:: ok -> lock = false
+	:: else
+	fi;
+	d_step { ok = false; e = 0 }
+	if
+	:: t > 0 -> token_back(t)
+	:: else
+	fi;
 	t = 0;
-	e = 0;
 	if
 	:: pump -> pump = false; esp_ack_pump()
 	:: else
@@ -435,9 +475,7 @@ inline esp_expiry()
 	:: WATCHED(me) ->
 		esp_ackq_void();
 		if
-		:: g_edge[me] > g_recv[me] && !g_queued[me] ->
-			g_expired[me] = true;
-			esp_ackq_park(true)
+		:: g_edge[me] > g_recv[me] -> esp_ackq_expired()
 		:: else
 		fi;
 		esp_ack_pump()
@@ -448,7 +486,7 @@ inline esp_expiry()
 
 active [N] proctype socket()
 {
-	byte o, c, j, r, e, t;
+	byte o, c, j, r, e, t, had;
 #ifdef LONE
 	byte n;
 #endif

@@ -33,10 +33,8 @@
  *   DEATH, SLEEP  sender 0 dies at any moment; or stops, and later goes on
  *   NOLOSS        nothing may be taken for a loss; what is on its way is allowed
  *   EXACT         each granted packet that is not here has a token
- *   SAID          each packet that was permitted has a token, also after an expiry
+ *   DRY           a gap is no reason for less permission
  *   TURN          nobody is passed twice
- *   MEND_SAID     what the code lacks for SAID, a mask: 1 expiry while parked, 2 tokens
- *                 of more than one grant, 4 packets kept beyond the edge
  *   BREAK_...     takes a mend away
  */
 
@@ -90,9 +88,6 @@
 #endif
 #ifndef SPURIOUS
 #define SPURIOUS 0
-#endif
-#ifndef MEND_SAID
-#define MEND_SAID 0
 #endif
 
 #ifndef BOUND
@@ -205,10 +200,10 @@ byte way;		/* what becomes of the frame */
 byte hit;		/* which of the step's ACKs a fault hits, and how: arrive() */
 
 /* Within a step only. */
-hidden byte n, base, lim, tmp, j, k, ne, seq, late;
+hidden byte n, base, lim, tmp, tmp2, j, k, ne, seq, late;
 #define OUTS	8
 hidden byte outs, out_to[OUTS], out_seq[OUTS], out_grant[OUTS], out_rrq[OUTS];
-hidden byte progress, opened, sent, stop, pump, ask, at_once, used_up, given;
+hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given, stay, turned;
 
 /*
  * The policies.
@@ -221,13 +216,17 @@ hidden byte progress, opened, sent, stop, pump, ask, at_once, used_up, given;
 #define GRANT_SIZE(i)	(r_begun[i] && count <= 1 && LONE > open + GRANT -> LONE - open : GRANT)
 #endif
 
-/* permission_due(), esp_policy_ask(), rules 10 and 14 */
+/* permission_due(), esp_policy_ask(), rules 10 and 14; wants_more(), rule 14 */
+#define HERE(i)		ONES(r_ooo[i])
 #ifdef SEED
 #define DUE(i)		(r_toack[i] >= P2A)
+#define WANTS_MORE(i)	false
 #else
+#define LEFT(i)		(r_edge[i] > r_seq[i] + HERE(i) -> r_edge[i] - r_seq[i] - HERE(i) : 0)
 #define SHARE		(count > 1 -> Q / count : Q)
 #define HALF		(count <= 1 && LONE > GRANT -> LONE / 2 : GRANT / 2)
-#define DUE(i)		(r_edge[i] - r_seq[i] <= (SHARE > HALF -> SHARE : HALF))
+#define DUE(i)		(r_edge[i] >= r_seq[i] && LEFT(i) <= (SHARE > HALF -> SHARE : HALF))
+#define WANTS_MORE(i)	(!r_expired[i] && LEFT(i) < SHARE)
 #endif
 
 /* esp_policy_fast(), rules 14 and 15 */
@@ -279,12 +278,20 @@ inline esp_push_frames(i)
 			s_ann[i] = s_next[i];
 			s_announcing[i] = true;
 			s_granted[i] = false;
-			s_edge[i] = s_next[i] + S_ADV(i);
+			n = S_ADV(i);
 			if
-			:: s_edge[i] == s_next[i] && IS_SMALL(i) && (s_txf[i] & BIT(s_next[i])) ->
-				s_edge[i]++
+			:: n == 0 && IS_SMALL(i) && (s_txf[i] & BIT(s_next[i])) -> n = 1
 			:: else
 			fi;
+#ifndef BREAK_WAY
+			if
+			:: n > 0 ->
+				base = s_next[i] - s_una[i];
+				n = (n > base -> n - base : 1)
+			:: else
+			fi;
+#endif
+			s_edge[i] = s_next[i] + n;
 			if
 			:: s_edge[i] == s_next[i] ->
 				/* esp_send_probe(), rule 21 */
@@ -443,7 +450,7 @@ inline send_timeout(i)
 
 /* esp_grant_room(), rule 20: packets are all of one size */
 #ifdef MEM
-#define RMEM(i)		(r_unread[i] + ONES(r_ooo[i]))
+#define RMEM(i)		(r_unread[i] + HERE(i))
 #define ROOM(i)		(RMEM(i) < MEM -> MEM - RMEM(i) : 0)
 #define ADVICE_NOW(i)	(ADV(i) < ROOM(i) -> ADV(i) : ROOM(i))
 #define PRESSURE(i)	r_press[i]
@@ -568,9 +575,16 @@ inline extend(i)
 	if
 #ifndef BREAK_SAY_AGAIN
 	:: r_expired[i] && base != r_seq[i] ->
-		lim = r_seq[i] + r_open[i] + ((MEND_SAID & 4) -> 0 : ONES(r_ooo[i]));
-		tmp = (base > lim -> (n < base - lim -> n : base - lim) : 0);
-		r_expired[i] = ((MEND_SAID & 2) && base > lim + tmp);
+		lim = r_seq[i] + r_open[i];
+#ifdef BREAK_SAID_HERE
+		lim = lim + HERE(i);
+#endif
+		tmp = (base > lim -> base - lim : 0);
+		r_expired[i] = (tmp > n);
+#ifdef BREAK_SAID_ALL
+		r_expired[i] = false;
+#endif
+		tmp = (tmp < n -> tmp : n);
 		r_lo[i] = r_seq[i]
 #endif
 	:: else ->
@@ -585,7 +599,7 @@ inline extend(i)
 		fi;
 #endif
 #ifdef MEM
-		lim = r_seq[i] + ROOM(i) + ONES(r_ooo[i]);	/* grant_room() */
+		lim = r_seq[i] + ROOM(i) + HERE(i);	/* grant_room() */
 		if
 		:: base + tmp > lim -> tmp = (lim > base -> lim - base : 0)
 		:: else
@@ -651,12 +665,32 @@ inline esp_ack_pump()
 		open = open + n;
 		extend(j);
 		printf("  %d released, edge %d, open %d\n", j, r_edge[j], open);
+		stay = (tmp > 0 && WANTS_MORE(j));
+		turned = (turned & ~BIT(j)) | (tmp > 0 -> BIT(j) : 0);
+#ifdef BREAK_MORE
+		stay = false;
+#endif
+#ifdef BREAK_TAIL
+		if
+		:: !stay -> unlink_grant(0)
+		:: else
+		fi;
+#else
 		unlink_grant(0);
+		if
+		:: stay ->
+			q[qlen] = j;
+			qlen++;
+			r_queued[j] = true
+		:: else
+		fi;
+#endif
 #ifdef TURN
+		passed[j] = 0;
 		do
 		:: k < N ->
 			if
-			:: r_queued[k] ->
+			:: r_queued[k] && k != j ->
 				assert(!(passed[k] & BIT(j)));
 				passed[k] = passed[k] | BIT(j)
 			:: else
@@ -791,8 +825,7 @@ inline esp_ackq_announced(i, edge)
 	r_expired[i] = false;
 	r_edge[i] = (edge < r_seq[i] -> r_seq[i] : edge);
 	r_lo[i] = r_seq[i];
-	tmp = ONES(r_ooo[i]);
-	tmp = (r_edge[i] - r_seq[i] > tmp -> r_edge[i] - r_seq[i] - tmp : 0);
+	tmp = r_edge[i] - r_seq[i];
 #ifndef BREAK_FIRST
 	r_open[i] = r_open[i] + tmp;
 	open = open + tmp;
@@ -858,7 +891,11 @@ inline esp_expiry(i)
 			if
 			:: r_ann[i] && r_edge[i] > r_seq[i] ->
 				esp_send_rrq(i, r_edge[i]);
-				r_expired[i] = (r_expired[i] || !r_queued[i] || (MEND_SAID & 1));
+#ifdef BREAK_SAID_PARKED
+				r_expired[i] = (r_expired[i] || !r_queued[i]);
+#else
+				r_expired[i] = true;
+#endif
 				if
 				:: !r_queued[i] ->
 					esp_ackq_park(i, true)
@@ -934,7 +971,6 @@ inline token_arrived(i, s)
 /* consume(), rules 10 and 18; the application gets the packet */
 inline consume(i, s)
 {
-	assert(s == r_seq[i]);			/* each once, in order */
 	r_seq[i] = s + 1;
 	r_owe[i] = true;
 #ifdef MEM
@@ -963,21 +999,15 @@ inline consume(i, s)
 	fi
 }
 
-/* ack_consumed(), rules 7, 10 and 14 */
+/* ack_consumed(), rules 7, 10 and 14; esp_data_rcv() enqueues */
 inline ack_consumed(i)
 {
 	if
 	:: r_ann[i] ->
-		used_up = (r_edge[i] <= r_seq[i]);
+		answer = (ask || r_edge[i] <= r_seq[i]);
+		due = (answer || DUE(i));
 		if
-		:: ask || used_up -> esp_enqueue_ack(i, true)
-		:: !ask && !used_up && DUE(i) -> esp_enqueue_ack(i, false)
-		:: !ask && !used_up && !DUE(i) && r_toack[i] >= P2A && !r_queued[i] ->
-			esp_send_ack(i)
-		:: else
-		fi;
-		if
-		:: at_once && r_owe[i] -> esp_ack_now(i)
+		:: !due && r_toack[i] >= P2A && !r_queued[i] -> esp_send_ack(i)
 		:: else
 		fi
 	:: !r_ann[i] && at_once -> esp_send_ack(i)
@@ -995,6 +1025,8 @@ inline esp_data_rcv(i, s)
 	pump = false;
 	ask = false;
 	at_once = false;
+	due = false;
+	answer = false;
 #ifdef BREAK_TXS_ONCE
 	if
 	:: (s_txs[i] & BIT(s)) && !(s_txf[i] & BIT(s)) && s != r_seq[i] -> count++
@@ -1027,15 +1059,16 @@ inline esp_data_rcv(i, s)
 		:: pump -> esp_ack_pump()
 		:: else
 		fi;
-		if
-		:: r_owe[i] -> esp_ack_now(i)
-		:: else
-		fi
+#ifndef BREAK_DRY
+		due = (r_ann[i] && !r_queued[i] && DUE(i));
+#endif
+		at_once = true
 	:: else ->
+		assert(s == r_seq[i]);			/* each once, in order */
 		token_arrived(i, s);
-		consume(i, s);
+		r_ooo[i] = r_ooo[i] | BIT(s);
 		do
-		:: r_ooo[i] & BIT(r_seq[i]) ->		/* consume_ooo() */
+		:: r_ooo[i] & BIT(r_seq[i]) ->		/* consume(), consume_ooo() */
 			r_ooo[i] = r_ooo[i] & ~BIT(r_seq[i]);
 			seq = r_seq[i];
 			consume(i, seq)
@@ -1068,6 +1101,14 @@ inline esp_data_rcv(i, s)
 		:: else
 		fi;
 		ack_consumed(i)
+	fi;
+	if
+	:: due -> esp_enqueue_ack(i, answer)
+	:: else
+	fi;
+	if
+	:: at_once && r_owe[i] -> esp_ack_now(i)
+	:: else
 	fi
 }
 
@@ -1114,10 +1155,17 @@ inline check()
 		assert(!r_press[j] || ROOM(j) == 0);
 #endif
 		assert(r_open[j] == 0 || r_open[j] <= r_edge[j] - r_seq[j]);
-#ifdef SAID
-		/* what was said and is not here is counted */
+		/* what was said and is not here is counted, or nothing new is said */
 		assert(!r_ann[j] || r_expired[j] || r_edge[j] <= r_seq[j] ||
 		       ONES(UPTO(r_seq[j], r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
+#ifndef SEED
+		/* who was released waits for more, or has its share */
+		assert(!(turned & BIT(j)) || !r_ann[j] || r_queued[j] || r_expired[j] ||
+		       LEFT(j) >= SHARE);
+#endif
+#ifdef DRY
+		/* who does not wait has some beyond what is here */
+		assert(!r_ann[j] || r_queued[j] || LEFT(j) >= (GRANT < Q / N -> GRANT : Q / N));
 #endif
 #ifdef EXACT
 		/* each granted packet that is not here has a token */
@@ -1126,9 +1174,16 @@ inline check()
 		       ONES(UPTO(lim, r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
 #endif
 #ifdef NOLOSS
-		/* what is on its way has tokens, but for one first burst not yet announced */
-		assert(ONES(data[j]) <= r_open[j] + (s_announcing[j] && s_ann[j] >= r_seq[j] ->
-			(S_ADV(j) > 0 -> S_ADV(j) : IS_SMALL(j)) : 0));
+		/* what is on its way has tokens, but for one first burst not yet announced,
+		   of which it is a part */
+		lim = r_open[j];
+		if
+		:: s_announcing[j] && s_ann[j] >= r_seq[j] ->
+			tmp2 = (S_ADV(j) > 0 -> S_ADV(j) : IS_SMALL(j));
+			lim = (tmp2 > lim + 1 -> tmp2 : lim + (tmp2 > 0))
+		:: else
+		fi;
+		assert(ONES(data[j]) <= lim);
 #endif
 		if
 		:: !WATCHED(j) -> t_rrq[j] = false
@@ -1151,6 +1206,8 @@ inline check()
 	assert(qlen == 0 || (open > 0 && !POLICY_RELEASE));	/* liveness */
 	n = 0;
 	tmp = 0;
+	tmp2 = 0;
+	turned = 0;
 	base = 0;
 	lim = 0;
 	j = 0;
