@@ -166,6 +166,7 @@ byte r_lo[N];		/* tok_lo */
 byte r_open[N];		/* open */
 bool r_queued[N];
 bool r_expired[N];
+bool r_again[N];	/* r_expired is 2 */
 bool r_begun[N];
 bool r_ann[N];		/* recv_announced */
 byte r_exp[N];		/* expiries in a row */
@@ -200,7 +201,7 @@ byte way;		/* what becomes of the frame */
 byte hit;		/* which of the step's ACKs a fault hits, and how: arrive() */
 
 /* Within a step only. */
-hidden byte n, base, lim, tmp, tmp2, j, k, ne, seq, late;
+hidden byte most, n, base, lim, tmp, tmp2, j, k, ne, seq, late;
 #define OUTS	8
 hidden byte outs, out_to[OUTS], out_seq[OUTS], out_grant[OUTS], out_rrq[OUTS];
 hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given, stay, turned;
@@ -580,16 +581,19 @@ inline extend(i)
 		lim = lim + HERE(i);
 #endif
 		tmp = (base > lim -> base - lim : 0);
-		r_expired[i] = (tmp > n);
+		most = (r_again[i] -> 1 : n);
+		r_expired[i] = (tmp > most);
 #ifdef BREAK_SAID_ALL
 		r_expired[i] = false;
 #endif
-		tmp = (tmp < n -> tmp : n);
+		tmp = (tmp < most -> tmp : most);
+		r_again[i] = r_again[i] && r_expired[i];
 		r_lo[i] = r_seq[i]
 #endif
 	:: else ->
 		tmp = n;
 		r_expired[i] = false;
+		r_again[i] = false;
 		r_begun[i] = true;
 #ifdef SEED
 		lim = r_seq[i] + BURST;
@@ -823,6 +827,7 @@ inline esp_ackq_announced(i, edge)
 	r_ann[i] = true;
 	r_begun[i] = false;
 	r_expired[i] = false;
+	r_again[i] = false;
 	r_edge[i] = (edge < r_seq[i] -> r_seq[i] : edge);
 	r_lo[i] = r_seq[i];
 	tmp = r_edge[i] - r_seq[i];
@@ -896,6 +901,7 @@ inline esp_expiry(i)
 #else
 				r_expired[i] = true;
 #endif
+				r_again[i] = (r_exp[i] > 1);
 				if
 				:: !r_queued[i] ->
 					esp_ackq_park(i, true)

@@ -76,6 +76,7 @@ done-seed           esp  ltl   holds   -DLTL_DONE -DPROBES -DSEED -DFAULTS=1 -DS
 
 said                esp  safe+ holds   -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=3 -DDUPS -DS0=13
 said-eager-seed     esp  safe  holds   -DSEED -DP2A=1 -DFAULTS=1 $X
+said-again          esp  safe  holds   -DSAID -DN=2 -DFAULTS=2 -DDUPS -DEXPIRIES=2 -DLONE=2 -DGRANT=2 -DS0=13
 dry                 esp  safe  holds   -DDRY -DNOLOSS -DTURN -DN=2 -DQ=4 -DGRANT=2 -DLONE=4 -DS0=5 -DS1=23
 
 cpus-2              ackq safe+ holds   -DPKTS=3 -DGRANT=2 -DQ=2
