@@ -39,9 +39,9 @@ static u32 expiry_time(struct esp_opt *esp, u64 now)
 }
 
 /*
- * Packets were permitted and did not come. A token for each is the rule; but of
- * one that was lost before its transmission's announcement was consumed, those
- * that came in its stead may have taken it.
+ * Packets were permitted and did not come. A token for each is the rule; but
+ * after an expiry it is a few at a time (esp_ackq_expired()), and when those
+ * have come nobody else may watch over the rest.
  */
 static bool packets_due(struct esp_opt *esp)
 {
