@@ -27,13 +27,17 @@ static u32 others_time(struct esp_opt *esp, u64 now)
 	return max(first, known);
 }
 
-/* Time for granted packets to come: the RRQ timer's (rule 17). */
+/*
+ * Time for granted packets to come: the RRQ timer's (rule 17). On a slow link,
+ * or machine, it is some frames' time.
+ */
 static u32 expiry_time(struct esp_opt *esp, u64 now)
 {
 	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
-	u32 wait = esp_rtt_timeout(&esp->rtt, others_time(esp, now),
-				   READ_ONCE(conf->rrq_min_us), hi);
+	u32 lo = max_t(u32, READ_ONCE(conf->rrq_min_us),
+		       esp_qctl_wire_time(&esp->port->ackq.ctl, ESP_EXTRA_FRAMES));
+	u32 wait = esp_rtt_timeout(&esp->rtt, others_time(esp, now), lo, hi);
 
 	return esp_rtt_backoff(wait, READ_ONCE(esp->expiries), hi);
 }

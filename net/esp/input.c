@@ -40,16 +40,25 @@ void esp_ack_now(struct sock *sk)
 	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
-/* An ACK that may ride on what the user sends next. */
-static void ack_soon(struct sock *sk)
+/* An ACK that may ride on what the user sends next; @us at least from now. */
+static void ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u32 delay = READ_ONCE(esp_net(sock_net(sk))->conf.ack_delay_us);
 
 	if (esp->ack_pending)
 		return;
 	esp->ack_pending = 1;
-	esp_timer_set(esp, ESP_T_ACK, esp_now() +
-		      READ_ONCE(esp_net(sock_net(sk))->conf.ack_delay_us));
+	esp_timer_set(esp, ESP_T_ACK, esp_now() + max(us, delay));
+}
+
+/* Before the sender takes it for lost, if its round trips are as ours. */
+static u32 before_loss(struct sock *sk)
+{
+	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+
+	return max_t(u32, esp_rtt_smooth(&esp_sk(sk)->rtt),
+		     READ_ONCE(conf->rto_min_us));
 }
 
 static u32 packets_to_ack(struct sock *sk)
@@ -332,7 +341,7 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 		else if (esp->to_ack >= n && !READ_ONCE(g->queued))
 			esp_send_ack(sk);
 		if (esp->ack_seq != esp->recv_seq)
-			ack_soon(sk);
+			ack_soon(sk, before_loss(sk));
 		if (c->at_once && esp->ack_seq != esp->recv_seq)
 			esp_ack_now(sk);
 		return;
@@ -340,9 +349,9 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 	if (c->at_once)
 		esp_send_ack(sk);
 	else if (esp->to_ack >= min_t(u32, n, max_t(u32, esp->advice_told, 1)))
-		esp->to_ack >= n ? esp_ack_now(sk) : ack_soon(sk);
+		esp->to_ack >= n ? esp_ack_now(sk) : ack_soon(sk, 0);
 	else if (c->bytes)
-		ack_soon(sk);
+		ack_soon(sk, 0);
 }
 
 static void wake_reader(struct sock *sk)
@@ -598,7 +607,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	esp_data_rcv(sk, skb);
 	if (esp->advice_echo && sk->sk_state != TCP_CLOSE)
-		ack_soon(sk);
+		ack_soon(sk, 0);
 	return;
 drop:
 	drop(skb);
