@@ -533,6 +533,11 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
 void esp_dev_policy(struct net *net);
 void esp_dev_events_run(struct sock *sk);
 void esp_dev_enabled(struct esp_dev *ed);
+struct esp_port *esp_port_get(struct esp_dev *ed);
+
+/* peer.c */
+struct esp_port *esp_port_alloc(struct net *net);
+void esp_port_put(struct esp_port *port);
 int esp_peer_get(struct sock *sk);
 void esp_peer_put(struct sock *sk);
 u16 esp_peer_advise(struct sock *sk);

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ports, the hosts that are seen through them, and with how much those may
+ * start (rules 12, 21). Connections come and go under the port's lock; packets
+ * don't touch it.
+ */
+#include "esp.h"
+
+static void port_free(struct rcu_head *rcu)
+{
+	struct esp_port *port = container_of(rcu, struct esp_port, rcu);
+
+	hrtimer_cancel(&port->pace);
+	kfree(port);
+}
+
+/**
+ * esp_port_put() - give a reference back
+ * @port:	port
+ */
+void esp_port_put(struct esp_port *port)
+{
+	if (refcount_dec_and_test(&port->ref))
+		call_rcu(&port->rcu, port_free);
+}
+
+/**
+ * esp_port_alloc() - a port for a new device
+ * @net:	its namespace
+ *
+ * Return: the port, with a reference; NULL: no memory
+ */
+struct esp_port *esp_port_alloc(struct net *net)
+{
+	struct esp_port *port = kzalloc_obj(*port, GFP_KERNEL);
+	struct esp_policy policy;
+
+	if (!port)
+		return NULL;
+	refcount_set(&port->ref, 1);
+	spin_lock_init(&port->lock);
+	esp_policy_get(net, &policy);
+	esp_ackq_init(&port->ackq, &policy, &esp_ackq_ops);
+	hrtimer_setup(&port->pace, esp_pace_timeout, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	return port;
+}
+
+static struct hlist_head *peer_bucket(struct esp_port *port, const u8 *mac)
+{
+	return &port->peers[(mac[3] ^ mac[4] ^ mac[5]) % ESP_PEER_BUCKETS];
+}
+
+static struct esp_peer *peer_find(struct esp_port *port, const u8 *mac)
+{
+	struct esp_peer *peer;
+
+	hlist_for_each_entry(peer, peer_bucket(port, mac), node)
+		if (ether_addr_equal_unaligned(peer->mac, mac))
+			return peer;
+	return NULL;
+}
+
+/* Advice in SYN|ACKs that nobody took up is forgotten after two slots. */
+static u32 pool_taken(struct esp_port *port)
+{
+	u64 now = esp_now();
+
+	if (now - port->slot >= 2 * ESP_SLOT_US) {
+		port->pending[0] = 0;
+		port->pending[1] = 0;
+		port->slot = now;
+	} else if (now - port->slot >= ESP_SLOT_US) {
+		port->pending[1] = port->pending[0];
+		port->pending[0] = 0;
+		port->slot = now;
+	}
+	return port->given + port->pending[0] + port->pending[1];
+}
+
+/**
+ * esp_port_handshake() - first burst to be advised in a SYN|ACK
+ * @ed:		the listener's device
+ * @mac:	who asks
+ *
+ * Return: packets
+ */
+u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac)
+{
+	struct esp_port *port = esp_port_get(ed);
+	struct esp_peer *peer;
+	u32 n;
+
+	spin_lock_bh(&port->lock);
+	peer = peer_find(port, mac);
+	if (peer) {
+		n = peer->want;
+	} else {
+		n = esp_advice_handshake(port->ackq.policy.first_pool,
+					 pool_taken(port));
+		port->pending[0] += n;
+	}
+	spin_unlock_bh(&port->lock);
+	esp_port_put(port);
+	return n;
+}
+
+/* All sockets have echoed the cut: its share is free. */
+static void peer_settled(struct esp_peer *peer)
+{
+	if (peer->behind)
+		return;
+	peer->port->given -= peer->own - peer->want;
+	peer->own = peer->want;
+}
+
+/*
+ * A peer's hosts are to start with less. That is told at once: until they have
+ * echoed it their share isn't free. Under the port's lock.
+ */
+static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
+{
+	struct esp_opt *esp;
+
+	peer->want = n;
+	WRITE_ONCE(peer->gen, peer->gen + 1);
+	list_for_each_entry(esp, &peer->sockets, peer_node) {
+		if (!peer->behind++)
+			ESP_INC(sock_net(&esp->sk), AdviceCut);
+		/* it may be in the list until it is destroyed, an RCU period later */
+		if (!refcount_inc_not_zero(&esp->sk.sk_refcnt))
+			continue;
+		esp_timer_set(esp, ESP_T_ACK, now);
+		sock_put(&esp->sk);
+	}
+	peer_settled(peer);
+}
+
+/*
+ * Nothing is left for who comes next: whoever has more than a share gives it
+ * up. Under the port's lock.
+ */
+static void share_out(struct esp_port *port)
+{
+	u32 pool = port->ackq.policy.first_pool;
+	u32 share = pool / port->npeers;
+	struct esp_peer *peer;
+	int i;
+
+	if (pool_taken(port) < pool)
+		return;
+	for (i = 0; i < ESP_PEER_BUCKETS; i++)
+		hlist_for_each_entry(peer, &port->peers[i], node)
+			if (peer->want > share && !peer->behind)
+				peer_cut(peer, share, esp_now());
+}
+
+/**
+ * esp_peer_get() - a socket is being connected: know the other host
+ * @sk:	socket with device and address; @advice_told: what a SYN|ACK gave it
+ *
+ * Return: 0, ENETDOWN or ENOMEM
+ */
+int esp_peer_get(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_port *port;
+	struct esp_peer *peer, *new;
+
+	new = kzalloc_obj(*new, GFP_ATOMIC);
+	if (!new)
+		return -ENOMEM;
+	port = esp_port_get(esp->dev);
+	spin_lock_bh(&port->lock);
+	peer = peer_find(port, esp->daddr);
+	if (!peer) {
+		u32 told = esp->advice_told;
+		int i;
+
+		peer = new;
+		new = NULL;
+		peer->port = port;
+		INIT_LIST_HEAD(&peer->sockets);
+		ether_addr_copy(peer->mac, esp->daddr);
+		hlist_add_head(&peer->node, peer_bucket(port, peer->mac));
+		WRITE_ONCE(port->npeers, port->npeers + 1);
+		for (i = 0; i < 2; i++) {
+			u32 n = min(told, port->pending[i]);
+
+			port->pending[i] -= n;
+			told -= n;
+		}
+		peer->own = esp->advice_told;
+		if (!esp->accepted)
+			peer->own = esp_advice_handshake(port->ackq.policy.first_pool,
+							 pool_taken(port));
+		peer->want = peer->own;
+		port->given += peer->own;
+	}
+	peer->socks++;
+	list_add(&esp->peer_node, &peer->sockets);
+	esp->advice_told = peer->want;
+	esp->advice_gen = peer->gen;
+	esp->port = port;
+	esp->peer = peer;
+	if (!new)
+		share_out(port);
+	spin_unlock_bh(&port->lock);
+	kfree(new);
+	return 0;
+}
+
+/* This socket is not what the cut waits for. Under the port's lock. */
+static void peer_caught_up(struct esp_opt *esp)
+{
+	struct esp_peer *peer = esp->peer;
+
+	esp->advice_tries = 0;
+	if (esp->advice_gen == peer->gen || list_empty(&esp->peer_node))
+		return;
+	esp->advice_gen = peer->gen;
+	peer->behind--;
+	peer_settled(peer);
+}
+
+/**
+ * esp_peer_leave() - a closed socket sends no first bursts
+ * @sk:	socket; its owner calls. It keeps its reference to the peer
+ */
+void esp_peer_leave(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp->peer)
+		return;
+	spin_lock_bh(&esp->port->lock);
+	peer_caught_up(esp);
+	list_del_init(&esp->peer_node);
+	spin_unlock_bh(&esp->port->lock);
+}
+
+void esp_peer_put(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_peer *peer = esp->peer;
+	struct esp_port *port = esp->port;
+
+	if (!peer)
+		return;
+	esp_peer_leave(sk);
+	esp->peer = NULL;
+	esp->port = NULL;
+	spin_lock_bh(&port->lock);
+	if (--peer->socks) {
+		peer = NULL;
+	} else {
+		hlist_del(&peer->node);
+		WRITE_ONCE(port->npeers, port->npeers - 1);
+		port->given -= peer->own;
+	}
+	spin_unlock_bh(&port->lock);
+	kfree(peer);
+	esp_port_put(port);
+}
+
+/**
+ * esp_peer_advise() - first burst for an ACK on an idle connection
+ * @sk:	socket; its owner calls
+ *
+ * Raises count at once. A cut frees its share only when every socket of the
+ * peer has echoed it.
+ *
+ * Return: packets
+ */
+u16 esp_peer_advise(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_peer *peer = esp->peer;
+	struct esp_port *port = esp->port;
+	u32 taken, n;
+
+	if (!peer)
+		return 0;
+	spin_lock_bh(&port->lock);
+	taken = pool_taken(port);
+	n = esp_advice_connected(port->ackq.policy.first_pool, taken,
+				 peer->own, port->npeers);
+	if (n > peer->want && !peer->behind) {
+		port->given += n - peer->own;
+		peer->own = n;
+		peer->want = n;
+	} else if (n < peer->want && !peer->behind) {
+		peer_cut(peer, n, esp_now());
+	}
+	n = peer->want;
+	spin_unlock_bh(&port->lock);
+	esp->advice_told = n;
+	return n;
+}
+
+/**
+ * esp_advice_changed() - is the peer to be told a shorter first burst?
+ * @sk:	socket; its owner calls
+ *
+ * Return: true if so, and if an ACK tells it
+ */
+bool esp_advice_changed(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->peer && esp->advice_gen != READ_ONCE(esp->peer->gen) &&
+	       !esp->grant.recv_announced &&
+	       !((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV));
+}
+
+/**
+ * esp_peer_echoed() - the peer tells with how much it will start
+ * @sk:		socket; its owner calls
+ * @advice:	packets; it counts if it has been told since the cut
+ */
+void esp_peer_echoed(struct sock *sk, u16 advice)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_peer *peer = esp->peer;
+
+	if (!peer || esp->advice_gen == READ_ONCE(peer->gen))
+		return;
+	spin_lock_bh(&esp->port->lock);
+	if (esp->advice_told <= peer->want && advice <= peer->want)
+		peer_caught_up(esp);
+	spin_unlock_bh(&esp->port->lock);
+}
+
+/**
+ * esp_peer_tell() - the deadline for a cut of the first burst (rule 21)
+ * @sk:	socket; its owner calls
+ *
+ * Told again, with backoff, until it is echoed. A host that doesn't answer for
+ * half a second won't start either: its share goes to others.
+ */
+void esp_peer_tell(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp_advice_changed(sk))
+		return;
+	if (esp->advice_tries >= ESP_ADVICE_TRIES) {
+		spin_lock_bh(&esp->port->lock);
+		peer_caught_up(esp);
+		spin_unlock_bh(&esp->port->lock);
+		return;
+	}
+	esp_send_ack(sk);
+	esp_timer_set(esp, ESP_T_ACK, esp_now() + (1000u << esp->advice_tries++));
+}
+
+/**
+ * esp_peer_rtt() - a round's smallest round trip
+ * @sk:		socket
+ * @rtt:	microseconds
+ * @now:	microseconds
+ *
+ * Return: smallest one to this peer in ten seconds
+ */
+u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 min;
+
+	if (!esp->peer)
+		return rtt;
+	spin_lock_bh(&esp->port->lock);
+	esp_min_rtt_sample(&esp->peer->min_rtt, rtt, now);
+	min = esp_min_rtt_get(&esp->peer->min_rtt);
+	spin_unlock_bh(&esp->port->lock);
+	return min;
+}
