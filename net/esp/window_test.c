@@ -26,6 +26,14 @@ static void new_window(struct esp_window *w, u32 isn, u16 advice)
 	esp_window_init(w, isn);
 }
 
+/* The same, and a transmission is announced; returns its first number. */
+static u32 announced(struct esp_window *w, u32 isn, u16 advice)
+{
+	new_window(w, isn, advice);
+	esp_window_announce(w, false);
+	return isn + 1;
+}
+
 /* Send what the window lets through, up to @n packets; returns how many. */
 static u32 send_some(struct esp_window *w, u32 n, bool txf)
 {
@@ -62,8 +70,7 @@ static void window_announce__first_burst(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(isns); i++) {
-		new_window(&w, isns[i], 10);
-		esp_window_announce(&w, false);
+		announced(&w, isns[i], 10);
 		KUNIT_EXPECT_EQ(test, w.announce_seq, isns[i] + 1);
 		KUNIT_EXPECT_FALSE(test, esp_window_may_announce(&w));
 		KUNIT_EXPECT_EQ(test, send_some(&w, 100, false), 10u);
@@ -78,10 +85,8 @@ static void window_announce__on_its_way(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(isns); i++) {
-		u32 s = isns[i] + 1;
+		u32 s = announced(&w, isns[i], 10);
 
-		new_window(&w, isns[i], 10);
-		esp_window_announce(&w, false);
 		KUNIT_EXPECT_EQ(test, send_some(&w, 7, true), 7u);
 		take_ack(&w, s + 1, 9);
 		esp_window_announce(&w, false);
@@ -117,8 +122,7 @@ static void window_announce__advice_0(struct kunit *test)
 {
 	struct esp_window w;
 
-	new_window(&w, 1000, 0);
-	esp_window_announce(&w, false);
+	announced(&w, 1000, 0);
 	KUNIT_EXPECT_EQ(test, w.edge, w.send_next);
 	KUNIT_EXPECT_EQ(test, send_some(&w, 10, false), 0u);
 	/* the answer to the empty TXS has ack_seq = announce_seq */
@@ -168,10 +172,8 @@ static void window_ack__moves_edge(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(isns); i++) {
-		u32 s = isns[i] + 1;
+		u32 s = announced(&w, isns[i], 4);
 
-		new_window(&w, isns[i], 4);
-		esp_window_announce(&w, false);
 		send_some(&w, 4, false);
 		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 1, 10),
 				ESP_ACK_PROGRESS | ESP_ACK_OPENED);
@@ -201,16 +203,13 @@ static void window_test__not_the_next_transmission(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(isns); i++) {
-		u32 s = isns[i] + 1;
+		u32 s = announced(&w, isns[i], 4);
 
-		new_window(&w, isns[i], 4);
-		esp_window_announce(&w, false);
 		send_some(&w, 2, true);
 		/* it shares the first burst */
 		KUNIT_EXPECT_TRUE(test, esp_window_test(&w, s + 2, true));
 
-		new_window(&w, isns[i], 0);
-		esp_window_announce(&w, false);		/* by an empty TXS */
+		announced(&w, isns[i], 0);		/* by an empty TXS */
 		take_ack(&w, s, 10);
 		KUNIT_EXPECT_TRUE(test, esp_window_test(&w, s, true));
 		send_some(&w, 2, true);
@@ -228,10 +227,8 @@ static void window_ack__stale_and_invalid(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(isns); i++) {
-		u32 s = isns[i] + 1;
+		u32 s = announced(&w, isns[i], 8);
 
-		new_window(&w, isns[i], 8);
-		esp_window_announce(&w, false);
 		send_some(&w, 8, false);
 		take_ack(&w, s + 4, 10);
 		memcpy(&old, &w, sizeof(w));
@@ -252,8 +249,7 @@ static void window_ack__hold(struct kunit *test)
 {
 	struct esp_window w;
 
-	new_window(&w, 1000, 4);
-	esp_window_announce(&w, false);
+	announced(&w, 1000, 4);
 	send_some(&w, 10, false);
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 0),
 			ESP_ACK_PROGRESS | ESP_ACK_HOLD);
@@ -270,8 +266,7 @@ static void window_ack__advice(struct kunit *test)
 {
 	struct esp_window w;
 
-	new_window(&w, 1000, 4);
-	esp_window_announce(&w, false);
+	announced(&w, 1000, 4);
 	KUNIT_EXPECT_EQ(test, send_some(&w, 2, true), 2u);
 	/* not all acknowledged: permission */
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1002, 20),
@@ -296,8 +291,7 @@ static void window_announce__voids_the_rest(struct kunit *test)
 {
 	struct esp_window w;
 
-	new_window(&w, 0xfffffff8u, 2);
-	esp_window_announce(&w, false);
+	announced(&w, 0xfffffff8u, 2);
 	send_some(&w, 2, false);
 	take_ack(&w, 0xfffffffau, 60);
 	KUNIT_EXPECT_EQ(test, send_some(&w, 10, true), 10u);
