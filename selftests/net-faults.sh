@@ -8,6 +8,7 @@
 . "${0%/*}/lib.sh"
 
 DEBUG=/sys/kernel/debug
+FAULTS="failslab fail_page_alloc fail_usercopy fail_skb_realloc"
 MANY=1000000
 mountpoint -q $DEBUG || mount -t debugfs none $DEBUG
 [ -e $DEBUG/failslab/require-start ] || skip_all "this kernel injects no faults"
@@ -34,7 +35,7 @@ heal()
 	local d
 
 	INJECTED=
-	for d in failslab fail_page_alloc fail_usercopy fail_skb_realloc; do
+	for d in $FAULTS; do
 		[ "$(<$DEBUG/$d/probability)" != 0 ] || continue
 		echo 0 >$DEBUG/$d/probability
 		INJECTED+=" $d=$((MANY - $(<$DEBUG/$d/times)))"
@@ -112,25 +113,37 @@ check "and without faults all is well" transfer n0 v0 n1 v1 -n 256k
 # Devices, namespaces
 #
 
-# tries COMMAND...: some work, some don't.
-tries()
-{
-	local i good=0
+# nth N COMMAND...: the Nth thing in the module that may fail does. The count is
+# the task's: COMMAND may not fork.
+nth() { (echo "$1" >/proc/self/fail-nth && shift && exec "$@") >>"$TMP/said" 2>&1; }
 
-	inject failslab 25
-	for ((i = 0; i < 20; i++)); do
-		! "$@" 2>>"$TMP/said" >&2 || good=$((good + 1))
+# each UNDO COMMAND...: COMMAND with a failure at each place in turn, and then
+# without. It says so, or the kernel did without (a page where it asked for more).
+each()
+{
+	local undo=$1 n fault refused=0
+
+	shift
+	for ((n = 1; n < 1000; n++)); do
+		for fault in $FAULTS; do
+			inject $fault 0
+		done
+		if nth $n "$@"; then
+			$undo || return
+		else
+			refused=$((refused + 1))
+		fi
+		for fault in $FAULTS; do
+			[ "$(<$DEBUG/$fault/times)" = $MANY ] || continue 2
+		done
+		break
 	done
-	heal
-	echo "$good of $i"
-	[ $good -gt 0 ] && [ $good -lt $i ] && injected failslab
+	echo "$((n - 1)) places, $refused refusals"
+	[ $refused -gt 0 ] && [ $n -lt 1000 ] && "$@" && $undo
 }
 
-new_device() { ip0 link add x0 type veth peer name x1 && ip0 link set x0 up && ip0 link delete x0; }
-new_host() { ip netns add n9 && ip netns delete n9; }
-
-check "devices that come" tries new_device
-ip0 link delete x0 2>/dev/null
-check "namespaces that come" tries new_host
+check "devices that come" each "ip -n n0 link delete x0" \
+	ip -n n0 link add x0 up type veth peer name x1
+check "namespaces that come" each "ip netns delete n9" ip netns add n9
 check "no sockets are left" until_true 60 no_sockets n0 n1
 finish
