@@ -23,7 +23,7 @@ mkdir -p "$QUEUES"
 incast()
 {
 	say "incast.sh $*"
-	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/incast.sh -o "$LINES" "$@" >/dev/null
+	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/incast.sh -o "$LINES" "$@" >/dev/null || exit
 }
 
 # Each three times: what differs is what is drawn (addresses, ports, cookies).

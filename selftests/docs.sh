@@ -230,7 +230,6 @@ tests | grep -v '_test\.c$' | while read -r file; do
 	grep -qE "(^|[[:space:]/])$name(\.sh)?([[:space:]]|$)" selftests/tests || echo "selftests/tests lacks $file"
 done | verdict "tests that protocol.rst names are run"
 
-${CC:-cc} --version >"$WORK/cc" 2>&1 || { echo "no C compiler"; exit 4; }
 make -s -C $DOC/examples O="$WORK" CFLAGS='-O2 -Wall -Wextra -Werror' 2>&1 | verdict "the examples compile"
 
 # README's program, as it stands.

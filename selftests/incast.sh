@@ -98,7 +98,7 @@ policy()
 	done
 }
 
-most=0
+most=0 failed=0
 for n in $SENDERS; do
 	most=$((n > most ? n : most))
 done
@@ -114,11 +114,13 @@ for workload in $WORKLOADS; do
 			port "$proto"
 			PORT=$((PORT + 1))
 			incast -n "$n" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS" \
-				${QUEUES:+-o "$QUEUES/$p-$workload-$n"} "$proto" "$workload" | tee -a "$OUT" ||
-				echo "$p $workload $n failed" >&2
+				${QUEUES:+-o "$QUEUES/$p-$workload-$n"} "$proto" "$workload" >"$TMP/run" ||
+				{ echo "$p $workload $n failed" >&2; failed=1; }
+			tee -a "$OUT" <"$TMP/run"
 			sleep 1
 		done
 	done
 done
-until_true 60 no_sockets $HOSTS
+until_true 60 no_sockets $HOSTS || { echo "sockets are left" >&2; failed=1; }
 FINISHED=1
+exit $failed

@@ -57,21 +57,6 @@ not_ok()
 	[ $FAILURES -gt 1 ] || dump
 }
 
-# skip TEXT REASON
-skip()
-{
-	RESULTS=$((RESULTS + 1))
-	echo "ok $RESULTS - $1 # SKIP $2"
-}
-
-# skip_all REASON: nothing here can be tested on this kernel.
-skip_all()
-{
-	FINISHED=1
-	echo "1..0 # SKIP $1"
-	exit 0
-}
-
 # check TEXT COMMAND...: ok if it succeeds; shows what it prints.
 check()
 {

@@ -92,7 +92,7 @@ check "veth" transfer n0 w0 n1 w1 -n "$N"
 check "loopback" transfer n0 lo n0 lo -n "$N"
 check "own address" transfer n0 w0 n0 w0 -n "$N"
 
-ip -n sw link add br0 type bridge || skip_all "no bridge"
+ip -n sw link add br0 type bridge || exit
 for i in 0 1 2; do
 	ip -n sw link set "p$i" master br0
 done
@@ -116,49 +116,45 @@ check "VLAN" transfer n0 w0.5 n1 w1.5 -n "$N"
 ip0 link delete w0.5
 ip1 link delete w1.5
 
-if modprobe -q macvlan; ip1 link add m1 link w1 type macvlan mode bridge 2>/dev/null; then
-	ip1 link add m2 link w1 type macvlan mode bridge
-	ip1 link set m2 netns n2
-	ip1 link set m1 up
-	ip2 link set m2 up
-	enable n1 m1
-	enable n2 m2
-	check "macvlan, from outside" transfer n0 w0 n1 m1 -n "$N"
-	check "macvlan, to its neighbour in another namespace" transfer n1 m1 n2 m2 -n "$N"
-	ip1 link delete m1
-	ip2 link delete m2
-else
-	skip "macvlan" "not in this kernel"
-fi
+modprobe -q macvlan
+ip1 link add m1 link w1 type macvlan mode bridge || exit
+ip1 link add m2 link w1 type macvlan mode bridge
+ip1 link set m2 netns n2
+ip1 link set m1 up
+ip2 link set m2 up
+enable n1 m1
+enable n2 m2
+check "macvlan, from outside" transfer n0 w0 n1 m1 -n "$N"
+check "macvlan, to its neighbour in another namespace" transfer n1 m1 n2 m2 -n "$N"
+ip1 link delete m1
+ip2 link delete m2
 
-if modprobe -q bonding max_bonds=0; ip0 link add bond0 type bond mode active-backup miimon 10 2>/dev/null; then
-	ip1 link add bond0 type bond mode active-backup miimon 10
-	cable n0 x0 n1 x1
-	for end in 0 1; do
-		for slave in w x; do
-			ip -n n$end link set $slave$end down
-			ip -n n$end link set $slave$end master bond0
-		done
-		ip -n n$end link set bond0 type bond primary w$end
-		ip -n n$end link set bond0 up
-		enable n$end bond0
+modprobe -q bonding max_bonds=0
+ip0 link add bond0 type bond mode active-backup miimon 10 || exit
+ip1 link add bond0 type bond mode active-backup miimon 10
+cable n0 x0 n1 x1
+for end in 0 1; do
+	for slave in w x; do
+		ip -n n$end link set $slave$end down
+		ip -n n$end link set $slave$end master bond0
 	done
-	# Each drops what comes by a cable that it doesn't use: it must be the same.
-	active() { ip -n "$1" -d link show bond0 | grep -q "active_slave $2 "; }
-	until_true 10 active n0 w0
-	until_true 10 active n1 w1
-	check "bonding, active-backup" transfer n0 bond0 n1 bond0 -n "$N"
-	slow_start n0 bond0 n1 bond0
-	moves n1 5
-	ip0 link set w0 down
-	check "bonding: a transfer survives the change to the other cable" goes_on
-	ip0 link delete bond0
-	ip1 link delete bond0
-	ip0 link delete x0
-	reset_cable
-else
-	skip "bonding" "not in this kernel"
-fi
+	ip -n n$end link set bond0 type bond primary w$end
+	ip -n n$end link set bond0 up
+	enable n$end bond0
+done
+# Each drops what comes by a cable that it doesn't use: it must be the same.
+active() { ip -n "$1" -d link show bond0 | grep -q "active_slave $2 "; }
+until_true 10 active n0 w0
+until_true 10 active n1 w1
+check "bonding, active-backup" transfer n0 bond0 n1 bond0 -n "$N"
+slow_start n0 bond0 n1 bond0
+moves n1 5
+ip0 link set w0 down
+check "bonding: a transfer survives the change to the other cable" goes_on
+ip0 link delete bond0
+ip1 link delete bond0
+ip0 link delete x0
+reset_cable
 
 #
 # MTU (rule 9)

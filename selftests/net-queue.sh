@@ -29,32 +29,20 @@ hosts 2
 cable n0 v0 n1 v1
 modprobe -q 8021q
 modprobe -q macvlan
-vlan='' macvlan=''
-ip0 link add link v0 name v0.5 type vlan id 5 2>/dev/null &&
-	ip1 link add link v1 name v1.5 type vlan id 5 && vlan=1
-ip1 link add m1 link v1 type macvlan mode bridge 2>/dev/null && macvlan=1
-for dev in v0.5 v1.5 m1; do
-	ip0 link set $dev up 2>/dev/null
-	ip1 link set $dev up 2>/dev/null
-	n0 sysctl -qw net/esp/dev/$dev/enable=1 2>/dev/null
-	n1 sysctl -qw net/esp/dev/$dev/enable=1 2>/dev/null
-done
+ip0 link add link v0 name v0.5 up type vlan id 5 || exit
+ip1 link add link v1 name v1.5 up type vlan id 5 || exit
+ip1 link add m1 link v1 up type macvlan mode bridge || exit
+n0 sysctl -qw net/esp/dev/v0.5/enable=1
+n1 sysctl -qw net/esp/dev/v1.5/enable=1
+n1 sysctl -qw net/esp/dev/m1/enable=1
 
-if [ -n "$vlan" ]; then
-	start n0 v0.5 n1 v1.5 -n 1G -p 20
-	check "rule 12: data come in by the VLAN" moves n1
-	check "rule 12: a VLAN has its lower device's queue" shared n1 v1 v1.5
-	if [ -n "$macvlan" ]; then
-		check "rule 12: and so has a macvlan" shared n1 v1 m1
-	else
-		skip "rule 12: and so has a macvlan" "not in this kernel"
-	fi
-	check "rule 12: another device has not" [ "$(peers n1 lo)" = 0 ]
-	end $CONNECTOR
-	end $LISTENER
-else
-	skip "rule 12: VLAN" "not in this kernel"
-fi
+start n0 v0.5 n1 v1.5 -n 1G -p 20
+check "rule 12: data come in by the VLAN" moves n1
+check "rule 12: a VLAN has its lower device's queue" shared n1 v1 v1.5
+check "rule 12: and so has a macvlan" shared n1 v1 m1
+check "rule 12: another device has not" [ "$(peers n1 lo)" = 0 ]
+end $CONNECTOR
+end $LISTENER
 
 in=$(stat n1 InData) empty=$(stat n1 OutEmpty)
 check "a transfer in one direction" transfer n0 v0 n1 v1 -n "$N" -b 0

@@ -13,7 +13,9 @@ run()
 {
 	rm -f "$RUNS"
 	bash "${0%/*}/incast.sh" -o "$RUNS" "$@" >"$TMP/out" 2>&1
+	local status=$?
 	comment <"$TMP/out"
+	[ $status = 0 ] || exit $status
 }
 
 # holds PROTO WORKLOAD N NAME OPERATOR NUMBER: the figure of that run is so.

@@ -177,6 +177,7 @@ trail()
 # Of that the lines that the model prints itself, not spin.
 own_lines() { sed '/^spin:/,$d; /^#/d' | tr -d ' \t'; }
 
+[ $# -le 1 ] || { echo "run.sh [PATTERN | --trail]" >&2; exit 2; }
 if [ "$1" = --trail ]; then
 	search literal-seed short
 	echo '# SPDX-License-Identifier: GPL-2.0-only'
@@ -240,5 +241,6 @@ while read -r name model check result macros; do
 		verdict $? "literal-seed.txt shows the way to it"
 	fi
 done <<<"$TABLE"
+[ $number -gt 0 ] || { echo "no configuration has the name $1" >&2; exit 2; }
 echo "1..$number"
 exit $status
