@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# "VLAN, bridge, bonding, macvlan, veth, loopback", and what happens to a
-# connection when its device changes or leaves ("Connections"; rules 1 and 9).
+# VLAN, bridge, bonding, macvlan, veth, loopback, and what happens to a
+# connection when its device changes or leaves (state-machine.rst, "Devices"; rules
+# 1, 9 and 12).
 #
 #	+------------+       +-------------------+       +------------+
 #	| n0      v0 +-------+ p0     br0     p1 +-------+ v1      n1 |

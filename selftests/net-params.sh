@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# "sysctl: each with a range": what is out of range is refused, and the log says
-# what the range is; the same for the module's parameters.  And that the module
+# Sysctls: what is out of range is refused, and the log says what the range is
+# (sysctl.rst); the same for the module's parameters.  And that the module
 # works with another family and EtherType.
 #
 #	+-----------+             +-----------+

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * bind() and getsockname(): addresses, devices, ports and who may have them
- * (protocol, table "Names and numbers", row "address"), and socket() itself.
+ * (socket-api.rst, "Addresses"), and socket() itself.
  */
 #include "sock-lib.h"
 

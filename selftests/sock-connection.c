@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * connect(), listen(), accept(): choice of the device, every way in which a
- * connection does not come about, and what a listener keeps (protocol, tables
- * "Names and numbers" and "Connections").
+ * connection does not come about, and what a listener keeps (state-machine.rst;
+ * protocol, "Must hold, Connections").
  */
 #include <linux/esp_wire.h>
 #include <linux/if_packet.h>

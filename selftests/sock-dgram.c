@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * EDP: SOCK_DGRAM, one unreliable frame each (protocol, table "Names and
- * numbers", row "sockets").
+ * EDP: SOCK_DGRAM, one unreliable frame each (socket-api.rst).
  */
 #include "sock-lib.h"
 

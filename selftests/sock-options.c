@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Socket options, what they report and what they do; ioctls (protocol, table
- * "Names and numbers", rows "options" and "ioctls"; af_esp.h says the ranges).
+ * Socket options, what they report and what they do; ioctls (socket-api.rst;
+ * af_esp.h says the ranges).
  */
 #include <stddef.h>
 #include "sock-lib.h"

@@ -316,7 +316,7 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
 }
 
 /**
- * esp_ackq_announced() - a TXS was consumed in order
+ * esp_ackq_announced() - the sender has announced a transmission
  * @q:		queue
  * @g:		permission; the caller owns its socket
  * @recv_seq:	behind the packet that announced

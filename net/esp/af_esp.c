@@ -190,9 +190,9 @@ static int link_device(struct sock *sk, struct esp_dev *ed)
  * @a:	peer's address
  *
  * The bound one; else sesp_ifindex if that is an Ethernet device; else the
- * only one that is up.
+ * only one that is up and enabled.
  *
- * Return: 0, EHOSTUNREACH or ENETDOWN
+ * Return: 0, EHOSTUNREACH, ENETDOWN, ENODEV (it has left), EMSGSIZE (its MTU)
  */
 int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 {
@@ -228,7 +228,7 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 	return link_device(sk, ed);
 }
 
-/* A connect() that failed leaves the socket as it was before. */
+/* A connect() that failed leaves the socket as it was before, but for its port. */
 void esp_connect_failed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);

@@ -4,8 +4,8 @@
  *
  *   client                                 listener (no state)
  *   SYN        cookie 0, own cookie C  -->
- *              <--  SYN|ACK  cookie C, own cookie S = hash(MACs, ports, C,
- *                            advice, time), grant = advice
+ *              <--  SYN|ACK  cookie C, own cookie S = hash(MACs, ports, device,
+ *                            C, advice, time), grant = advice
  *   connected
  *   ACK, data  cookie S, C, MSS, type, advice  -->  S is right: a child
  *   (the echo, until the first reply)

@@ -6,8 +6,8 @@
  * Lock order:
  *   1. RTNL (notifiers), then esp_tell_mutex (dev.c)
  *   2. lock_sock / slock of a listener
- *   3. slock of its child
- *   4. one of, never two: ehash/bind bucket, esp_dev.lock, esp_port.lock,
+ *   3. the same of its child (nested)
+ *   4. one of, never two: a bucket's (hash.c), esp_dev.lock, esp_port.lock,
  *      esp_ackq.lock
  *   5. esp_opt.timer_lock
  * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never
@@ -54,7 +54,7 @@
  * @first_burst_pool:	F of rule 21, packets
  * @rto_min_us:		floor of the sender's retransmission timeout
  * @rrq_min_us:		floor of the receiver's RRQ timer
- * @rto_max_ms:		ceiling
+ * @rto_max_ms:		ceiling of both
  * @ack_delay_us:	how long an ACK waits for data to ride on
  * @syn_retries:	SYNs sent again before ETIMEDOUT
  * @retries:		unanswered retransmissions or probes before ETIMEDOUT
@@ -127,10 +127,10 @@ static inline struct esp_net *esp_net(const struct net *net)
 
 /**
  * struct esp_port - a receiving lower device: where frames congest (rule 12)
- * @ref:	esp_dev and esp_peer hold it
+ * @ref:	esp_dev and connected sockets hold it
  * @ackq:	the ACK queue
- * @lock:	guards what follows; taken when connections come, go or end a
- *		transmission, not for packets
+ * @lock:	guards what follows, but for @pace; taken when connections come, go
+ *		or end a transmission, and once in a round trip, not for each packet
  * @peers:	struct esp_peer by MAC address
  * @npeers:	their number
  * @given:	packets of first bursts that peers may send (rule 21)
@@ -222,7 +222,8 @@ struct esp_dev {
  * @ESP_T_SEND:		retransmission, or probe while permission is awaited
  * @ESP_T_RRQ:		expiry of permission given (the seed's RRQ timer)
  * @ESP_T_REORDER:	a gap has lasted longer than reordering explains
- * @ESP_T_ACK:		an ACK found nothing to ride on
+ * @ESP_T_ACK:		an ACK found nothing to ride on, or came too soon; a cut of the
+ *			first burst is to be told; memory is there again
  * @ESP_T_CONN:		handshake, an orphan's end, TIME_WAIT
  * @ESP_T_KEEP:		keepalive
  * @ESP_T_CORK:		a packet was held back long enough
@@ -248,7 +249,8 @@ enum esp_timer {
  *		socket is freed
  * @ifindex:	@dev's
  * @dev_auto:	@dev was chosen by connect()
- * @port:	the ACK queue's device, from connecting to the end; reference
+ * @port:	has the ACK queue; from connecting until the socket is freed, or
+ *		connect() has failed; reference
  * @peer:	the other host, likewise
  * @peer_node:	in esp_peer.sockets, under esp_port.lock
  * @sport:	local port, 0: none
@@ -282,7 +284,7 @@ enum esp_timer {
  * @retransmits: expirations in a row
  * @probes:	unanswered probes in a row
  * @probe_tries: probes since permission last came, for their interval
- * @keep_probes: likewise, keepalive
+ * @keep_probes: keepalive's, unanswered in a row
  * @recovering:	una_seq has not reached @rto_high
  * @rto_high:	end of what was sent when the retransmission timer fired
  * @progress_us: when the peer last answered, or sending started
@@ -344,8 +346,9 @@ enum esp_timer {
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
- * @recv_seq, @snd.send_next and @ts_recent, which esp_ack_send_other() reads;
- * the timer.
+ * @recv_seq, @snd.send_next, @ts_recent and some more single words, which
+ * esp_ack_send_other() reads; @parked_at and its sum, which whoever takes the
+ * permission out of the queue writes; the timer.
  */
 struct esp_opt {
 	struct sock		sk;

@@ -553,7 +553,7 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 /**
  * esp_connected_rcv() - a frame for a connection
  * @sk:		socket beyond the handshake; its lock is held
- * @skb:	frame with the right cookie, or a SYN|ACK; consumed
+ * @skb:	frame with the right cookie, or a SYN; consumed
  */
 void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 {

@@ -8,12 +8,12 @@
 #define ESP_MIBS(X) \
 	X(InFrames)		/* frames received on devices that carry ESP */ \
 	X(OutFrames)		/* frames handed to a device */ \
-	X(OutDiscards)		/* frames that no device took */ \
+	X(OutDiscards)		/* frames that the device or its queue refused */ \
 	X(InDevDisabled)	/* frames on a device that isn't enabled for ESP */ \
 	X(InShort)		/* malformed: ends before its header or payload */ \
 	X(InVersion)		/* malformed: unknown version */ \
 	X(InHeaderLength)	/* malformed: header length */ \
-	X(InFlags)		/* malformed: flags that contradict each other */ \
+	X(InFlags)		/* malformed: flags that contradict each other, or the payload */ \
 	X(InOption)		/* malformed: options */ \
 	X(InPort)		/* malformed: port 0 */ \
 	X(InRange)		/* malformed: ranges of an RRQ */ \
@@ -31,25 +31,25 @@
 	X(InResets)		/* RST accepted */ \
 	X(InResetsIgnored)	/* RST with the wrong cookie or number */ \
 	X(InData)		/* data packets queued in order */ \
-	X(InEmpty)		/* empty packets received */ \
+	X(InEmpty)		/* empty packets received, RRQs too */ \
 	X(OutData)		/* data packets sent for the first time */ \
-	X(OutEmpty)		/* empty packets sent */ \
+	X(OutEmpty)		/* empty packets sent, RRQs not */ \
 	X(OutRetrans)		/* data packets sent again */ \
 	X(OutResets)		/* RST sent */ \
-	X(OutAllocFail)		/* frames not sent for want of memory */ \
+	X(OutAllocFail)		/* frames not sent, connections not made for want of memory */ \
 	X(OutRRQ)		/* retransmission requests sent */ \
 	X(InRRQ)		/* retransmission requests received */ \
 	X(RRQIgnored)		/* packets asked for less than a round trip after sending */ \
 	X(Timeouts)		/* expirations of the retransmission timer */ \
 	X(Probes)		/* probes of a sender that waits for permission */ \
 	X(KeepaliveProbes)	/* probes of an idle connection */ \
-	X(AbortOnTimeout)	/* connections ended with ETIMEDOUT */ \
+	X(AbortOnTimeout)	/* connections ended with ETIMEDOUT, or by fin_timeout_ms */ \
 	X(AbortOnData)		/* connections reset because data came after close */ \
 	X(AbortOnMTU)		/* connections ended because the MTU shrank */ \
-	X(AbortOnDevice)	/* connections ended because the device left or changed */ \
+	X(AbortOnDevice)	/* sockets whose device left or changed */ \
 	X(AckFast)		/* permissions given past the ACK queue */ \
-	X(AckParked)		/* permissions parked in the ACK queue */ \
-	X(AckReleased)		/* permissions released from the ACK queue */ \
+	X(AckParked)		/* permissions parked in the ACK queue; not expired ones */ \
+	X(AckReleased)		/* ACKs with permission from the ACK queue */ \
 	X(HoldsSent)		/* HOLDs sent */ \
 	X(HoldsReceived)	/* HOLDs received */ \
 	X(AckDelayed)		/* ACKs sent because nothing came to carry them */ \
@@ -64,7 +64,7 @@
 	X(AttemptFails)		/* connect() failed */ \
 	X(SynRetrans)		/* SYN sent again */ \
 	X(ListenOverflows)	/* SYN or echo dropped: backlog full */ \
-	X(CookieInvalid)	/* echo with a cookie that isn't ours or is too old */ \
+	X(CookieInvalid)	/* frame for a listener, no SYN, without a valid cookie of ours */ \
 	X(TypeMismatch)		/* stream met seqpacket */ \
 	X(DgramIn)		/* datagrams received */ \
 	X(DgramOut)		/* datagrams sent */ \

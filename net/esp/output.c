@@ -11,8 +11,8 @@
  *              |                               |
  *              +-------> esp_skb_xmit <--------+       write queue
  *   -----------------------------------------------------------------
- *     esp_send_ack, esp_send_rrq, esp_send_probe,      empty packets
- *     esp_send_reset --> esp_send_empty
+ *     esp_send_ack, esp_send_probe,                    empty packets
+ *     esp_send_reset --> esp_send_empty; esp_send_rrq
  *
  * ACKs that leave for another socket have their own exit: ack_queue.c.
  */

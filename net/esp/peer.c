@@ -2,7 +2,7 @@
 /*
  * Ports, the hosts that are seen through them, and with how much those may
  * start (rules 12, 21). Connections come and go under the port's lock; packets
- * don't touch it.
+ * take it once in a round trip, and when a first burst changes.
  */
 #include "esp.h"
 
@@ -61,7 +61,7 @@ static struct esp_peer *peer_find(struct esp_port *port, const u8 *mac)
 	return NULL;
 }
 
-/* Advice in SYN|ACKs that nobody took up is forgotten after two slots. */
+/* Advice in SYN|ACKs that nobody took up is forgotten after a slot or two. */
 static u32 pool_taken(struct esp_port *port)
 {
 	u64 now = esp_now();
@@ -115,8 +115,9 @@ static void peer_settled(struct esp_peer *peer)
 }
 
 /*
- * A peer's hosts are to start with less. That is told at once: until they have
- * echoed it their share isn't free. Under the port's lock.
+ * A peer's sockets are to start with less. That is told at once, but not within
+ * a transmission: until they have echoed it their share isn't free. Under the
+ * port's lock.
  */
 static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 {
@@ -157,9 +158,10 @@ static void share_out(struct esp_port *port)
 
 /**
  * esp_peer_get() - a socket is being connected: know the other host
- * @sk:	socket with device and address; @advice_told: what a SYN|ACK gave it
+ * @sk:	socket with device and address; accepted: advice_told is what the
+ *	SYN|ACK gave it
  *
- * Return: 0, ENETDOWN or ENOMEM
+ * Return: 0 or ENOMEM
  */
 int esp_peer_get(struct sock *sk)
 {

@@ -302,7 +302,8 @@ void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
  * @pool:	F
  * @given:	packets that others may start with already
  *
- * Return: packets: the power of two below half of what is left, up to 32
+ * Return: packets: the largest power of two up to half of what is left, at most
+ * 32; 1 if one is left
  */
 u32 esp_advice_handshake(u32 pool, u32 given)
 {

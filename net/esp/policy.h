@@ -74,7 +74,7 @@ struct esp_qctl {
 	u32			saved;
 };
 
-/* The two functions in which the policies differ. */
+/* Who may leave: here the policies differ, and in esp_policy_grant(). */
 bool esp_policy_fast(const struct esp_policy *p, u32 q, int open, int count);
 bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 			int count);

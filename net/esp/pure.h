@@ -2,7 +2,7 @@
 /*
  * What the files of pure decisions (wire.c, window.c, rtt.c, policy.c,
  * ackq.c) need of their surroundings. In the kernel that is the kernel; a
- * program in user space (unit test, fuzzer, simulator) gets the few names
+ * program in user space (unit test, fuzzer) gets the few names
  * from here, single-threaded.
  */
 #ifndef _ESP_PURE_H

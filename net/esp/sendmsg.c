@@ -337,7 +337,8 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
  * @len:	bytes in them
  *
  * Return: bytes taken, or EPIPE, ECONNRESET, ETIMEDOUT, ENETDOWN, EMSGSIZE,
- * EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EINVAL (an empty record)
+ * EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EISCONN (an address), EINVAL (an empty
+ * record)
  */
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

@@ -7,18 +7,22 @@
  *			     the oldest packet (rule 8), or a probe (rule 13).
  *			     Stops while everything sent is acknowledged and
  *			     nothing waits.
- *   ESP_T_RRQ	   receiver  armed when permission leaves; fires when granted
- *			     packets did not come (rule 17)
+ *   ESP_T_RRQ	   receiver  armed when permission leaves or a transmission is
+ *			     announced; fires when granted packets did not come
+ *			     (rule 17)
  *   ESP_T_REORDER receiver  armed by a gap; fires an RRQ (rule 19)
- *   ESP_T_ACK	   receiver  armed by data whose ACK may ride on a reply
+ *   ESP_T_ACK	   receiver  armed by data whose ACK may ride on a reply, by an ACK
+ *			     that came too soon after another, by a cut of the
+ *			     first burst (rule 21), by memory that is there again
  *   ESP_T_CONN	   both	     handshake; a closed socket whose peer takes no data or
  *			     doesn't close; TIME_WAIT
  *   ESP_T_KEEP	   both	     keepalive
  *   ESP_T_CORK	   sender    armed when ESP_CORK or MSG_MORE holds a packet back, or
  *			     a FIN found no memory; lets it go
  *
- * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ also by
- * those who release its permission from the ACK queue, who hold a reference.
+ * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ and ESP_T_ACK
+ * also by those who release its permission from the ACK queue, ESP_T_ACK by
+ * peer_cut(): they hold a reference.
  * Setting one later than the hrtimer's time costs a store: the hrtimer fires
  * early, finds nothing due and is armed anew.
  *
@@ -47,7 +51,7 @@ static void arm(struct esp_opt *esp, u64 at)
 
 /**
  * esp_timer_set() - set a deadline
- * @esp:	socket; the caller owns it or holds a reference (ESP_T_RRQ)
+ * @esp:	socket; the caller owns it or holds a reference (ESP_T_RRQ, ESP_T_ACK)
  * @t:		which
  * @at:		microseconds of esp_now()
  */
@@ -264,7 +268,7 @@ static void keep_timeout(struct sock *sk, u64 now)
  * esp_start_orphan_timer() - give a closed socket's peer time
  * @sk:	socket; its lock is held. Nothing happens while it has a user
  *
- * Started by close() and by each progress after it.
+ * Started by close(), by each progress after it, and with FIN_WAIT2.
  */
 void esp_start_orphan_timer(struct sock *sk)
 {
@@ -331,7 +335,7 @@ static void fire(struct sock *sk, enum esp_timer t, u64 now)
 
 /**
  * esp_timers_run() - do what is due, arm for the next
- * @sk:	socket; its lock is held and nobody owns it
+ * @sk:	socket; its lock is held and nobody else owns it
  */
 void esp_timers_run(struct sock *sk)
 {

@@ -118,7 +118,8 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
 /**
  * esp_wire_parse() - read and check a header
  * @data:	the frame behind its Ethernet header
- * @avail:	bytes readable at @data; at least min(@frame_len, ESP_HLEN_MAX)
+ * @avail:	bytes readable at @data; at least the header's, with options, if
+ *		the frame has them
  * @frame_len:	bytes in the frame, padding included
  * @f:		result; @f->version is valid with ESP_WIRE_VERSION too
  *

@@ -16,8 +16,9 @@
  * @ESP_WIRE_SHORT:	ends before its header or payload does
  * @ESP_WIRE_VERSION:	unknown version
  * @ESP_WIRE_HLEN:	header length below the minimum
- * @ESP_WIRE_FLAGS:	flags that contradict each other
- * @ESP_WIRE_OPTION:	an option overruns the header, or is of the wrong length
+ * @ESP_WIRE_FLAGS:	flags that contradict each other, or the payload
+ * @ESP_WIRE_OPTION:	an option overruns the header, is of the wrong length, there
+ *			twice, or missing in a SYN
  * @ESP_WIRE_PORT:	port 0
  * @ESP_WIRE_RANGE:	an RRQ that isn't one to three ranges
  */

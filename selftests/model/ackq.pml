@@ -180,7 +180,7 @@ inline arrive(g, a, p)
 	}
 }
 
-/* esp_ack_send_other(), esp_grant_now(), fill_frame(), rule 6 */
+/* esp_ack_send_other(), grant_now(), fill_frame(), rule 6 */
 inline esp_ack_send_other(g)
 {
 	r = g_recv[g];

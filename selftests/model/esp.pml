@@ -460,7 +460,7 @@ inline send_timeout(i)
 #define PRESSURE(i)	false
 #endif
 
-/* esp_grant_now(), rules 14 and 21 */
+/* grant_now(), rules 14 and 21 */
 #define GRANT_NOW(i)	(r_ann[i] -> (r_edge[i] > r_seq[i] -> r_edge[i] - r_seq[i] : 0) : \
 			 ADVICE_NOW(i))
 

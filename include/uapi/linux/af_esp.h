@@ -56,7 +56,8 @@ struct sockaddr_esp {
  * @ESP_INFO:		(struct esp_info, get) protocol state
  * @ESP_MAXSEG:		(int) upper bound of the payload of a packet, bytes,
  *			64 ... 65503; set before connect() or listen()
- *			(else EISCONN); get: the value in force
+ *			(else EISCONN); get: connected, the value in force; else
+ *			what was set, 0: nothing
  * @ESP_NODELAY:	(int, default 1) 0: hold back a packet that is not full
  *			while data is unacknowledged
  * @ESP_CORK:		(int, default 0) 1: hold back a packet that is not full
@@ -99,14 +100,15 @@ enum esp_sockopt {
  * @retrans:		data packets sent again
  * @rx_dup:		data packets that were here already
  * @rx_ooo:		data packets that came out of order and were kept
- * @tx_empty:		empty packets sent
- * @rx_empty:		empty packets received
+ * @tx_empty:		empty packets sent; without RRQs, and without the ACKs by
+ *			which the ACK queue releases permission
+ * @rx_empty:		empty packets received; with both
  * @rrq_tx:		retransmission requests sent
  * @rrq_rx:		retransmission requests received
  * @timeouts:		expirations of the retransmission timer
  * @expiries:		permissions that expired (RRQ timer)
  * @holds_rx:		HOLDs received
- * @parked:		times that this socket's permission was parked
+ * @parked:		times that this socket's permission was parked (not: expired)
  * @parked_us:		and for how long altogether, microseconds
  */
 struct esp_stats {

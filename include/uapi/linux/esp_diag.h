@@ -34,10 +34,12 @@ struct esp_diag_req {
  * @pad:	zero
  * @uid:	owner
  * @ino:	inode of the socket; 0: orphaned
- * @rqueue:	bytes that can be read; listening: connections to be accepted
- * @wqueue:	bytes not yet acknowledged; listening: the backlog
+ * @rqueue:	bytes that can be read; listening: connections to be accepted;
+ *		SOCK_DGRAM: memory that is taken
+ * @wqueue:	bytes not yet acknowledged; listening: the backlog; SOCK_DGRAM:
+ *		memory that is taken
  * @cookie:	identifies the socket
- * @src:	local address (getsockname)
+ * @src:	local address; its MAC address is that of connections, else zero
  * @dst:	peer's address (getpeername), zero if there is none
  *
  * Followed by attributes ESP_DIAG_*.

@@ -79,7 +79,8 @@ struct esp_wire {
  * @ESP_OPT_MSS:	4: largest payload that the sender takes, bytes
  * @ESP_OPT_TYPE:	3: SOCK_STREAM (1) or SOCK_SEQPACKET (5)
  * @ESP_OPT_FEATURES:	3: mask of what the sender can do; none are defined
- * @ESP_OPT_BURST:	6: the sender's burst_length and packets_to_ack
+ * @ESP_OPT_BURST:	6: the sender's burst_length, which caps the addressee's too, and
+ *			packets_to_ack
  * @ESP_OPT_ADVICE:	4: the first burst that the sender was advised (its
  *			echo, see rule 21)
  */
