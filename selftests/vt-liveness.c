@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <linux/esp_wire.h>
+#include "checksum.h"
 #include "sock-lib.h"
 
 #define SENDERS		64
@@ -33,21 +34,6 @@
 #define ENDLESS		1000000000000LL
 
 static struct host sw, rx, snd[SENDERS];
-
-static long long now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * SEC + t.tv_nsec / 1000;
-}
-
-static void nap_us(long us)
-{
-	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
-
-	nanosleep(&t, NULL);
-}
 
 /*
  * The port and what is counted
@@ -472,9 +458,6 @@ FIXTURE_SETUP(rack)
 static void dump(void)
 {
 	struct port p = port();
-	char key[64];
-	long v;
-	FILE *f;
 	int i;
 
 	printf("# port: peers %d senders %d parked %d open %d budget %d bursts %d\n",
@@ -483,15 +466,8 @@ static void dump(void)
 		if (st[i].got != st[i].want)
 			printf("# stream %d: want %lld sent %lld got %lld\n", i, st[i].want,
 			       st[i].sent, st[i].got);
-	enter(&rx);
-	printf("# rx:");
-	f = fopen("/proc/thread-self/net/esp/stat", "r");
-	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
-		if (v)
-			printf(" %s %ld", key, v);
-	if (f)
-		fclose(f);
-	printf("\n# senders:");
+	dump_host(&rx, "rx");
+	printf("# senders:");
 	add_up(after);
 	for (i = 0; i < 128; i++)
 		if (after[i].n != before[i].n)
@@ -1403,19 +1379,6 @@ TEST_F(rack, announces_and_never_sends)
  */
 static __u8 forged[ETH_HLEN + ESP_HLEN + MSS];
 static struct esp_wire *const header = (void *)(forged + ETH_HLEN);
-
-static __u16 checksum(const void *data, size_t n)
-{
-	const __u8 *p = data;
-	__u32 sum = 0;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		sum += i % 2 ? p[i] : p[i] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return htons(~sum);
-}
 
 /* What this connection sends goes by here. */
 static int learn(struct stream *s, int sender)

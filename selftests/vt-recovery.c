@@ -84,21 +84,6 @@ static int classify(const unsigned char *frame, size_t len)
 	return what;
 }
 
-static long long now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
-}
-
-static void nap_us(int us)
-{
-	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
-
-	nanosleep(&t, NULL);
-}
-
 /* A frame that comes out of the cable later. */
 struct late {
 	int		to;
