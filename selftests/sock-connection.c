@@ -7,22 +7,7 @@
 #include <linux/esp_wire.h>
 #include <linux/if_packet.h>
 #include "checksum.h"
-#include "sock-lib.h"
-
-FIXTURE(hosts) {
-};
-
-FIXTURE_SETUP(hosts)
-{
-	make_hosts();
-}
-
-FIXTURE_TEARDOWN(hosts)
-{
-	if (_metadata->exit_code != KSFT_PASS)
-		dump_counters();
-	EXPECT_TRUE(leave_hosts());
-}
+#include "sock-hosts.h"
 
 FIXTURE_VARIANT(hosts)
 {

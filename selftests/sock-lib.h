@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs sock-*.c have in common: two hosts, each a network
+ * What the programs sock-*.c and vt-*.c have in common: two hosts, each a network
  * namespace, with an Ethernet between them, and small steps with sockets.
  *
  *	host A: va 02:00:00:00:00:0a ---veth--- vb 02:00:00:00:00:0b :host B
