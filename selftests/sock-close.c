@@ -203,18 +203,26 @@ TEST_F(pair, close_unread)
 	EXPECT_ERRNO(EPIPE, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
 }
 
-/* The writer hears of it, too, even if it waits for room. */
-TEST_F(pair, close_unread_writer)
+/* A child that writes more than anybody reads, and waits for room. */
+static pid_t write_too_much(int fd[2])
 {
 	pid_t pid;
 
-	buffers(self->fd[0], 50000, 0);
-	buffers(self->fd[1], 0, 50000);
+	buffers(fd[0], 50000, 0);
+	buffers(fd[1], 0, 50000);
 	pid = MUST(fork());
 	if (!pid) {
-		close(self->fd[1]);
-		_exit(-write_stream(self->fd[0], 0, 4 * MEGA));
+		close(fd[1]);
+		_exit(-write_stream(fd[0], 0, 64 * MEGA));
 	}
+	return pid;
+}
+
+/* The writer hears of it, too, even if it waits for room. */
+TEST_F(pair, close_unread_writer)
+{
+	pid_t pid = write_too_much(self->fd);
+
 	ASSERT_TRUE(events(self->fd[1], POLLIN, LONG));
 	usleep(SHORT * 1000);
 	close(self->fd[1]);
@@ -271,16 +279,10 @@ TEST_F(pair, killed_in_send)
 {
 	static char buf[CHUNK];
 	size_t pos = 0;
-	ssize_t n;
 	pid_t pid;
+	ssize_t n;
 
-	buffers(self->fd[0], 50000, 0);
-	buffers(self->fd[1], 0, 50000);
-	pid = MUST(fork());
-	if (!pid) {
-		close(self->fd[1]);
-		_exit(write_stream(self->fd[0], 0, 64 * MEGA));
-	}
+	pid = write_too_much(self->fd);
 	close(self->fd[0]);
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 200000));
 	usleep(20 * 1000);
