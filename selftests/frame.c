@@ -34,6 +34,7 @@
 #include <linux/if_packet.h>
 #include <linux/af_esp.h>
 #include <linux/esp_wire.h>
+#include "checksum.h"
 
 static const char usage_text[] =
 "usage: frame send DEV DST        kinds of frames from stdin; prints their number\n"
@@ -108,18 +109,6 @@ static void open_device(const char *dev)
 	ll.sll_protocol = htons(ESP_ETHERTYPE);
 	if (bind(fd, (struct sockaddr *)&ll, sizeof(ll)))
 		die("bind");
-}
-
-static uint16_t checksum(const uint8_t *p, size_t n)
-{
-	uint32_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		sum += i % 2 ? p[i] : p[i] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return htons(~sum);
 }
 
 static unsigned int put_opt(uint8_t *p, uint8_t type, uint32_t value, int bytes)

@@ -17,9 +17,7 @@
  * checked whenever nothing is half done.
  */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include "pure.h"
+#include "host-fuzz.h"
 #include "ackq.h"
 
 static void turn(void);
@@ -83,8 +81,6 @@ static bool calm;			/* no more losses */
 static u32 max_q, max_grant;		/* since nothing was half done */
 static int old_open, firsts;	/* tokens of first bursts, likewise */
 static bool new_policy;			/* a permission may be half given */
-static u64 seed, rnd_state;
-static bool verbose;
 static u64 clock_ns = 1;
 static bool pump_due;
 static unsigned long ops_done, released, fast_done, turns;
@@ -121,15 +117,6 @@ static void say(const char *fmt, ...)
 	printf(" | open %d q %u queued %u count %d\n", q.open.v, q.ctl.q, q.qlen,
 	       q.esp_recv_count.v);
 	va_end(ap);
-}
-
-/* xorshift64* */
-static u32 rnd(u32 n)
-{
-	rnd_state ^= rnd_state >> 12;
-	rnd_state ^= rnd_state << 25;
-	rnd_state ^= rnd_state >> 27;
-	return n ? (u32)((rnd_state * 0x2545f4914f6cdd1dull) >> 32) % n : 0;
 }
 
 static struct sk *owner(struct esp_grant *g)
@@ -722,12 +709,10 @@ static void drain(void)
 	check(false, "deadlock: data left and nothing moves (liveness)");
 }
 
-static void run(u64 s)
+static void run(void)
 {
 	struct esp_policy p = { 1, 0, 8, 4096, 64 };
 
-	seed = s;
-	rnd_state = s * 0x9e3779b97f4a7c15ull | 1;
 	calm = false;
 	smp = false;
 	nfifo = 0;
@@ -744,7 +729,7 @@ static void run(u64 s)
 	depth = 1;
 	set_policy();
 	depth = 0;
-	smp = s % 2;
+	smp = seed % 2;
 	for (int i = 0; i < STEPS; i++) {
 		one_op();
 		invariants();
@@ -759,15 +744,7 @@ static void run(u64 s)
 
 int main(int argc, char **argv)
 {
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	puts("1..1");
-	if (argc > 1) {
-		verbose = true;
-		run(strtoull(argv[1], NULL, 0));
-	} else {
-		for (u64 s = 1; s <= RUNS; s++)
-			run(s);
-	}
+	fuzz(argc, argv, run, RUNS);
 	printf("# %lu operations, %lu amid another, %lu past the queue, %lu released\n",
 	       ops_done, turns, fast_done, released);
 	puts("ok 1 - the ACK queue keeps its invariants");

@@ -14,8 +14,7 @@
  * acknowledgements change nothing; once the network is kind, all arrives.
  */
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "host-fuzz.h"
 #include "window.c"
 
 #define RING	1024
@@ -59,8 +58,7 @@ static struct {
 
 static u32 promised;		/* highest ack_seq + grant ever said */
 static u32 first_max;		/* largest first burst that was ever allowed */
-static bool calm, verbose;
-static u64 seed, rnd_state;
+static bool calm;
 static unsigned long sent, resent, probes, held;
 
 static void check(bool ok, const char *what)
@@ -90,15 +88,6 @@ static void say(const char *fmt, ...)
 	vprintf(fmt, ap);
 	putchar('\n');
 	va_end(ap);
-}
-
-/* xorshift64* */
-static u32 rnd(u32 n)
-{
-	rnd_state ^= rnd_state >> 12;
-	rnd_state ^= rnd_state << 25;
-	rnd_state ^= rnd_state >> 27;
-	return (u32)((rnd_state * 0x2545f4914f6cdd1dull) >> 32) % n;
 }
 
 static void put(struct wire *d, struct frame f)
@@ -384,12 +373,10 @@ static void drain(void)
 	check(w.una_seq == w.send_next && !w.in_trans, "state at the end");
 }
 
-static void run(u64 s)
+static void run(void)
 {
 	u32 isn;
 
-	seed = s;
-	rnd_state = s * 0x9e3779b97f4a7c15ull | 1;
 	calm = false;
 	to_rcv.n = 0;
 	to_snd.n = 0;
@@ -412,15 +399,7 @@ static void run(u64 s)
 
 int main(int argc, char **argv)
 {
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	puts("1..1");
-	if (argc > 1) {
-		verbose = true;
-		run(strtoull(argv[1], NULL, 0));
-	} else {
-		for (u64 s = 1; s <= RUNS; s++)
-			run(s);
-	}
+	fuzz(argc, argv, run, RUNS);
 	printf("# %lu packets sent, %lu again, %lu probes, %lu HOLDs\n",
 	       sent, resent, probes, held);
 	puts("ok 1 - the sender keeps to its window, and nothing gets stuck");

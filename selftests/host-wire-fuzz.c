@@ -10,13 +10,11 @@
  * byte too many is noticed. What is accepted must be consistent, and building
  * it again must give what was parsed.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include "host-fuzz.h"
 #include "wire.h"
 
 #define FRAMES	1000000
 
-static u64 seed, rnd_state;
 static unsigned long results[ESP_WIRE_RANGE + 1];
 
 static void check(bool ok, const char *what)
@@ -26,15 +24,6 @@ static void check(bool ok, const char *what)
 	printf("not ok 1 - %s\n# reproduce: host-wire-fuzz %llu\n", what,
 	       (unsigned long long)seed);
 	exit(1);
-}
-
-/* xorshift64* */
-static u32 rnd(u32 n)
-{
-	rnd_state ^= rnd_state >> 12;
-	rnd_state ^= rnd_state << 25;
-	rnd_state ^= rnd_state >> 27;
-	return (u32)((rnd_state * 0x2545f4914f6cdd1dull) >> 32) % n;
 }
 
 /* Something that the builder could have made. Returns its length. */
@@ -65,16 +54,15 @@ static unsigned int valid_frame(u8 *data)
 	return esp_wire_hlen(&f) + f.len;
 }
 
-static void one(u64 nr)
+static void one(void)
 {
 	u8 frame[256] = { 0 }, again[ESP_HLEN_MAX], *buf;
-	unsigned int len, avail, i, n = rnd(8);
+	unsigned int len, avail, i, n;
 	enum esp_malformed bad;
 	struct esp_frame f, g;
 
-	seed = nr;
-	rnd_state = nr * 0x9e3779b97f4a7c15ull | 1;
 	rnd(2);
+	n = rnd(8);
 	len = valid_frame(frame);
 	if (!rnd(8))
 		for (i = 0; i < sizeof(frame); i++)
@@ -119,16 +107,11 @@ static void one(u64 nr)
 
 int main(int argc, char **argv)
 {
-	puts("1..1");
-	if (argc > 1) {
-		one(strtoull(argv[1], NULL, 0));
-	} else {
-		for (u64 i = 1; i <= FRAMES; i++)
-			one(i);
-		for (unsigned int i = 0; i <= ESP_WIRE_RANGE; i++) {
-			printf("# result %u: %lu\n", i, results[i]);
-			check(results[i] > 100, "a result that never came");
-		}
+	bool all = fuzz(argc, argv, one, FRAMES);
+
+	for (unsigned int i = 0; all && i <= ESP_WIRE_RANGE; i++) {
+		printf("# result %u: %lu\n", i, results[i]);
+		check(results[i] > 100, "a result that never came");
 	}
 	puts("ok 1 - frames are refused or understood");
 	return 0;

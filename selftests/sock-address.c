@@ -3,22 +3,7 @@
  * bind() and getsockname(): addresses, devices, ports and who may have them
  * (socket-api.rst, "Addresses"), and socket() itself.
  */
-#include "sock-lib.h"
-
-FIXTURE(hosts) {
-};
-
-FIXTURE_SETUP(hosts)
-{
-	make_hosts();
-}
-
-FIXTURE_TEARDOWN(hosts)
-{
-	if (_metadata->exit_code != KSFT_PASS)
-		dump_counters();
-	EXPECT_TRUE(leave_hosts());
-}
+#include "sock-hosts.h"
 
 FIXTURE_VARIANT(hosts)
 {

@@ -6,22 +6,8 @@
  */
 #include <linux/esp_wire.h>
 #include <linux/if_packet.h>
-#include "sock-lib.h"
-
-FIXTURE(hosts) {
-};
-
-FIXTURE_SETUP(hosts)
-{
-	make_hosts();
-}
-
-FIXTURE_TEARDOWN(hosts)
-{
-	if (_metadata->exit_code != KSFT_PASS)
-		dump_counters();
-	EXPECT_TRUE(leave_hosts());
-}
+#include "checksum.h"
+#include "sock-hosts.h"
 
 FIXTURE_VARIANT(hosts)
 {
@@ -684,19 +670,6 @@ TEST_F(hosts, listener_closed)
 	}
 	EXPECT_TRUE(UNTIL(inuse(B) == 0));
 	EXPECT_EQ(0, inuse(A));
-}
-
-/* The checksum of a frame of an even length. */
-static __u16 checksum(const void *data, size_t len)
-{
-	const __u16 *p = data;
-	__u32 sum = 0;
-
-	for (; len; len -= 2)
-		sum += *p++;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
 }
 
 /* A number of the first packet, as it follows from a cookie (the handshake). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs sock-*.c have in common: two hosts, each a network
+ * What the programs sock-*.c and vt-*.c have in common: two hosts, each a network
  * namespace, with an Ethernet between them, and small steps with sockets.
  *
  *	host A: va 02:00:00:00:00:0a ---veth--- vb 02:00:00:00:00:0b :host B
@@ -76,12 +76,24 @@ static struct host hosts[2];
 		TH_LOG("%s: %s", #call, strerror(err_));		\
 } while (0)
 
-static inline long long now_ms(void)
+static inline long long now_us(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+	return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
+}
+
+static inline long long now_ms(void)
+{
+	return now_us() / 1000;
+}
+
+static inline void nap_us(long us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
+
+	nanosleep(&t, NULL);
 }
 
 /* Wait until @cond holds, LONG at most. */
@@ -199,25 +211,27 @@ static inline long counter(const struct host *h, const char *name)
 }
 
 /* The counters that are not 0, for the log of a test that failed. */
-static inline void dump_counters(void)
+static inline void dump_host(const struct host *h, const char *name)
 {
 	char key[64];
-	int i;
+	FILE *f;
+	long v;
 
-	for (i = 0; i < 2; i++) {
-		FILE *f;
-		long v;
+	enter(h);
+	printf("# %s:", name);
+	f = fopen("/proc/thread-self/net/esp/stat", "r");
+	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
+		if (v)
+			printf(" %s %ld", key, v);
+	if (f)
+		fclose(f);
+	printf("\n");
+}
 
-		enter(&hosts[i]);
-		printf("# host %c:", 'A' + i);
-		f = fopen("/proc/thread-self/net/esp/stat", "r");
-		while (f && fscanf(f, "%63s %ld", key, &v) == 2)
-			if (v)
-				printf(" %s %ld", key, v);
-		if (f)
-			fclose(f);
-		printf("\n");
-	}
+static inline void dump_counters(void)
+{
+	dump_host(A, "host A");
+	dump_host(B, "host B");
 }
 
 /* Sockets that frames can find, by /proc/net/protocols. */

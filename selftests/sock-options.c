@@ -4,22 +4,7 @@
  * af_esp.h says the ranges).
  */
 #include <stddef.h>
-#include "sock-lib.h"
-
-FIXTURE(hosts) {
-};
-
-FIXTURE_SETUP(hosts)
-{
-	make_hosts();
-}
-
-FIXTURE_TEARDOWN(hosts)
-{
-	if (_metadata->exit_code != KSFT_PASS)
-		dump_counters();
-	EXPECT_TRUE(leave_hosts());
-}
+#include "sock-hosts.h"
 
 /*
  * Each option's range, and what is read of a socket that set nothing: a value

@@ -3,27 +3,8 @@
  * SOCK_SEQPACKET: records. "EOR survives merging" (protocol, "Must hold,
  * Exactness"); what a call returns is said in esp(7) and recvmsg.c.
  */
-#include "sock-lib.h"
-
-FIXTURE(pair) {
-	int fd[2];	/* at A, at B */
-};
-
-FIXTURE_SETUP(pair)
-{
-	make_hosts();
-	make_pair(SOCK_SEQPACKET, self->fd);
-	impatient(self->fd[0]);
-	impatient(self->fd[1]);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-FIXTURE_TEARDOWN(pair)
-{
-	if (_metadata->exit_code != KSFT_PASS)
-		dump_counters();
-	EXPECT_TRUE(leave_hosts());
-}
+#define PAIR_TYPE SOCK_SEQPACKET
+#include "sock-pair.h"
 
 /* recvmsg() into @len bytes; its flags go to *@out. */
 static ssize_t take(int fd, void *buf, size_t len, int flags, int *out)

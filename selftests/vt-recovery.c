@@ -84,21 +84,6 @@ static int classify(const unsigned char *frame, size_t len)
 	return what;
 }
 
-static long long now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
-}
-
-static void nap_us(int us)
-{
-	struct timespec t = { us / 1000000, us % 1000000 * 1000L };
-
-	nanosleep(&t, NULL);
-}
-
 /* A frame that comes out of the cable later. */
 struct late {
 	int		to;
@@ -344,6 +329,11 @@ static int message(int fd[2], size_t n)
 	return pieces(fd, n, n);
 }
 
+static void tell(const char *what, int took)
+{
+	printf("# %s: %d.%d round trips\n", what, took / 10, took % 10);
+}
+
 #define FEW	50	/* five round trips */
 /* Only the sender's timer helps: its floor and the ACK delay, 1.5 ms. */
 #define LAST	(10 * 1500 / RTT_US + FEW)
@@ -355,11 +345,11 @@ TEST_F(cable, nothing_lost)
 
 	open_cable(self->fd, self->l);
 	took = message(self->fd, 4 * MSS);
-	printf("# 4 packets: %d.%d round trips\n", took / 10, took % 10);
+	tell("4 packets", took);
 	EXPECT_GE(took, 10);
 	EXPECT_LE(took, 15);
 	took = message(self->fd, 65536);
-	printf("# 64 KiB: %d.%d round trips\n", took / 10, took % 10);
+	tell("64 KiB", took);
 	EXPECT_GE(took, 10);
 	EXPECT_LE(took, 15);
 	EXPECT_EQ(0, counter(A, "OutRetrans"));
@@ -373,7 +363,7 @@ TEST_F(cable, name)							\
 	open_cable(self->fd, self->l);					\
 	add_rule((struct rule){ __VA_ARGS__ });				\
 	took = message(self->fd, bytes);				\
-	printf("# %s: %d.%d round trips\n", #name, took / 10, took % 10);\
+	tell(#name, took);						\
 	EXPECT_GE(hits(), 1);						\
 	EXPECT_GE(took, 10);						\
 	EXPECT_LE(took, limit);						\
@@ -390,31 +380,28 @@ RECOVERS(lost_last_ack, 4 * MSS, LAST, .from = 1, .what = ACK, .first = 2)
 RECOVERS(lost_acks, 65536, FEW, .from = 1, .what = ACK, .count = 3)
 RECOVERS(lost_permission, 1 << 20, LAST, .from = 1, .what = ACK, .first = 10)
 
-TEST_F(cable, rrq_lost_too)
+static void rrq_lost(struct __test_metadata *_metadata, int fd[2], int l, int times)
 {
 	int took;
 
-	open_cable(self->fd, self->l);
+	open_cable(fd, l);
 	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3 });
-	add_rule((struct rule){ .from = 1, .what = RRQ });
-	took = message(self->fd, 8 * MSS);
-	printf("# rrq_lost_too: %d.%d round trips\n", took / 10, took % 10);
-	EXPECT_EQ(2, hits());
+	add_rule((struct rule){ .from = 1, .what = RRQ, .count = times });
+	took = message(fd, 8 * MSS);
+	tell("RRQs lost", took);
+	EXPECT_EQ(1 + times, hits());
+	EXPECT_GE(took, 10);
 	EXPECT_LE(took, FEW);
+}
+
+TEST_F(cable, rrq_lost_too)
+{
+	rrq_lost(_metadata, self->fd, self->l, 1);
 }
 
 TEST_F(cable, rrq_lost_twice)
 {
-	int took;
-
-	open_cable(self->fd, self->l);
-	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3 });
-	add_rule((struct rule){ .from = 1, .what = RRQ, .count = 2 });
-	took = message(self->fd, 8 * MSS);
-	printf("# rrq_lost_twice: %d.%d round trips\n", took / 10, took % 10);
-	EXPECT_EQ(3, hits());
-	EXPECT_GE(took, 10);
-	EXPECT_LE(took, FEW);
+	rrq_lost(_metadata, self->fd, self->l, 2);
 }
 
 /*
@@ -454,9 +441,9 @@ TEST_F(cable, name)							\
 	took = message(self->fd, 4 * MSS);				\
 	EXPECT_GE(counter(A, "AdviceEmpty"), 1);			\
 	add_rule((struct rule){ __VA_ARGS__ });				\
-	printf("# without loss: %d.%d round trips\n", took / 10, took % 10);\
+	tell("without loss", took);					\
 	took = message(self->fd, 4 * MSS);				\
-	printf("# %s: %d.%d round trips\n", #name, took / 10, took % 10);\
+	tell(#name, took);						\
 	EXPECT_EQ(1, hits());						\
 	EXPECT_EQ(2, counter(A, "AdviceEmpty"));			\
 	EXPECT_GE(took, 10);						\
@@ -476,7 +463,7 @@ TEST_F(cable, lost_txf)
 	/* a second one is there; it comes through */
 	add_rule((struct rule){ .from = 0, .what = TXS, .first = 2, .late_us = 1 });
 	took = pieces(self->fd, 8 * MSS, 4 * MSS);
-	printf("# lost_txf: %d.%d round trips\n", took / 10, took % 10);
+	tell("lost_txf", took);
 	EXPECT_EQ(2, hits());
 	EXPECT_GE(took, 10);
 	EXPECT_LE(took, FEW);
@@ -593,7 +580,7 @@ TEST_F(cable, reordered)
 	add_rule((struct rule){ .from = 0, .what = DATA, .first = 3, .count = 1,
 		 .late_us = RTT_US / 8 });
 	took = message(self->fd, 65536);
-	printf("# reordered: %d.%d round trips\n", took / 10, took % 10);
+	tell("reordered", took);
 	EXPECT_EQ(1, hits());
 	EXPECT_LE(took, FEW);
 	EXPECT_EQ(0, counter(A, "OutRetrans"));
@@ -610,7 +597,7 @@ TEST_F(cable, duplicated)
 	add_rule((struct rule){ .from = 1, .what = ACK | HOLD, .first = 1,
 		 .count = 1000, .again = 1 });
 	took = message(self->fd, 65536);
-	printf("# duplicated: %d.%d round trips\n", took / 10, took % 10);
+	tell("duplicated", took);
 	EXPECT_LE(took, FEW);
 	EXPECT_EQ(0, counter(A, "OutRetrans"));
 	EXPECT_GE(counter(B, "InDuplicate"), 40);
@@ -652,7 +639,7 @@ TEST_F(cable, lost_fin)
 	open_cable(self->fd, self->l);
 	add_rule((struct rule){ .from = 0, .what = FIN });
 	took = end_of_stream(self->fd);
-	printf("# lost_fin: %d.%d round trips\n", took / 10, took % 10);
+	tell("lost_fin", took);
 	EXPECT_EQ(1, hits());
 	EXPECT_LE(took, LAST);
 }

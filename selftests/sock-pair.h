@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the programs have in common that test a connection from its beginning
+ * to its end: the connection, a stream or PAIR_TYPE, and what is done to it.
+ */
+#ifndef SOCK_PAIR_H
+#define SOCK_PAIR_H
+
+#include "sock-lib.h"
+
+#define MEGA (1024 * 1024)
+
+#ifndef PAIR_TYPE
+#define PAIR_TYPE SOCK_STREAM
+#endif
+
+FIXTURE(pair) {
+	int fd[2];	/* at A, at B */
+};
+
+FIXTURE_SETUP(pair)
+{
+	make_hosts();
+	make_pair(PAIR_TYPE, self->fd);
+	impatient(self->fd[0]);
+	impatient(self->fd[1]);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	if (_metadata->exit_code != KSFT_PASS)
+		dump_counters();
+	EXPECT_TRUE(leave_hosts());
+}
+
+static inline void buffers(int fd, int snd, int rcv)
+{
+	if (snd)
+		MUST(set_int(fd, SOL_SOCKET, SO_SNDBUF, snd));
+	if (rcv)
+		MUST(set_int(fd, SOL_SOCKET, SO_RCVBUF, rcv));
+}
+
+static inline void linger(int fd, int seconds)
+{
+	struct linger l = { 1, seconds };
+
+	MUST(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+}
+
+static inline struct esp_stats stats(int fd)
+{
+	return get_info(fd).stats;
+}
+
+/* All that was sent has been acknowledged. */
+static inline bool drained(int fd)
+{
+	return UNTIL(!queued(fd, SIOCOUTQ));
+}
+
+/* Patience for half a second, and a wait that is longer than that. */
+#define LONG_WAIT (1200 * 1000)
+
+static inline void give_up_soon(const struct host *h)
+{
+	sysctl(h, "retries", 4);
+	sysctl(h, "rto_min_us", 100000);
+	sysctl(h, "rto_max_ms", 100);
+	sysctl(h, "probe_max_ms", 100);
+}
+
+#endif
