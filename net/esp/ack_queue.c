@@ -308,6 +308,8 @@ void esp_expiry(struct sock *sk)
 		esp->expiries = 0;
 		ESP_INC(net, ExpiryAbandoned);
 		esp_ackq_leave(sk, true);
+		if (esp_advice_changed(sk))	/* not told within a transmission */
+			esp_timer_set(esp, ESP_T_ACK, esp_now());
 		return;
 	}
 	if (g->recv_announced && esp_after(g->edge, esp->recv_seq)) {

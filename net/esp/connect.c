@@ -89,6 +89,17 @@ static u16 own_burst(struct sock *sk)
 }
 
 /**
+ * esp_set_burst() - the cap of a burst: the smaller one of both sides'
+ * @sk:	socket; its owner calls
+ */
+void esp_set_burst(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp->snd.burst_length = min_not_zero(own_burst(sk), esp->peer_burst);
+}
+
+/**
  * esp_hello() - the options that the handshake's frames carry
  * @sk:	socket
  * @f:	frame to be completed
@@ -105,7 +116,7 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 		f->mss = min_t(u16, f->mss, ETH_DATA_LEN - ESP_HLEN);
 	f->type = sk->sk_type;
 	f->burst = own_burst(sk);
-	f->to_ack = READ_ONCE(esp_net(sock_net(sk))->conf.esp_packets_to_ack);
+	f->to_ack = esp_packets_to_ack(sk);
 	if (esp->echo) {
 		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->syn_advice;
@@ -121,7 +132,7 @@ static void init_numbers(struct sock *sk)
 	esp_window_init(&esp->snd, esp_isn(esp->cookie));
 	esp->snd.initial = esp->user_initial != -2 ? esp->user_initial :
 			   READ_ONCE(conf->esp_initial_ack_burst_length);
-	esp->snd.burst_length = own_burst(sk);
+	esp_set_burst(sk);
 	esp->ts_off = esp_ts_offset(esp->cookie);
 }
 
@@ -132,9 +143,9 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 
 	esp->peer_cookie = f->peer_cookie;
 	esp->peer_mss = max_t(u32, f->mss, ESP_MSS_MIN);
-	if ((f->opts & ESP_HAS(ESP_OPT_BURST)) && f->burst)
-		esp->snd.burst_length = esp->snd.burst_length ?
-			min(esp->snd.burst_length, f->burst) : f->burst;
+	if (f->opts & ESP_HAS(ESP_OPT_BURST))
+		esp->peer_burst = f->burst;
+	esp_set_burst(sk);
 	esp->recv_seq = esp_isn(f->peer_cookie) + 1;
 	esp->ack_seq = esp->recv_seq;
 	esp->ooo_high = esp->recv_seq;
@@ -204,6 +215,7 @@ int esp_connect_start(struct sock *sk)
 	} while (!esp->cookie);
 	esp->peer_cookie = 0;
 	esp->peer_mss = 0;
+	esp->peer_burst = 0;
 	esp->accepted = 0;
 	esp->echo = 0;
 	esp->advice_told = 0;
@@ -469,7 +481,7 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 	f.ts_val = (u32)esp_now() + esp_ts_offset(f.peer_cookie);
 	f.mss = own_mss(ed);
 	f.burst = own_burst(sk);
-	f.to_ack = READ_ONCE(esp_net(net)->conf.esp_packets_to_ack);
+	f.to_ack = esp_packets_to_ack(sk);
 	/* as large as the peer's SYN, to probe this way too; never larger */
 	reply(net, ed, skb, &f,
 	      probe_size(min_t(int, in->read, esp_dev_mtu(ed))));

@@ -396,20 +396,22 @@ static void malformed__group_address(struct kunit *test)
 	c.mac[0] |= 1;
 	feed_syn(test, &c);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGroupSource), bad + 1);
-	/* to everybody */
+	/* to everybody, of this version or another */
 	new_conn(&c, 0);
 	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
 	add_hello(&c, &f);
 	f.cookie = 0;
-	skb = new_frame(c.mac, 60);
-	KUNIT_ASSERT_NOT_NULL(test, skb);
-	eth_broadcast_addr(((struct ethhdr *)skb->data)->h_dest);
-	esp_wire_build(skb_put_zero(skb, 60), &f);
-	((struct esp_wire *)(skb->data + ETH_HLEN))->csum =
-		(__force u16)csum_fold(csum_partial(skb->data + ETH_HLEN,
-						    esp_wire_hlen(&f), 0));
-	receive(skb);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGroupSource), bad + 2);
+	for (f.version = ESP_VERSION; f.version < ESP_VERSION + 2; f.version++) {
+		skb = new_frame(c.mac, 60);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		eth_broadcast_addr(((struct ethhdr *)skb->data)->h_dest);
+		esp_wire_build(skb_put_zero(skb, 60), &f);
+		((struct esp_wire *)(skb->data + ETH_HLEN))->csum =
+			(__force u16)csum_fold(csum_partial(skb->data + ETH_HLEN,
+							    esp_wire_hlen(&f), 0));
+		receive(skb);
+	}
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGroupSource), bad + 3);
 	silence(test);
 }
 

@@ -270,6 +270,7 @@ enum esp_timer {
  *		trans_announced (see struct esp_window)
  * @mss:	payload of a full packet
  * @peer_mss:	the peer's limit
+ * @peer_burst:	the peer's burst_length, 0: none
  * @user_mss:	ESP_MAXSEG, 0: none
  * @notsent:	bytes on the write queue never sent
  * @unacked:	bytes sent and unacknowledged
@@ -375,6 +376,7 @@ struct esp_opt {
 	struct esp_window	snd;
 	u32			mss;
 	u32			peer_mss;
+	u16			peer_burst;
 	u32			user_mss;
 	u32			notsent;
 	u32			unacked;
@@ -554,6 +556,7 @@ u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac);
 /* connect.c */
 int esp_connect_start(struct sock *sk);
 void esp_send_syn(struct sock *sk, u8 flags);
+void esp_set_burst(struct sock *sk);
 void esp_hello(struct sock *sk, struct esp_frame *f);
 void esp_listen_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb);
@@ -589,6 +592,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	    struct packet_type *pt, struct net_device *orig_dev);
 int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_ack_now(struct sock *sk);
+u32 esp_packets_to_ack(struct sock *sk);
 void esp_gap_timeout(struct sock *sk);
 void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
 

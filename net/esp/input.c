@@ -61,7 +61,13 @@ static u32 before_loss(struct sock *sk)
 		     READ_ONCE(conf->rto_min_us));
 }
 
-static u32 packets_to_ack(struct sock *sk)
+/**
+ * esp_packets_to_ack() - after how many packets an ACK is due
+ * @sk:	socket
+ *
+ * Return: the option's value, or the sysctl's
+ */
+u32 esp_packets_to_ack(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -316,7 +322,7 @@ static bool permission_due(struct esp_opt *esp)
 	struct esp_ackq *q = &esp->port->ackq;
 
 	if (!READ_ONCE(q->policy.adaptive))
-		return esp->to_ack >= packets_to_ack(&esp->sk);
+		return esp->to_ack >= esp_packets_to_ack(&esp->sk);
 	left -= min(left, esp->grant.here);
 	return left <= esp_policy_ask(&q->policy, READ_ONCE(q->ctl.q),
 				      atomic_read(&q->esp_recv_count));
@@ -327,7 +333,7 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
-	u32 n = packets_to_ack(sk);
+	u32 n = esp_packets_to_ack(sk);
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
@@ -348,8 +354,8 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 	}
 	if (c->at_once)
 		esp_send_ack(sk);
-	else if (esp->to_ack >= min_t(u32, n, max_t(u32, esp->advice_told, 1)))
-		esp->to_ack >= n ? esp_ack_now(sk) : ack_soon(sk, 0);
+	else if (esp->to_ack >= n)
+		esp_ack_now(sk);
 	else if (c->bytes)
 		ack_soon(sk, 0);
 }
@@ -667,8 +673,7 @@ static const int malformed_mib[] = {
  * SYN are taken to be where ours are: a SYN gets one rate-limited RST, and
  * our own SYN that is answered so ends with EPROTONOSUPPORT.
  */
-static bool other_version(struct net *net, struct esp_dev *ed,
-			  struct sk_buff *skb)
+static bool other_version(struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	u8 version = f->version, copy[ESP_HLEN_MAX];
@@ -680,9 +685,7 @@ static bool other_version(struct net *net, struct esp_dev *ed,
 	if (esp_wire_parse(copy, n, skb->len, f))
 		return false;
 	f->version = version;
-	if (f->flags == ESP_SYN)
-		esp_reply_reset(net, ed, skb);
-	return f->flags & ESP_RST;
+	return f->flags == ESP_SYN || (f->flags & ESP_RST);
 }
 
 /* Read and check the header; false: drop, counted. */
@@ -702,7 +705,7 @@ static bool frame_valid(struct net *net, struct esp_dev *ed,
 	}
 	if (bad) {
 		SNMP_INC_STATS(esp_net(net)->mib, malformed_mib[bad]);
-		if (bad != ESP_WIRE_VERSION || !other_version(net, ed, skb))
+		if (bad != ESP_WIRE_VERSION || !other_version(skb))
 			return false;
 	}
 	if (f->flags & ESP_SYN)
@@ -716,6 +719,10 @@ static bool frame_valid(struct net *net, struct esp_dev *ed,
 	if (is_multicast_ether_addr(eth_hdr(skb)->h_source) ||
 	    (skb->pkt_type != PACKET_HOST && !esp_frame_is_dgram(f))) {
 		ESP_INC(net, InGroupSource);
+		return false;
+	}
+	if (f->version != ESP_VERSION && f->flags == ESP_SYN) {
+		esp_reply_reset(net, ed, skb);
 		return false;
 	}
 	return true;

@@ -138,8 +138,14 @@ static void ack_left(struct esp_opt *esp, u16 len)
 	esp->to_ack = 0;
 	if (len + 4u <= esp->mss)	/* the option went with it: fill_frame() */
 		esp->advice_echo = 0;
-	if (!esp_advice_changed(&esp->sk))	/* esp_peer_tell() */
-		esp_timer_clear(esp, ESP_T_ACK);
+	/* others set this deadline, too: grant_send(), peer_cut() */
+	if (READ_ONCE(esp->grant.rcv_mem_pressure) ||
+	    esp_advice_changed(&esp->sk))
+		return;
+	esp_timer_clear(esp, ESP_T_ACK);
+	smp_mb();	/* before the generation is read again; peer_cut() */
+	if (esp_advice_changed(&esp->sk))
+		esp_timer_set(esp, ESP_T_ACK, esp_now());
 }
 
 /**

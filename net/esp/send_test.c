@@ -266,6 +266,37 @@ static void send__rrq_names_packets(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Rule 3: of two caps the smaller one counts, whenever ours is set. */
+static void send__smaller_cap(struct kunit *test)
+{
+	static const struct { int own, both; } v[] = {
+		{ 10, 3 }, { 2, 2 }, { 0, 3 },
+	};
+	struct esp_frame f;
+	struct t_conn c;
+	int i;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	syn(test, &c);
+	echo_frame(&c, &f, 40);
+	f.burst = 3;
+	c.grant = 40;
+	feed_frame(test, c.mac, &f, NULL);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
+	c.esp = esp_sk(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.burst_length, 3);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		int own = v[i].own;
+
+		KUNIT_EXPECT_EQ(test, esp_setsockopt(c.sock, SOL_ESP, ESP_BURST_LENGTH,
+						     KERNEL_SOCKPTR(&own), sizeof(own)), 0);
+		KUNIT_EXPECT_EQ(test, c.esp->snd.burst_length, v[i].both);
+	}
+	close_conn(test, &c);
+}
+
 /* An ACK of what was never sent is dropped and counted. */
 static void send__ack_of_unsent(struct kunit *test)
 {
@@ -293,5 +324,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__timeout_sends_again),
 	KUNIT_CASE(send__rrq_names_packets),
 	KUNIT_CASE(send__ack_of_unsent),
+	KUNIT_CASE(send__smaller_cap),
 	{}
 };

@@ -63,7 +63,7 @@ static int set_option(struct sock *sk, int name, int v)
 		err = bounded(v, 0, ESP_SEQ_WINDOW);
 		if (!err) {
 			esp->user_burst = v;
-			esp->snd.burst_length = v;
+			esp_set_burst(sk);
 		}
 		break;
 	case ESP_INITIAL_ACK_BURST_LENGTH:
@@ -195,7 +195,7 @@ static int get_int(struct sock *sk, int name, int *v)
 		     conf->esp_initial_ack_burst_length;
 		break;
 	case ESP_PACKETS_TO_ACK:
-		*v = esp->user_to_ack ? esp->user_to_ack : conf->esp_packets_to_ack;
+		*v = esp_packets_to_ack(sk);
 		break;
 	default:
 		return -ENOPROTOOPT;
