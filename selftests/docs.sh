@@ -47,7 +47,7 @@ all_in()
 # defined FILE NAME: net/esp/FILE has a function, macro or KUnit case NAME.
 defined()
 {
-	grep -qE "(^|[[:space:]*])$2\(|^#define $2\b" "net/esp/$1"
+	grep -E "^([a-z].*[[:space:]*])?$2\(|^#define $2\b" "net/esp/$1" | grep -qv ';$'
 }
 
 # value EXPRESSION: a C constant, with the names of the headers.
