@@ -134,7 +134,7 @@ static void grant_send(struct esp_grant *g, bool queued)
 		ESP_INC(sock_net(sk), MemPressure);
 		smp_mb();	/* the flag before the test; esp_pressure_lifted() */
 		if (esp_grant_room(esp))	/* read just now: probe myself */
-			esp_timer_set(esp, ESP_T_ACK, esp_now());
+			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		sk->sk_data_ready(sk);
 	}
 	ESP_INC(sock_net(sk), AckReleased);
@@ -308,8 +308,8 @@ void esp_expiry(struct sock *sk)
 		esp->expiries = 0;
 		ESP_INC(net, ExpiryAbandoned);
 		esp_ackq_leave(sk, true);
-		if (esp_advice_changed(sk))	/* not told within a transmission */
-			esp_timer_set(esp, ESP_T_ACK, esp_now());
+		if (esp_advice_changed(sk))	/* could not be told until now */
+			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		return;
 	}
 	if (g->recv_announced && esp_after(g->edge, esp->recv_seq)) {
@@ -342,7 +342,10 @@ void esp_pressure_lifted(struct sock *sk)
 	if (room < min_t(int, sk->sk_rcvbuf / 8, 4 * esp->rcv_est) &&
 	    esp->rcv_bytes)
 		return;
+	/* not between the flag and the end of queueing: esp_ack_pump() */
+	spin_lock_bh(&esp->port->ackq.lock);
 	WRITE_ONCE(g->rcv_mem_pressure, 0);
+	spin_unlock_bh(&esp->port->ackq.lock);
 	if (g->recv_announced)
 		esp_enqueue_ack(sk, true);
 	else

@@ -641,6 +641,7 @@ struct proto esp_dgram_prot = {
 	.name		= "EDP",
 	.owner		= THIS_MODULE,
 	.obj_size	= sizeof(struct esp_opt),
+	.release_cb	= esp_release_cb,
 	.max_header	= LL_MAX_HEADER + ESP_HLEN,
 	.no_autobind	= true,
 };

@@ -141,7 +141,8 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	esp->peer_cookie = f->peer_cookie;
+	WRITE_ONCE(esp->peer_cookie, f->peer_cookie);
+	esp_peer_told(sk);
 	esp->peer_mss = max_t(u32, f->mss, ESP_MSS_MIN);
 	if (f->opts & ESP_HAS(ESP_OPT_BURST))
 		esp->peer_burst = f->burst;

@@ -227,6 +227,8 @@ struct esp_dev {
  * @ESP_T_CONN:		handshake, an orphan's end, TIME_WAIT
  * @ESP_T_KEEP:		keepalive
  * @ESP_T_CORK:		a packet was held back long enough
+ * @ESP_T_TELL:		somebody who doesn't own the socket has found room, or cut its
+ *			first burst; the latter is told again until it is echoed
  * @ESP_T_MAX:		their number
  */
 enum esp_timer {
@@ -237,6 +239,7 @@ enum esp_timer {
 	ESP_T_CONN,
 	ESP_T_KEEP,
 	ESP_T_CORK,
+	ESP_T_TELL,
 	ESP_T_MAX,
 };
 
@@ -310,6 +313,7 @@ enum esp_timer {
  *		of this transmission
  * @rrqs:	RRQs for the present gap
  * @advice_told: first burst that the peer was told
+ * @told_at:	when that changed last, microseconds
  * @advice_gen:	esp_peer.gen that it has echoed
  * @advice_tries: times that it was told since
  * @advice_echo: we owe the peer an echo of its cut
@@ -414,6 +418,7 @@ struct esp_opt {
 	u64			first_until;
 	u8			rrqs;
 	u16			advice_told;
+	u64			told_at;
 	u32			advice_gen;
 	u8			advice_tries;
 	u8			advice_echo;
@@ -546,8 +551,9 @@ void esp_port_put(struct esp_port *port);
 int esp_peer_get(struct sock *sk);
 void esp_peer_put(struct sock *sk);
 u16 esp_peer_advise(struct sock *sk);
+void esp_peer_told(struct sock *sk);
 bool esp_advice_changed(struct sock *sk);
-void esp_peer_echoed(struct sock *sk, u16 advice);
+void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now);
 void esp_peer_tell(struct sock *sk);
 void esp_peer_leave(struct sock *sk);
 u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now);

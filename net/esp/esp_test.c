@@ -18,6 +18,7 @@
 #include "peer_test.c"
 #include "connect_test.c"
 #include "receive_test.c"
+#include "advice_test.c"
 #include "send_test.c"
 
 static struct kunit_suite esp_wire_suite = {
@@ -51,8 +52,9 @@ static struct kunit_suite esp_##what##_suite = {	\
 
 PACKET_SUITE(connect);
 PACKET_SUITE(receive);
+PACKET_SUITE(advice);
 PACKET_SUITE(send);
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
-		  &esp_send_suite);
+		  &esp_advice_suite, &esp_send_suite);

@@ -52,7 +52,7 @@ static void ack_soon(struct sock *sk, u32 us)
 	esp_timer_set(esp, ESP_T_ACK, esp_now() + max(us, delay));
 }
 
-/* Before the sender takes it for lost, if its round trips are as ours. */
+/* About when the sender takes it for lost, if its round trips are as ours. */
 static u32 before_loss(struct sock *sk)
 {
 	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
@@ -287,7 +287,9 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
 	if (esp->grant.recv_announced &&
 	    esp_before(seq, READ_ONCE(esp->grant.edge)))
 		return true;
-	if ((f->flags & ESP_FIN) && seq == esp->recv_seq)
+	/* with nothing to read, nobody can make room before it comes */
+	if (seq == esp->recv_seq && ((f->flags & ESP_FIN) ||
+				     skb_queue_empty(&sk->sk_receive_queue)))
 		return true;
 	return esp_before(seq, esp->recv_seq + esp->advice_told) &&
 	       atomic_read(&sk->sk_rmem_alloc) <
@@ -596,7 +598,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	if (!esp_ack(sk, f, now, late))
 		goto drop;
 	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS_HELLO))
-		esp_peer_echoed(sk, f->advice);
+		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)
 		esp_rrq_rcv(sk, skb, now);
 	if (sk->sk_send_head)

@@ -138,14 +138,7 @@ static void ack_left(struct esp_opt *esp, u16 len)
 	esp->to_ack = 0;
 	if (len + 4u <= esp->mss)	/* the option went with it: fill_frame() */
 		esp->advice_echo = 0;
-	/* others set this deadline, too: grant_send(), peer_cut() */
-	if (READ_ONCE(esp->grant.rcv_mem_pressure) ||
-	    esp_advice_changed(&esp->sk))
-		return;
 	esp_timer_clear(esp, ESP_T_ACK);
-	smp_mb();	/* before the generation is read again; peer_cut() */
-	if (esp_advice_changed(&esp->sk))
-		esp_timer_set(esp, ESP_T_ACK, esp_now());
 }
 
 /**
@@ -337,8 +330,11 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
-	if (esp_advice_changed(sk))
+	if (esp_advice_changed(sk)) {
 		esp_peer_advise(sk);
+		if (!esp->deadline[ESP_T_TELL])
+			esp_timer_set(esp, ESP_T_TELL, esp_now() + 1000);
+	}
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)
 		return;
@@ -348,8 +344,6 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	ESP_INC(sock_net(sk), OutEmpty);
 	esp_finish_frame(esp, skb);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
-	if (esp_advice_changed(sk) && !esp->deadline[ESP_T_ACK])
-		esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + 1000);
 }
 
 /* What has arrived, and the permission as it stands. */

@@ -125,13 +125,19 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 
 	peer->want = n;
 	WRITE_ONCE(peer->gen, peer->gen + 1);
+	smp_wmb();	/* gen before the deadlines; tell_timeout() */
 	list_for_each_entry(esp, &peer->sockets, peer_node) {
+		/* that connects, and has told nothing yet: esp_peer_told() */
+		if (!esp->accepted && !READ_ONCE(esp->peer_cookie)) {
+			esp->advice_gen = peer->gen;
+			continue;
+		}
 		if (!peer->behind++)
 			ESP_INC(sock_net(&esp->sk), AdviceCut);
 		/* it may be in the list until it is destroyed, an RCU period later */
 		if (!refcount_inc_not_zero(&esp->sk.sk_refcnt))
 			continue;
-		esp_timer_set(esp, ESP_T_ACK, now);
+		esp_timer_set(esp, ESP_T_TELL, now);
 		sock_put(&esp->sk);
 	}
 	peer_settled(peer);
@@ -296,8 +302,24 @@ u16 esp_peer_advise(struct sock *sk)
 	}
 	n = peer->want;
 	spin_unlock_bh(&port->lock);
-	esp->advice_told = n;
+	if (esp->advice_told != n) {
+		WRITE_ONCE(esp->advice_told, n);
+		esp->told_at = esp_now();
+	}
 	return n;
+}
+
+/**
+ * esp_peer_told() - the other side is known: what it will be told first
+ * @sk:	socket; its owner calls
+ */
+void esp_peer_told(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	spin_lock_bh(&esp->port->lock);
+	esp->advice_told = esp->peer->want;
+	spin_unlock_bh(&esp->port->lock);
 }
 
 /**
@@ -318,17 +340,22 @@ bool esp_advice_changed(struct sock *sk)
 /**
  * esp_peer_echoed() - the peer tells with how much it will start
  * @sk:		socket; its owner calls
- * @advice:	packets; it counts if it has been told since the cut
+ * @f:		a frame with the option; it counts if it was sent since the cut was
+ *		told: what was so small before may have been raised in between
+ * @now:	microseconds
  */
-void esp_peer_echoed(struct sock *sk, u16 advice)
+void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
 	struct esp_peer *peer = esp->peer;
 
 	if (!peer || esp->advice_gen == READ_ONCE(peer->gen))
 		return;
+	if (rtt < ESP_RTT_MAX_US && now - esp->told_at < rtt)
+		return;
 	spin_lock_bh(&esp->port->lock);
-	if (esp->advice_told <= peer->want && advice <= peer->want)
+	if (esp->advice_told <= peer->want && f->advice <= peer->want)
 		peer_caught_up(esp);
 	spin_unlock_bh(&esp->port->lock);
 }
@@ -352,8 +379,11 @@ void esp_peer_tell(struct sock *sk)
 		spin_unlock_bh(&esp->port->lock);
 		return;
 	}
-	esp_send_ack(sk);
-	esp_timer_set(esp, ESP_T_ACK, esp_now() + (1000u << esp->advice_tries++));
+	if (!esp->advice_tries)
+		esp_send_ack(sk);
+	else	/* what it knows already it does not echo: ask, as keepalive does */
+		esp_send_empty(sk, ESP_TXS, esp->snd.send_next - 1);
+	esp_timer_set(esp, ESP_T_TELL, esp_now() + (1000u << esp->advice_tries++));
 }
 
 /**

@@ -254,7 +254,7 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 {
 	u32 extra = median > min_rtt ? median - min_rtt : 0;
 	u32 bound = extra_bound(c, p, count), q = c->q;
-	/* whatever a peer claims, it holds nobody up for long */
+	/* one sample, whatever a peer claims, holds nobody up for long */
 	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
 	u8 limited = c->limited;
 

@@ -426,41 +426,44 @@ static void memory__unsolicited_is_bounded(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 21: who has more than a share when nothing is left is told at once. */
-static void advice__cut_is_told(struct kunit *test)
+/*
+ * The first packet of a burst is lost, and the rest fills the buffer: nobody can
+ * make room before it comes, so it is taken.
+ */
+static void memory__gap_before_full_buffer(struct kunit *test)
 {
-	struct t_conn c[4];
-	struct esp_frame f;
-	int i;
+	struct t_conn c;
+	u32 i;
 
-	conf()->first_burst_pool = 8;
+	conf()->first_burst_pool = 0;
 	esp_dev_policy(&init_net);
-	for (i = 0; i < 3; i++) {
-		open_conn(test, &c[i], i, 4);
-		KUNIT_EXPECT_EQ(test, c[i].advice, 4 >> i);
-	}
-	new_conn(&c[3], 3);
-	syn(test, &c[3]);
-	KUNIT_EXPECT_EQ(test, c[3].advice, 1);
-	echo_frame(&c[3], &f, 4);
-	c[3].grant = 4;
-	feed_frame(test, c[3].mac, &f, NULL);
-	next(test, &c[3], ESP_ACK, &f);
-	next(test, &c[0], ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.grant, 2);
-	next(test, &c[0], ESP_ACK, &f);		/* until it is echoed */
-	KUNIT_EXPECT_EQ(test, f.grant, 2);
-	KUNIT_EXPECT_EQ(test, kernel_accept(fx.listener, &c[3].sock, O_NONBLOCK), 0);
-	c[3].esp = esp_sk(c[3].sock->sk);
-	/* its share is free when it has echoed that */
-	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
-	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
-	f.opts = ESP_HAS(ESP_OPT_ADVICE);
-	f.advice = 2;
-	feed_frame(test, c[0].mac, &f, NULL);
-	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 6);
-	for (i = 0; i < 4; i++)
-		close_conn(test, &c[i]);
+	open_conn(test, &c, 0, 4);
+	c.sock->sk->sk_rcvbuf = 8 * c.esp->rcv_est;
+	for (i = 1; i < 17; i++)
+		feed(test, &c, 0, c.seq + i, T_MSS);
+	KUNIT_EXPECT_GT(test, atomic_read(&c.sock->sk->sk_rmem_alloc),
+			c.sock->sk->sk_rcvbuf - (int)c.esp->rcv_est);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	KUNIT_EXPECT_NE(test, c.esp->recv_seq, c.seq);
+	close_conn(test, &c);
+}
+
+/* What the pump leaves to the owner (grant_send()) outlasts its other ACKs. */
+static void memory__own_probe_stays(struct kunit *test)
+{
+	struct t_conn c;
+	struct sock *sk;
+
+	open_conn(test, &c, 0, 4);
+	sk = c.sock->sk;
+	lock_sock(sk);
+	WRITE_ONCE(c.esp->grant.rcv_mem_pressure, 1);
+	esp_timer_set(c.esp, ESP_T_TELL, esp_now());
+	EVENTUALLY(test, READ_ONCE(c.esp->deferred));
+	esp_send_ack(sk);
+	release_sock(sk);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	close_conn(test, &c);
 }
 
 static struct kunit_case receive_cases[] = {
@@ -481,6 +484,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(expiry__goes_to_the_head),
 	KUNIT_CASE(memory__pressure_lifts),
 	KUNIT_CASE(memory__unsolicited_is_bounded),
-	KUNIT_CASE(advice__cut_is_told),
+	KUNIT_CASE(memory__gap_before_full_buffer),
+	KUNIT_CASE(memory__own_probe_stays),
 	{}
 };

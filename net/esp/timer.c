@@ -11,18 +11,19 @@
  *			     announced; fires when granted packets did not come
  *			     (rule 17)
  *   ESP_T_REORDER receiver  armed by a gap; fires an RRQ (rule 19)
- *   ESP_T_ACK	   receiver  armed by data whose ACK may ride on a reply, by an ACK
- *			     that came too soon after another, by a cut of the
- *			     first burst (rule 21), by memory that is there again
+ *   ESP_T_ACK	   receiver  armed by data whose ACK may ride on a reply, and by an
+ *			     ACK that came too soon after another
  *   ESP_T_CONN	   both	     handshake; a closed socket whose peer takes no data or
  *			     doesn't close; TIME_WAIT
  *   ESP_T_KEEP	   both	     keepalive
  *   ESP_T_CORK	   sender    armed when ESP_CORK or MSG_MORE holds a packet back, or
  *			     a FIN found no memory; lets it go
+ *   ESP_T_TELL	   receiver  armed by who cuts its first burst (rule 21), and by who
+ *			     finds memory while its permission leaves the ACK queue
  *
- * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ and ESP_T_ACK
- * also by those who release its permission from the ACK queue, ESP_T_ACK by
- * peer_cut(): they hold a reference.
+ * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ and ESP_T_TELL
+ * also by others, who hold a reference. So ESP_T_TELL is cleared only where it
+ * fires, before what it is about is looked at.
  * Setting one later than the hrtimer's time costs a store: the hrtimer fires
  * early, finds nothing due and is armed anew.
  *
@@ -294,10 +295,15 @@ static void cork_timeout(struct sock *sk)
 	esp->uncork = 0;
 }
 
-static void ack_timeout(struct sock *sk)
+static void tell_timeout(struct sock *sk)
 {
+	smp_mb();	/* the deadline is off, before gen and pressure are read */
 	esp_pressure_lifted(sk);
 	esp_peer_tell(sk);
+}
+
+static void ack_timeout(struct sock *sk)
+{
 	if (!esp_sk(sk)->ack_pending)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
@@ -327,6 +333,9 @@ static void fire(struct sock *sk, enum esp_timer t, u64 now)
 		break;
 	case ESP_T_CORK:
 		cork_timeout(sk);
+		break;
+	case ESP_T_TELL:
+		tell_timeout(sk);
 		break;
 	case ESP_T_MAX:
 		break;

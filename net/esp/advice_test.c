@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* First bursts, which all hosts share: rule 21. Included by esp_test.c, behind peer_test.c. */
+
+static void begin(struct kunit *test)
+{
+	conf()->first_burst_pool = 8;
+	esp_dev_policy(&init_net);
+	start_listener(test);
+}
+
+/* Three hosts have 4, 2 and 1 of 8, the fourth gets the last: the first is cut to 2. */
+static void cut(struct kunit *test, struct t_conn c[4])
+{
+	struct esp_frame f;
+
+	new_conn(&c[3], 3);
+	syn(test, &c[3]);
+	KUNIT_EXPECT_EQ(test, c[3].advice, 1);
+	echo_frame(&c[3], &f, 4);
+	c[3].grant = 4;
+	feed_frame(test, c[3].mac, &f, NULL);
+	next(test, &c[3], ESP_ACK, &f);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c[3].sock, O_NONBLOCK), 0);
+	c[3].esp = esp_sk(c[3].sock->sk);
+	KUNIT_EXPECT_EQ(test, c[0].esp->peer->want, 2);
+}
+
+static void open_three(struct kunit *test, struct t_conn c[4])
+{
+	int i;
+
+	begin(test);
+	for (i = 0; i < 3; i++) {
+		open_conn(test, &c[i], i, 4);
+		KUNIT_EXPECT_EQ(test, c[i].advice, 4 >> i);
+	}
+}
+
+static void close_all(struct kunit *test, struct t_conn c[4])
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		close_conn(test, &c[i]);
+}
+
+/* It is told at once, and until it is echoed; then its share is free. */
+static void advice__cut_is_told(struct kunit *test)
+{
+	struct t_conn c[4];
+	struct esp_frame f;
+
+	open_three(test, c);
+	cut(test, c);
+	next(test, &c[0], ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 2);
+	/* what a peer knows it doesn't echo: the repetition asks */
+	next(test, &c[0], ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 2);
+	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
+	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
+	f.opts = ESP_HAS(ESP_OPT_ADVICE);
+	f.advice = 2;
+	feed_frame(test, c[0].mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 6);
+	close_all(test, c);
+}
+
+/* The other side: it echoes a cut, and again when it is asked. */
+static void advice__echo_again(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	begin(test);
+	open_conn(test, &c, 0, 4);
+	feed_ack(test, &c, 2);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.advice, 2);
+	c.grant = 2;
+	feed(test, &c, ESP_TXS, c.seq - 1, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.advice, 2);
+	close_conn(test, &c);
+}
+
+/* A frame that left before the cut was told is no echo, however small it says. */
+static void advice__old_is_no_echo(struct kunit *test)
+{
+	struct t_conn c[4];
+	struct esp_frame f;
+
+	open_three(test, c);
+	cut(test, c);
+	EVENTUALLY(test, c[0].esp->advice_told == 2);
+	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
+	f.opts = ESP_HAS(ESP_OPT_ADVICE);
+	f.advice = 1;
+	f.ts_ecr = (u32)c[0].esp->told_at + c[0].esp->ts_off - 100;
+	feed_frame(test, c[0].mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
+	close_all(test, c);
+}
+
+/* A cut within a transmission that is given up then is told then. */
+static void advice__cut_then_abandoned(struct kunit *test)
+{
+	unsigned long given_up = mib(ESP_MIB_ExpiryAbandoned);
+	struct t_conn c[4];
+	struct esp_frame f;
+
+	conf()->rrq_min_us = 20000;
+	open_three(test, c);
+	feed(test, &c[0], ESP_TXS, c[0].seq, T_MSS);
+	next(test, &c[0], ESP_ACK, &f);
+	cut(test, c);
+	KUNIT_EXPECT_EQ(test, c[0].esp->peer->behind, 1);
+	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
+	EVENTUALLY(test, mib(ESP_MIB_ExpiryAbandoned) == given_up + 1);
+	EVENTUALLY(test, c[0].esp->port->given == 6);
+	KUNIT_EXPECT_EQ(test, c[0].esp->peer->behind, 0);
+	close_all(test, c);
+}
+
+/* Half a second for an echo, whatever else is acknowledged meanwhile. */
+static void advice__tries_take_their_time(struct kunit *test)
+{
+	struct t_conn c[4];
+	u64 told;
+	int n;
+
+	conf()->ack_delay_us = 300;
+	open_three(test, c);
+	told = esp_now();
+	cut(test, c);
+	for (n = 0; n < 1500 && c[0].esp->peer->behind; n++) {
+		feed(test, &c[0], ESP_TXS | ESP_TXF, c[0].seq + n, 10);
+		usleep_range(500, 700);
+	}
+	KUNIT_EXPECT_EQ(test, c[0].esp->peer->behind, 0);
+	KUNIT_EXPECT_GT(test, esp_now() - told, 400000ull);
+	close_all(test, c);
+}
+
+/* A connect() that nobody answers has been told nothing: its share is free. */
+static void advice__connecting_is_not_behind(struct kunit *test)
+{
+	struct sockaddr_esp a = {
+		.sesp_family	= esp_family,
+		.sesp_port	= htons(T_PEER_PORT),
+		.sesp_ifindex	= fx.dev->ifindex,
+		.sesp_halen	= ETH_ALEN,
+	};
+	struct t_conn c[4], s;
+	int i;
+
+	begin(test);
+	new_conn(&s, 9);
+	ether_addr_copy(a.sesp_addr, s.mac);
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, esp_family, SOCK_STREAM,
+					       0, &s.sock), 0);
+	s.esp = esp_sk(s.sock->sk);
+	conf()->syn_retries = 250;
+	KUNIT_EXPECT_EQ(test, kernel_connect(s.sock, (struct sockaddr_unsized *)&a,
+					     sizeof(a), O_NONBLOCK), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, s.esp->peer->own, 4);
+	esp_timer_stop(s.sock->sk);	/* one SYN will do */
+	skb_queue_purge(&fx.out);
+	for (i = 0; i < 3; i++)
+		open_conn(test, &c[i], i, 4);
+	KUNIT_EXPECT_EQ(test, s.esp->peer->want, 2);
+	KUNIT_EXPECT_EQ(test, s.esp->peer->own, 2);
+	KUNIT_EXPECT_EQ(test, s.esp->peer->behind, 0);
+	sock_release(s.sock);
+	for (i = 0; i < 3; i++)
+		close_conn(test, &c[i]);
+}
+
+static struct kunit_case advice_cases[] = {
+	KUNIT_CASE(advice__cut_is_told),
+	KUNIT_CASE(advice__echo_again),
+	KUNIT_CASE(advice__old_is_no_echo),
+	KUNIT_CASE(advice__cut_then_abandoned),
+	KUNIT_CASE(advice__tries_take_their_time),
+	KUNIT_CASE(advice__connecting_is_not_behind),
+	{}
+};
