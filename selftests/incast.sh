@@ -63,12 +63,17 @@ port()
 	fi
 }
 
+# quiet HOST: no IPv6, whose frames for new links would stand in the port, too.
+quiet() { in_host "$1" sysctl -qw net.ipv6.conf.default.disable_ipv6=1 net.ipv6.conf.all.disable_ipv6=1; }
+
 # build N: the rack.
 build()
 {
 	local i h
 
 	host sw rx
+	quiet sw
+	quiet rx
 	ip -n sw link add br0 type bridge
 	ip -n sw link set br0 up
 	cable rx e0 sw p0
@@ -78,6 +83,7 @@ build()
 	for ((i = 1; i <= $1; i++)); do
 		h=s$i
 		host "$h"
+		quiet "$h"
 		cable "$h" e0 sw "q$i"
 		ip -n sw link set "q$i" master br0
 		ip -n "$h" addr add "10.0.$((1 + i / 250)).$((1 + i % 250))/16" dev e0
