@@ -35,8 +35,9 @@ check-long: ## the long tests too
 model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
 
-bench: ## ESP beside TCP, as figures and pictures
-	@selftests/bench.sh
+bench: ## ESP beside TCP and others, as figures and pictures (half an hour)
+	@selftests/bench-speed.sh
+	@selftests/bench-incast.sh
 
 vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, uml-virtual, 6.1, 6.12, 7)
 	@$(VM) shell $(or $(KERNEL),uml)

@@ -178,7 +178,12 @@ boot_qemu() {
 
 	[ -n "$INTERACTIVE" ] && stdio=(-serial mon:stdio)
 	[ "$ESP_KVM" = 1 ] && accel=kvm
+	if [ -n "$ICOUNT" ]; then
+		accel="tcg,thread=single -icount shift=0,sleep=off -rtc clock=vm"
+		APPEND="nokaslr $APPEND"
+	fi
 	fetch_qemu
+	# shellcheck disable=SC2086
 	"${limit[@]}" "${QEMU[@]}" -M pc -nodefaults -no-reboot -display none -accel $accel -smp "$SMP" -m "$MEM" \
 		-kernel "$k/vmlinux" -initrd "$k/initramfs.cpio" \
 		-append "console=ttyS0 loglevel=5 panic=-1 ESPINIT=$HARNESS/guest ESPJOB=$JOB $APPEND" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# "make bench": ESP beside TCP and DCTCP at the port where many senders meet, in
+# Of "make bench": ESP beside TCP and DCTCP at the port where many senders meet, in
 # simulated time. build/incast.json has the figures, Documentation/*.png the
 # pictures. For the hosts and the port see incast.sh.
 

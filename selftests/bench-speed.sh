@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Of "make bench": ESP beside what else carries bytes (speed.sh), as three
+# instruments see it:
+#
+#	uml	native speed, two processors: rates, latency, memory
+#	icount	Debian's 6.12, emulated: instructions, which do not vary
+#	virtio	two machines of that kind, and an Ethernet between them
+#
+# build/bench.json has the medians of all rounds, build/bench.txt the table,
+# Documentation/speed-*.png the pictures. "ratio" is ESP's figure by TCP's, of
+# each round; "spread" its lowest and its highest.
+
+HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
+SRC=$(cd "$HARNESS/../.." && pwd)
+# shellcheck source=harness/fetch.sh
+. "$HARNESS/fetch.sh"
+
+OUT=$SRC/build/bench
+DATA=$SRC/build/speed
+cd "$SRC" || exit
+need gnuplot-nox ethtool
+mkdir -p "$DATA"
+: >"$OUT.lines"
+
+# measure INSTRUMENT VM-ARGUMENT...
+measure()
+{
+	local instrument=$1
+	shift
+
+	say "$instrument"
+	"$HARNESS/vm" "$@" >"$DATA/$instrument" || { cat "$DATA/$instrument" >&2; exit 1; }
+	sed -nE "s,^(a: )?([a-z]+[-a-z0-9]* [a-z0-9]+ [^ ]+ [a-z]+ [-0-9.e+]+)$,$instrument/\2,p" "$DATA/$instrument" >>"$OUT.lines"
+}
+
+measure icount run 6.12 --icount --mem 2G --time 600 -- selftests/speed.sh -r 3 instructions
+measure virtio pair 6.12 6.12 --time 900 -- selftests/speed.sh -r 3 pair
+measure uml run uml --mem 4G --time 1800 -- selftests/speed.sh -r "${ROUNDS:-5}" cycles
+
+awk -v json="$OUT.json" '
+	function sorted(list, a,	n, i, j, t) {
+		n = split(list, a, " ")
+		for (i = 2; i <= n; i++)
+			for (j = i; j > 1 && a[j - 1] + 0 > a[j] + 0; j--) {
+				t = a[j]; a[j] = a[j - 1]; a[j - 1] = t
+			}
+		return n
+	}
+	function median(list,	a, n) {
+		n = sorted(list, a)
+		return n ? a[int((n + 1) / 2)] : ""
+	}
+	{
+		key = $1 " " $2 " " $3
+		if (!(key in seen)) {
+			seen[key] = 1
+			keys[++nkeys] = key
+		}
+		values[key, $4] = values[key, $4] " " $5
+	}
+	END {
+		np = split("tcp udp packet sctp tipc unix", protos, " ")
+		printf "%-24s %-7s %-17s %10s", "case", "metric", "unit", "esp"
+		for (p = 1; p <= np; p++)
+			printf " %10s", protos[p]
+		print "  esp/tcp"
+		print "[" >json
+		for (k = 1; k <= nkeys; k++) {
+			key = keys[k]
+			split(key, f, " ")
+			if ((esp = median(values[key, "esp"])) == "")
+				continue
+			peers = ""
+			printf "%-24s %-7s %-17s %10.5g", f[1], f[2], f[3], esp
+			for (p = 1; p <= np; p++) {
+				v = median(values[key, protos[p]])
+				if (v != "")
+					peers = peers (peers ? ", " : "") "\"" protos[p] "\": " v
+				printf " %10s", v == "" ? "" : sprintf("%.5g", v)
+			}
+			n = split(values[key, "esp"], e, " ")
+			m = split(values[key, "tcp"], t, " ")
+			ratios = ""
+			for (i = 1; i <= n && i <= m; i++)
+				if (t[i] + 0)
+					ratios = ratios " " e[i] / t[i]
+			m = sorted(ratios, a)
+			if (m)
+				printf "  %.2f (%.2f ... %.2f)", median(ratios), a[1], a[m]
+			print ""
+			printf "%s{\"case\": \"%s\", \"metric\": \"%s\", \"unit\": \"%s\", \"esp\": %s, \"peers\": {%s}, \"ratio\": %s, \"spread\": %s}",
+				k > 1 ? ",\n" : "", f[1], f[2], f[3], esp, peers,
+				m ? median(ratios) : "null", m ? "[" a[1] ", " a[m] "]" : "null" >json
+		}
+		print "\n]" >json
+	}' "$OUT.lines" | tee "$OUT.txt"
+
+# points PROTO: "BYTES MICROSECONDS" of ping-pong.
+points()
+{
+	awk -v proto="$1" -F '[ /-]' '$1 == "uml" && $2 == "pingpong" && $4 == "median" && $6 == proto {
+		print $3, $7 }' "$OUT.lines" | sort -n | awk '
+		$1 != last { if (n) print last, v[int((n + 1) / 2)]; n = 0; last = $1 }
+		{ v[++n] = $2; for (i = n; i > 1 && v[i - 1] > v[i]; i--) { t = v[i]; v[i] = v[i - 1]; v[i - 1] = t } }
+		END { if (n) print last, v[int((n + 1) / 2)] }'
+}
+
+for p in esp tcp udp packet sctp tipc unix; do
+	points $p >"$DATA/pingpong-$p"
+done
+# column CASE METRIC: lines "PROTO VALUE".
+column()
+{
+	awk -v key="$1 $2" '$1 " " $2 == key { v[$4] = v[$4] " " $5 }
+		END {
+			n = split("esp tcp udp packet sctp tipc unix", p, " ")
+			for (i = 1; i <= n; i++) {
+				m = split(v[p[i]], a, " ")
+				for (j = 2; j <= m; j++)
+					for (k = j; k > 1 && a[k - 1] + 0 > a[k] + 0; k--) {
+						t = a[k]; a[k] = a[k - 1]; a[k - 1] = t
+					}
+				if (m)
+					print p[i], a[int((m + 1) / 2)]
+			}
+		}' "$OUT.lines"
+}
+column icount/pingpong-64 cost >"$DATA/instructions-message"
+column icount/bulk-1500 cost >"$DATA/instructions-byte"
+column uml/bulk-1500-gso rate >"$DATA/rate-gso"
+column uml/bulk-1500 rate >"$DATA/rate"
+gnuplot <<END
+set terminal pngcairo size 900,500
+set grid
+set key left top
+set output "Documentation/speed-latency.png"
+set title "There and back, User-Mode Linux, two processors, veth"
+set xlabel "bytes"
+set ylabel "median, us"
+set logscale xy
+plot for [p in "esp tcp udp packet sctp tipc unix"] "$DATA/pingpong-".p with linespoints title p
+unset logscale
+set output "Documentation/speed-instructions.png"
+set terminal pngcairo size 900,900
+set multiplot layout 2,1
+set style fill solid 0.5
+set boxwidth 0.6
+set yrange [0:*]
+unset key
+set xlabel ""
+set title "64 bytes there and back, Linux 6.12, veth"
+set ylabel "instructions"
+plot "$DATA/instructions-message" using 0:2:xtic(1) with boxes
+set title "One way, MTU 1500, without super-packets"
+set ylabel "instructions a byte"
+plot "$DATA/instructions-byte" using 0:2:xtic(1) with boxes
+unset multiplot
+set output "Documentation/speed-bulk.png"
+set multiplot layout 2,1
+set title "One way, 1 MiB writes, User-Mode Linux, veth, with super-packets where the protocol has them"
+set ylabel "Gbit/s"
+plot "$DATA/rate-gso" using 0:2:xtic(1) with boxes
+set title "The same without"
+plot "$DATA/rate" using 0:2:xtic(1) with boxes
+unset multiplot
+END
+say "$(wc -l <"$OUT.lines") figures in build/bench.json"

@@ -1,0 +1,841 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The same traffic over one protocol after another, for speed.sh: how long it
+ * takes and what it costs. Between two namespaces of one machine (this process
+ * and a child) or between two machines (one serves, see -L).
+ *
+ *   speed [OPTIONS] PROTO CASE
+ *
+ *   PROTO     esp, tcp, udp, packet (raw frames), tipc, sctp, unix
+ *   bulk      one way, -n writes of -s bytes
+ *   writev    one way, -n calls of -v buffers of -s bytes each
+ *   sendfile  one way, -n calls of -s bytes, from memory
+ *   pingpong  -n times -s bytes there and back
+ *   rr        -k connections, each with one request of -s bytes on its way; -n
+ *             requests in all
+ *   connect   -n times: connect, the server closes, close
+ *   memory    of a connection, both ends, of -k: idle, then with one message
+ *             of -s bytes in each that nobody reads
+ *
+ * Prints lines "LABEL METRIC UNIT PROTO VALUE". A cycle is one of the
+ * processor's time stamp counter, of this machine as a whole; with -I (QEMU's
+ * icount, one processor) it is an instruction.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <asm/byteorder.h>
+#include <linux/if_packet.h>
+#include <linux/tipc.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+#include <linux/af_esp.h>
+
+#define ETHERTYPE	0x88b5		/* IEEE 802, local experimental 1 */
+#define UNIX_PATH	"/tmp/speed.socket"
+#define SERVICE		18888		/* of TIPC */
+#define CONTROL_PORT	5999
+#define MOST		(1 << 20)	/* bytes of a call */
+
+#ifndef SCTP_NODELAY
+#define SCTP_NODELAY	3
+#endif
+
+static const char usage_text[] =
+"usage: speed [OPTIONS] esp|tcp|udp|packet|tipc|sctp|unix\n"
+"             bulk|writev|sendfile|pingpong|rr|connect|memory\n"
+"       speed -b :DEV -L                 serve another machine\n"
+"  -a NETNS:DEV  of this side            -s BYTES   of a message (64)\n"
+"  -b NETNS:DEV  of the server           -n TIMES   (1000)\n"
+"  -c ADDRESS    the server is there     -k CONNECTIONS (1)\n"
+"  -l LABEL      for the output          -v BUFFERS (16)\n"
+"  -I            cycles are instructions\n"
+"An empty NETNS is the present one.\n";
+
+enum proto { ESP, TCP, UDP, PACKET, TIPC, SCTP, UNIX, PROTOS };
+enum kind { BULK, WRITEV, SENDFILE, PINGPONG, RR, CONNECT, MEMORY, KINDS };
+
+static const char *const proto_names[] = {
+	"esp", "tcp", "udp", "packet", "tipc", "sctp", "unix"
+};
+static const char *const kind_names[] = {
+	"bulk", "writev", "sendfile", "pingpong", "rr", "connect", "memory"
+};
+
+/* What the client wants; the server answers with its address. */
+struct request {
+	uint32_t	proto, kind, size, connections, buffers, port;
+	uint64_t	times;
+};
+
+struct answer {
+	struct sockaddr_storage	addr;
+	uint32_t		len;
+};
+
+static char *device;		/* of this side */
+static int control;
+static char data[MOST];
+
+static _Noreturn void die(const char *what, ...)
+{
+	int err = errno;
+	va_list ap;
+
+	fputs("speed: ", stderr);
+	va_start(ap, what);
+	vfprintf(stderr, what, ap);
+	va_end(ap);
+	fprintf(stderr, ": %s\n", strerror(err));
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void read_all(int fd, void *p, size_t n)
+{
+	ssize_t got;
+
+	for (; n; n -= got, p = (char *)p + got) {
+		got = recv(fd, p, n, 0);
+		if (!got)
+			errno = ECONNRESET;
+		if (got <= 0)
+			die("read");
+	}
+}
+
+/* SCTP takes no message that is larger than its buffer. */
+static size_t most = MOST;
+
+static void write_all(int fd, const void *p, size_t n)
+{
+	ssize_t sent;
+
+	for (; n; n -= sent, p = (const char *)p + sent) {
+		sent = send(fd, p, n < most ? n : most, 0);
+		if (sent < 0)
+			die("write");
+	}
+}
+
+/* Both sides are here. */
+static void meet(void)
+{
+	char c = 0;
+
+	write_all(control, &c, 1);
+	read_all(control, &c, 1);
+}
+
+/*
+ * Sockets
+ */
+
+static bool datagrams(enum proto proto)
+{
+	return proto == UDP || proto == PACKET;
+}
+
+static int new_socket(enum proto proto)
+{
+	static const struct { int family, type, protocol; } kinds[] = {
+		[ESP]	= { AF_ESP, SOCK_STREAM, 0 },
+		[TCP]	= { AF_INET, SOCK_STREAM, 0 },
+		[UDP]	= { AF_INET, SOCK_DGRAM, 0 },
+		[PACKET] = { AF_PACKET, SOCK_DGRAM, __constant_htons(ETHERTYPE) },
+		[TIPC]	= { AF_TIPC, SOCK_STREAM, 0 },
+		[SCTP]	= { AF_INET, SOCK_STREAM, IPPROTO_SCTP },
+		[UNIX]	= { AF_UNIX, SOCK_STREAM, 0 },
+	};
+	int fd = socket(kinds[proto].family, kinds[proto].type, kinds[proto].protocol);
+	int one = 1;
+
+	if (fd < 0)
+		die("socket");
+	most = proto == SCTP ? 64 << 10 : MOST;
+	if ((proto == TCP && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one))) ||
+	    (proto == SCTP && setsockopt(fd, IPPROTO_SCTP, SCTP_NODELAY, &one, sizeof(one))) ||
+	    (proto == ESP && setsockopt(fd, SOL_ESP, ESP_NODELAY, &one, sizeof(one))))
+		die("no delay");
+	return fd;
+}
+
+/* Where this side is to be reached; *@any is what to bind to. */
+static void own_address(enum proto proto, int port, struct answer *addr, struct answer *any)
+{
+	struct sockaddr_tipc *t = (void *)&addr->addr;
+	struct sockaddr_esp *e = (void *)&addr->addr;
+	struct sockaddr_ll *l = (void *)&addr->addr;
+	struct sockaddr_un *u = (void *)&addr->addr;
+	struct sockaddr_in *i = (void *)&addr->addr;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct ifreq ifr = { 0 };
+
+	memset(addr, 0, sizeof(*addr));
+	strncpy(ifr.ifr_name, device, IFNAMSIZ - 1);
+	switch (proto) {
+	case ESP:
+	case PACKET:
+		if (ioctl(fd, SIOCGIFHWADDR, &ifr))
+			die("%s", device);
+		break;
+	case TCP:
+	case UDP:
+	case SCTP:
+		if (ioctl(fd, SIOCGIFADDR, &ifr))
+			die("%s", device);
+		break;
+	default:
+		break;
+	}
+	close(fd);
+	switch (proto) {
+	case ESP:
+		e->sesp_family = AF_ESP;
+		e->sesp_port = htons(port);
+		*any = *addr;
+		e->sesp_halen = 6;
+		memcpy(e->sesp_addr, ifr.ifr_hwaddr.sa_data, 6);
+		addr->len = any->len = sizeof(*e);
+		return;
+	case PACKET:
+		l->sll_family = AF_PACKET;
+		l->sll_protocol = htons(ETHERTYPE);
+		l->sll_ifindex = if_nametoindex(device);
+		*any = *addr;
+		l->sll_halen = 6;
+		memcpy(l->sll_addr, ifr.ifr_hwaddr.sa_data, 6);
+		addr->len = any->len = sizeof(*l);
+		return;
+	case TIPC:
+		t->family = AF_TIPC;
+		t->addrtype = TIPC_SERVICE_ADDR;
+		t->scope = TIPC_CLUSTER_SCOPE;
+		t->addr.name.name.type = SERVICE;
+		t->addr.name.name.instance = port;
+		addr->len = sizeof(*t);
+		break;
+	case UNIX:
+		u->sun_family = AF_UNIX;
+		strcpy(u->sun_path, UNIX_PATH);
+		unlink(UNIX_PATH);
+		addr->len = sizeof(*u);
+		break;
+	default:
+		*i = *(struct sockaddr_in *)&ifr.ifr_addr;
+		i->sin_port = htons(port);
+		addr->len = sizeof(*i);
+	}
+	*any = *addr;
+}
+
+/* A frame or an address names a device of this side. */
+static void localize(enum proto proto, struct sockaddr_storage *addr)
+{
+	if (proto == ESP)
+		((struct sockaddr_esp *)addr)->sesp_ifindex = if_nametoindex(device);
+	if (proto == PACKET)
+		((struct sockaddr_ll *)addr)->sll_ifindex = if_nametoindex(device);
+}
+
+/* A service's name is known everywhere only after a while. */
+static int to_server(enum proto proto, struct answer *server)
+{
+	int fd, i;
+
+	for (i = 0; i < 100; i++) {
+		fd = new_socket(proto);
+		if (proto == PACKET) {
+			struct answer own, any;
+
+			own_address(PACKET, 0, &own, &any);
+			if (bind(fd, (struct sockaddr *)&any.addr, any.len))
+				die("bind");
+			return fd;
+		}
+		if (!connect(fd, (struct sockaddr *)&server->addr, server->len))
+			return fd;
+		if (proto != TIPC)
+			break;
+		close(fd);
+		usleep(50000);
+	}
+	die("connect");
+}
+
+/*
+ * Server
+ */
+
+static int accepted(int listener)
+{
+	int fd = accept(listener, NULL, NULL);
+
+	if (fd < 0)
+		die("accept");
+	return fd;
+}
+
+static void take(int fd, uint64_t bytes)
+{
+	ssize_t n;
+
+	while (bytes) {
+		n = recv(fd, data, sizeof(data), 0);
+		if (!n)
+			errno = ECONNRESET;
+		if (n <= 0)
+			die("recv");
+		if ((uint64_t)n > bytes) {
+			errno = EPROTO;
+			die("too much data");
+		}
+		bytes -= n;
+	}
+}
+
+/* Whole messages; @stream: they may come in pieces. */
+static void echo(int fd, const struct request *r)
+{
+	struct sockaddr_storage from;
+	socklen_t len;
+	ssize_t n;
+
+	if (r->proto == PACKET) {
+		len = sizeof(from);
+		n = recvfrom(fd, data, r->size, 0, (struct sockaddr *)&from, &len);
+		if (n < 0 || sendto(fd, data, n, 0, (struct sockaddr *)&from, len) != n)
+			die("echo");
+		return;
+	}
+	read_all(fd, data, r->size);
+	write_all(fd, data, r->size);
+}
+
+static void serve_many(int listener, const struct request *r)
+{
+	struct epoll_event got[256];
+	int ep = epoll_create1(0), *fds = calloc(r->connections, sizeof(*fds));
+	uint64_t left = r->times;
+	uint32_t i;
+	int n;
+
+	for (i = 0; i < r->connections; i++) {
+		struct epoll_event e = { .events = EPOLLIN };
+
+		fds[i] = e.data.fd = accepted(listener);
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &e))
+			die("epoll_ctl");
+	}
+	meet();
+	while (left) {
+		n = epoll_wait(ep, got, 256, -1);
+		for (; n > 0 && left; left--)
+			echo(got[--n].data.fd, r);
+	}
+	meet();
+	for (i = 0; i < r->connections; i++)
+		close(fds[i]);
+	free(fds);
+	close(ep);
+}
+
+static void serve_memory(int listener, const struct request *r)
+{
+	int *fds = calloc(r->connections, sizeof(*fds));
+	uint32_t i;
+
+	meet();
+	for (i = 0; i < r->connections; i++)
+		fds[i] = accepted(listener);
+	meet();
+	meet();
+	for (i = 0; i < r->connections; i++)
+		close(fds[i]);
+	free(fds);
+}
+
+static void serve_one(const struct request *r)
+{
+	struct answer addr, any;
+	uint64_t i, bytes;
+	int l, fd;
+
+	own_address(r->proto, r->port, &addr, &any);
+	l = new_socket(r->proto);
+	if (bind(l, (struct sockaddr *)&any.addr, any.len))
+		die("bind %s", proto_names[r->proto]);
+	if (!datagrams(r->proto) && listen(l, 1024))
+		die("listen");
+	write_all(control, &addr, sizeof(addr));
+	switch ((enum kind)r->kind) {
+	case BULK:
+	case WRITEV:
+	case SENDFILE:
+		fd = accepted(l);
+		bytes = (uint64_t)r->size * (r->kind == WRITEV ? r->buffers : 1);
+		take(fd, bytes * (r->times / 8 + 1));
+		meet();
+		take(fd, bytes * r->times);
+		meet();
+		close(fd);
+		break;
+	case PINGPONG:
+		fd = datagrams(r->proto) ? l : accepted(l);
+		if (r->proto == UDP) {
+			struct answer client;
+
+			/* as on the other side, for it costs less */
+			client.len = sizeof(client.addr);
+			if (recvfrom(fd, data, sizeof(data), MSG_PEEK,
+				     (struct sockaddr *)&client.addr, &client.len) < 0 ||
+			    connect(fd, (struct sockaddr *)&client.addr, client.len))
+				die("connect");
+		}
+		for (i = 0; i < r->times + r->times / 8 + 1; i++)
+			echo(fd, r);
+		if (fd != l)
+			close(fd);
+		break;
+	case RR:
+		serve_many(l, r);
+		break;
+	case CONNECT:
+		for (i = 0; i < r->times + r->times / 8 + 1; i++)
+			close(accepted(l));
+		break;
+	case MEMORY:
+		serve_memory(l, r);
+		break;
+	default:
+		break;
+	}
+	close(l);
+}
+
+static void serve(void)
+{
+	struct request r;
+
+	while (recv(control, &r, sizeof(r), MSG_WAITALL) == sizeof(r))
+		serve_one(&r);
+}
+
+/*
+ * Client
+ */
+
+static const char *label = "-", *cycle = "cycles", *there;
+static struct request req = { .size = 64, .connections = 1, .buffers = 16, .times = 1000 };
+static double started;
+static uint64_t cycles;
+
+static void result(const char *metric, const char *unit, double value)
+{
+	if (there && !strcmp(metric, "cost"))
+		return;		/* the other machine's share is missing */
+	printf("%s %s %s %s %.9g\n", label, metric, unit, proto_names[req.proto], value);
+}
+
+static void begin(void)
+{
+	started = now();
+	cycles = __rdtsc();
+}
+
+static void end(void)
+{
+	cycles = __rdtsc() - cycles;
+	started = now() - started;
+}
+
+static void put(int fd, int file, uint64_t times)
+{
+	struct iovec v[1024];
+	off_t off;
+	uint32_t i;
+	ssize_t n;
+
+	for (i = 0; i < req.buffers; i++) {
+		v[i].iov_base = data;
+		v[i].iov_len = req.size;
+	}
+	for (; times; times--) {
+		switch (req.kind) {
+		case BULK:
+			write_all(fd, data, req.size);
+			break;
+		case WRITEV:
+			n = writev(fd, v, req.buffers);
+			if (n != (ssize_t)req.buffers * req.size)
+				die("writev");
+			break;
+		case SENDFILE:
+			for (off = 0; off < req.size;)
+				if (sendfile(fd, file, &off, req.size - off) <= 0)
+					die("sendfile");
+			break;
+		}
+	}
+}
+
+static void one_way(struct answer *server)
+{
+	uint64_t bytes = (uint64_t)req.size * (req.kind == WRITEV ? req.buffers : 1) * req.times;
+	int fd = to_server(req.proto, server), file = -1;
+
+	if (req.kind == SENDFILE) {
+		file = memfd_create("speed", 0);
+		if (file < 0)
+			die("memfd_create");
+		if (write(file, data, req.size) != (ssize_t)req.size)
+			die("memfd");
+	}
+	put(fd, file, req.times / 8 + 1);
+	meet();
+	begin();
+	put(fd, file, req.times);
+	meet();
+	end();
+	result("rate", "Gbit/s", bytes * 8 / started / 1e9);
+	result("cost", !strcmp(cycle, "cycles") ? "cycles/byte" : "instructions/byte",
+	       (double)cycles / bytes);
+	if (req.kind == WRITEV)
+		result("cost", !strcmp(cycle, "cycles") ? "cycles/call" : "instructions/call",
+		       (double)cycles / req.times);
+	close(fd);
+	if (file >= 0)
+		close(file);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void ping(int fd, struct answer *server)
+{
+	if (req.proto == PACKET) {
+		if (sendto(fd, data, req.size, 0, (struct sockaddr *)&server->addr, server->len) !=
+		    (ssize_t)req.size || recv(fd, data, req.size, 0) < (ssize_t)req.size)
+			die("ping");
+		return;
+	}
+	write_all(fd, data, req.size);
+	read_all(fd, data, req.size);
+}
+
+static void pingpong(struct answer *server)
+{
+	double *took = calloc(req.times, sizeof(*took)), t;
+	int fd = to_server(req.proto, server);
+	uint64_t i;
+
+	for (i = 0; i < req.times / 8 + 1; i++)
+		ping(fd, server);
+	begin();
+	t = now();
+	for (i = 0; i < req.times; i++) {
+		double u;
+
+		ping(fd, server);
+		u = now();
+		took[i] = (u - t) * 1e6;
+		t = u;
+	}
+	end();
+	qsort(took, req.times, sizeof(*took), compare);
+	result("median", "us", took[req.times / 2]);
+	result("p99", "us", took[req.times * 99 / 100]);
+	result("cost", cycle, (double)cycles / req.times);
+	free(took);
+	close(fd);
+}
+
+static void request_response(struct answer *server)
+{
+	struct epoll_event got[256];
+	int ep = epoll_create1(0), n, *fds = calloc(req.connections, sizeof(*fds));
+	uint64_t sent = 0, in = 0;
+	uint32_t i;
+
+	for (i = 0; i < req.connections; i++) {
+		struct epoll_event e = { .events = EPOLLIN };
+
+		fds[i] = e.data.fd = to_server(req.proto, server);
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, fds[i], &e))
+			die("epoll_ctl");
+	}
+	meet();
+	begin();
+	for (; sent < req.connections && sent < req.times; sent++)
+		write_all(fds[sent], data, req.size);
+	while (in < req.times) {
+		n = epoll_wait(ep, got, 256, -1);
+		for (in += n; n > 0;) {
+			int fd = got[--n].data.fd;
+
+			read_all(fd, data, req.size);
+			if (sent < req.times) {
+				sent++;
+				write_all(fd, data, req.size);
+			}
+		}
+	}
+	end();
+	meet();
+	result("rate", "1/s", req.times / started);
+	result("cost", cycle, (double)cycles / req.times);
+	for (i = 0; i < req.connections; i++)
+		close(fds[i]);
+	free(fds);
+	close(ep);
+}
+
+static void connections(struct answer *server, uint64_t times)
+{
+	int fd;
+
+	for (; times; times--) {
+		fd = to_server(req.proto, server);
+		/* TIPC tells of any end so */
+		if (recv(fd, data, 1, 0) && errno != ECONNRESET)
+			die("recv");
+		close(fd);
+	}
+}
+
+static void connect_rate(struct answer *server)
+{
+	connections(server, req.times / 8 + 1);
+	begin();
+	connections(server, req.times);
+	end();
+	result("rate", "1/s", req.times / started);
+	result("cost", cycle, (double)cycles / req.times);
+}
+
+/* Bytes of memory that are free. */
+static double memory(void)
+{
+	char line[128];
+	FILE *f;
+	long kb;
+	int fd;
+
+	usleep(300000);		/* what RCU gives back */
+	fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
+	if (fd < 0 || write(fd, "3", 1) != 1)
+		die("drop_caches");
+	close(fd);
+	f = fopen("/proc/meminfo", "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "MemFree: %ld", &kb) == 1) {
+			fclose(f);
+			return kb * 1024.0;
+		}
+	}
+	die("/proc/meminfo");
+}
+
+static void connection_memory(struct answer *server)
+{
+	int *fds = calloc(req.connections, sizeof(*fds));
+	double none, idle, busy;
+	uint32_t i;
+
+	none = memory();
+	meet();
+	for (i = 0; i < req.connections; i++)
+		fds[i] = to_server(req.proto, server);
+	meet();
+	idle = memory();
+	for (i = 0; i < req.connections; i++)
+		write_all(fds[i], data, req.size);
+	busy = memory();
+	meet();
+	for (i = 0; i < req.connections; i++)
+		close(fds[i]);
+	free(fds);
+	result("idle", "bytes", (none - idle) / req.connections);
+	result("busy", "bytes", (none - busy) / req.connections);
+}
+
+static void measure(void)
+{
+	struct answer server;
+
+	req.port = 1024 + (unsigned int)(now() * 1000) % 30000;
+	write_all(control, &req, sizeof(req));
+	read_all(control, &server, sizeof(server));
+	localize(req.proto, &server.addr);
+	switch ((enum kind)req.kind) {
+	case PINGPONG:
+		pingpong(&server);
+		break;
+	case RR:
+		request_response(&server);
+		break;
+	case CONNECT:
+		connect_rate(&server);
+		break;
+	case MEMORY:
+		connection_memory(&server);
+		break;
+	default:
+		one_way(&server);
+	}
+}
+
+/*
+ * Who is where
+ */
+
+/* @where: NETNS:DEV */
+static void enter(char *where)
+{
+	char path[64], *colon = strchr(where, ':');
+	int fd;
+
+	if (!colon) {
+		fputs(usage_text, stderr);
+		exit(2);
+	}
+	*colon = 0;
+	device = colon + 1;
+	if (!*where)
+		return;
+	snprintf(path, sizeof(path), "/run/netns/%s", where);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		die("namespace %s", where);
+	close(fd);
+}
+
+static _Noreturn void serve_network(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(CONTROL_PORT) };
+	int l = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(l, (struct sockaddr *)&any, sizeof(any)) || listen(l, 1))
+		die("control connection");
+	for (;;) {
+		control = accepted(l);
+		setsockopt(control, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		serve();
+		close(control);
+	}
+}
+
+static void connect_control(const char *address)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(CONTROL_PORT) };
+	int one = 1, i;
+
+	if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
+		die("%s", address);
+	for (i = 0; i < 100; i++) {
+		control = socket(AF_INET, SOCK_STREAM, 0);
+		if (!connect(control, (struct sockaddr *)&to, sizeof(to))) {
+			setsockopt(control, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+			return;
+		}
+		close(control);
+		usleep(100000);
+	}
+	die("%s", address);
+}
+
+static uint32_t which(const char *name, const char *const *names, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(name, names[i]))
+			return i;
+	fputs(usage_text, stderr);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	char *a = NULL, *b = NULL;
+	int c, pair[2], listening = 0;
+
+	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:IL")) != -1) {
+		switch (c) {
+		case 'a': a = optarg; break;
+		case 'b': b = optarg; break;
+		case 'c': there = optarg; break;
+		case 'l': label = optarg; break;
+		case 's': req.size = atoi(optarg); break;
+		case 'n': req.times = atoll(optarg); break;
+		case 'k': req.connections = atoi(optarg); break;
+		case 'v': req.buffers = atoi(optarg); break;
+		case 'I': cycle = "instructions"; break;
+		case 'L': listening = 1; break;
+		default: fputs(usage_text, stderr); return 2;
+		}
+	}
+	signal(SIGPIPE, SIG_IGN);
+	if (listening && b) {
+		enter(b);
+		serve_network();
+	}
+	if (optind + 2 != argc || !a || (!b && !there) || !req.size || req.size > MOST ||
+	    !req.times || !req.connections || !req.buffers || req.buffers > 1024) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
+	req.proto = which(argv[optind], proto_names, PROTOS);
+	req.kind = which(argv[optind + 1], kind_names, KINDS);
+	if (there) {
+		connect_control(there);
+	} else {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+			die("socketpair");
+		c = fork();
+		if (c < 0)
+			die("fork");
+		control = pair[!c];
+		close(pair[!!c]);
+		if (!c) {
+			enter(b);
+			serve();
+			return 0;
+		}
+	}
+	enter(a);
+	measure();
+	return 0;
+}

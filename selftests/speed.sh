@@ -1,0 +1,163 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In a guest: ESP and what else carries bytes, the same traffic over the same
+# cable, one after the other, round by round. Prints lines "CASE METRIC UNIT
+# PROTO VALUE" (see speed.c), for bench.sh.
+#
+#	speed.sh [-r ROUNDS] [-c CASES] cycles		two namespaces, two processors
+#	speed.sh [-r ROUNDS] [-c CASES] instructions	the same on one (vm run --icount)
+#	speed.sh [-r ROUNDS] [-c CASES] pair		two machines (vm pair)
+#
+# CASES is a pattern of their names.
+
+. "${0%/*}/lib.sh"
+
+ROUNDS=3 CASES='*'
+while getopts r:c: o; do
+	case $o in
+	r) ROUNDS=$OPTARG ;;
+	c) CASES=$OPTARG ;;
+	*) FINISHED=1; exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+INSTRUMENT=$1
+OPTIONS=()
+
+# modules: TIPC's and SCTP's; UML's are where they were built.
+modules()
+{
+	local m
+
+	for m in lib/crypto/libcryptoutils net/ipv4/udp_tunnel net/ipv6/ip6_udp_tunnel net/tipc/tipc net/sctp/sctp; do
+		if [[ $KERNEL = uml* ]]; then
+			insmod "$CACHE/kernels/$KERNEL/$m.ko" 2>/dev/null
+		else
+			modprobe -aq "${m##*/}"
+		fi
+	done
+	[ -d /sys/module/tipc ] && [ -d /sys/module/sctp ]
+}
+
+
+#
+# The two ends
+#
+
+case $INSTRUMENT in
+cycles | instructions)
+	modules || exit
+	hosts 2
+	cable n0 v0 n1 v1
+	ip0 addr add 10.9.0.1/24 dev v0
+	ip1 addr add 10.9.0.2/24 dev v1
+	for h in 0 1; do
+		in_host n$h tipc node set addr 1.1.$((h + 1)) &&
+			in_host n$h tipc bearer enable media eth device v$h || exit
+	done
+	OPTIONS=(-a n0:v0 -b n1:v1)
+	[ "$INSTRUMENT" = cycles ] || OPTIONS+=(-I)
+	;;
+pair)
+	modules || exit
+	tipc node set addr "1.1.$([ "$ROLE" = a ] && echo 1 || echo 2)" &&
+		tipc bearer enable media eth device "$DEV" && esp dev enable "$DEV" || exit
+	if [ "$ROLE" = b ]; then
+		speed -b ":$DEV" -L &
+		until_true $((ROUNDS * 600)) [ -e "$PAIR/over" ]
+		FINISHED=1
+		exit 0
+	fi
+	OPTIONS=(-a ":$DEV" -c 10.9.0.2)
+	;;
+*)
+	FINISHED=1
+	echo "speed.sh cycles|instructions|pair" >&2
+	exit 2
+	;;
+esac
+
+# links MTU on|off: frames of MTU bytes; super-packets of them, or none.
+links()
+{
+	local end
+
+	for end in 0 1; do
+		ip -n n$end link set v$end mtu "$1" &&
+			in_host n$end ethtool -K v$end tso "$2" gso "$2" || exit
+	done
+}
+
+# run CASE "PROTO..." KIND OPTION...: if it is wanted.
+run()
+{
+	local case=$1 protos=$2 kind=$3 p
+	shift 3
+
+	# shellcheck disable=SC2053
+	[[ $case = $CASES ]] || return
+	for p in $protos; do
+		speed "${OPTIONS[@]}" -l "$case" "$@" "$p" "$kind" ||
+			echo "$case $p failed" >&2
+	done
+}
+
+round()
+{
+	local size k
+
+	links 1500 on
+	run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 512
+	run sendfile "esp tcp unix" sendfile -s 1048576 -n 512
+	links 1500 off
+	run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 256
+	links 9000 off
+	run bulk-9000 "esp tcp sctp tipc" bulk -s 1048576 -n 512
+	links 65535 off
+	run bulk-65535 "esp tcp sctp tipc" bulk -s 1048576 -n 512
+	links 1500 on
+	for size in 1 64 1024; do
+		run pingpong-$size "esp tcp udp packet sctp tipc unix" pingpong -s $size -n 4000
+	done
+	run pingpong-16384 "esp tcp sctp tipc unix" pingpong -s 16384 -n 2000
+	run pingpong-1048576 "esp tcp sctp tipc unix" pingpong -s 1048576 -n 100
+	for k in 1 16 256 10000; do
+		run rr-$k "esp tcp sctp tipc unix" rr -k $k -n 8000
+	done
+	run connect "esp tcp sctp tipc unix" connect -n 1000
+	run writev-16x64 "esp tcp sctp tipc unix" writev -n 10000
+	for k in 1000 10000; do
+		run memory-$k "esp tcp unix" memory -k $k
+	done
+}
+
+case $INSTRUMENT in
+cycles)
+	for ((i = 0; i < ROUNDS; i++)); do
+		round
+	done
+	;;
+instructions)
+	for ((i = 0; i < ROUNDS; i++)); do
+		links 1500 on
+		run pingpong-64 "esp tcp udp packet sctp tipc unix" pingpong -n 500
+		run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 16
+		run sendfile "esp tcp unix" sendfile -s 1048576 -n 16
+		run connect "esp tcp sctp tipc unix" connect -n 200
+		run writev-16x64 "esp tcp sctp tipc unix" writev -n 500
+		links 1500 off
+		run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 8
+	done
+	;;
+pair)
+	until_true 60 ping -qc 1 -W 1 10.9.0.2 >/dev/null || exit
+	for ((i = 0; i < ROUNDS; i++)); do
+		run bulk "esp tcp sctp tipc" bulk -s 1048576 -n 32
+		run pingpong-64 "esp tcp udp packet sctp tipc" pingpong -n 1000
+		run connect "esp tcp sctp tipc" connect -n 200
+	done
+	: >"$PAIR/over"
+	;;
+esac
+FINISHED=1
