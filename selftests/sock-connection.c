@@ -900,4 +900,28 @@ TEST_F(hosts, port_again)
 	}
 }
 
+/* The server closes first and keeps TIME_WAIT: a new SYN from there ends it. */
+TEST_F(hosts, time_wait_ends)
+{
+	int l = listener(B, variant->type, PORT, 5), fd[2], i;
+	char c;
+
+	sysctl(B, "time_wait_ms", 60000);
+	for (i = 0; i < 5; i++) {
+		fd[0] = esp_socket(A, variant->type);
+		set_int(fd[0], SOL_SOCKET, SO_REUSEADDR, 1);
+		ASSERT_TRUE(UNTIL(!do_bind(fd[0], any(3000))));
+		ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
+		fd[1] = accept(l, NULL, NULL);
+		ASSERT_LE(0, fd[1]);
+		/* the last time A keeps it, for 50 ms */
+		close(fd[i < 4]);
+		EXPECT_EQ(0, recv(fd[i == 4], &c, 1, 0));
+		close(fd[i == 4]);
+		ASSERT_TRUE(UNTIL(inuse(A) == 0));
+	}
+	EXPECT_EQ(0, counter(A, "SynRetrans"));
+	close(l);
+}
+
 TEST_HARNESS_MAIN

@@ -738,6 +738,26 @@ static bool cookie_fits(struct sock *sk, struct esp_frame *f)
 	return f->flags == ESP_SYN || f->cookie == esp->cookie;
 }
 
+/*
+ * A SYN for a connection that only waits for its last frames to be gone: both
+ * ends have had everything, the peer has forgotten it. There is room.
+ */
+static bool time_wait_over(struct sock *sk, struct esp_frame *f)
+{
+	bool over = false;
+
+	if (f->flags != ESP_SYN || READ_ONCE(sk->sk_state) != TCP_TIME_WAIT)
+		return false;
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk) && sk->sk_state == TCP_TIME_WAIT &&
+	    f->peer_cookie != esp_sk(sk)->peer_cookie) {
+		esp_done(sk, 0);
+		over = true;
+	}
+	bh_unlock_sock(sk);
+	return over;
+}
+
 /* A frame of the reliable types: find its socket. Consumes @skb. */
 static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 			   struct sk_buff *skb)
@@ -747,6 +767,10 @@ static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 
 	sk = esp_lookup(net, ed->ifindex, f->dport, f->sport,
 			eth_hdr(skb)->h_source);
+	if (sk && time_wait_over(sk, f)) {
+		sock_put(sk);
+		sk = NULL;
+	}
 	if (sk) {
 		if (cookie_fits(sk, f)) {
 			deliver(net, sk, skb);
