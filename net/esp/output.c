@@ -309,8 +309,10 @@ void esp_push_frames(struct sock *sk)
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
+	local_bh_disable();	/* who is on this machine gets them together */
 	while (esp_push_one_frame(sk))
 		sent = true;
+	local_bh_enable();
 	/* what runs while everything is acknowledged is a probe's, and longer */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {

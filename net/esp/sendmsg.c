@@ -8,6 +8,9 @@
  */
 #include "esp.h"
 
+/* Packets that leave together while a message is copied. */
+#define ESP_PUSH	8
+
 static bool may_send(struct sock *sk)
 {
 	return (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
@@ -241,7 +244,9 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 		if (n > 0) {
 			esp->notsent += n;
 			copied += n;
-			esp_push_frames(sk);
+			if (esp->snd.una_seq == esp->snd.send_next ||
+			    esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)
+				esp_push_frames(sk);
 			continue;
 		}
 		if (n == -ENOSPC) {	/* no more fragments fit */
