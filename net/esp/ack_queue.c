@@ -112,7 +112,7 @@ static void esp_ack_send_other(struct sock *sk)
 	if (!skb)
 		return;		/* the RRQ timer will say it again */
 	ESP_INC(sock_net(sk), OutEmpty);
-	esp_finish_frame(esp, skb);
+	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
 }
 

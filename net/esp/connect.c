@@ -259,7 +259,7 @@ void esp_send_syn(struct sock *sk, u8 flags)
 	skb = esp_skb_alloc_sk(sk, flags, pad, esp_isn(esp->cookie));
 	if (!skb)
 		return;
-	esp_finish_frame(esp, skb);
+	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	if (pad)
 		skb_put_zero(skb, pad - skb->len);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);

@@ -25,12 +25,12 @@ static bool device_fits(const struct net_device *dev)
 }
 
 /* Where no frame leaves the machine, an administrator needn't be asked. */
-static bool device_default(const struct net_device *dev)
+static bool device_local(const struct net_device *dev)
 {
 	const char *kind = dev->rtnl_link_ops ? dev->rtnl_link_ops->kind : "";
 
-	return esp_default_enable || (dev->flags & IFF_LOOPBACK) ||
-	       !strcmp(kind, "veth") || !strcmp(kind, "dummy");
+	return (dev->flags & IFF_LOOPBACK) || !strcmp(kind, "veth") ||
+	       !strcmp(kind, "dummy");
 }
 
 /**
@@ -240,6 +240,29 @@ unsigned int esp_dev_headroom(struct esp_dev *ed)
 }
 
 /**
+ * esp_dev_checksums() - does the device compute checksums of what leaves?
+ * @ed:	device
+ *
+ * Many a NIC that claims so knows TCP and UDP only: tx_checksum decides, which
+ * is off where frames leave the machine.
+ *
+ * Return: true if so: CHECKSUM_PARTIAL
+ */
+bool esp_dev_checksums(struct esp_dev *ed)
+{
+	struct net_device *dev;
+	bool does;
+
+	if (!READ_ONCE(ed->tx_checksum))
+		return false;
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	does = dev && (READ_ONCE(dev->features) & NETIF_F_HW_CSUM);
+	rcu_read_unlock();
+	return does;
+}
+
+/**
  * esp_dev_xmit() - hand a frame to the device
  * @skb:	frame from the ESP header on; consumed
  * @ed:		device
@@ -363,7 +386,8 @@ static int dev_register(struct net_device *dev)
 	spin_lock_init(&ed->lock);
 	INIT_LIST_HEAD(&ed->socks);
 	ed->ifindex = dev->ifindex;
-	ed->enabled = device_default(dev);
+	ed->enabled = esp_default_enable || device_local(dev);
+	ed->tx_checksum = device_local(dev);
 	rcu_assign_pointer(ed->dev, dev);
 	dev_find_port(ed, dev);
 	hash_add_rcu(esp_devs, &ed->node, (unsigned long)dev);

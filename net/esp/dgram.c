@@ -160,8 +160,7 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 		return err;
 	}
 	esp_wire_build(skb_push(skb, ESP_HLEN), &f);
-	((struct esp_wire *)skb->data)->csum =
-		(__force u16)csum_fold(skb_checksum(skb, 0, skb->len, 0));
+	esp_finish_frame(ed, skb, skb->len, 0);
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
 	ESP_INC(sock_net(sk), DgramOut);

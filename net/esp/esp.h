@@ -191,6 +191,7 @@ struct esp_peer {
  * @dev:	NULL once the device is leaving; read under RCU, never held
  * @ifindex:	stays
  * @enabled:	carries ESP
+ * @tx_checksum: checksums are left to the device, if it says it can
  * @lock:	guards @port's replacement and @socks
  * @port:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
@@ -207,6 +208,7 @@ struct esp_dev {
 	struct net_device __rcu	*dev;
 	int			ifindex;
 	int			enabled;
+	int			tx_checksum;
 	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
 	bool			own_port;
@@ -222,8 +224,7 @@ struct esp_dev {
  * @ESP_T_SEND:		retransmission, or probe while permission is awaited
  * @ESP_T_RRQ:		expiry of permission given (the seed's RRQ timer)
  * @ESP_T_REORDER:	a gap has lasted longer than reordering explains
- * @ESP_T_ACK:		an ACK found nothing to ride on, or came too soon; a cut of the
- *			first burst is to be told; memory is there again
+ * @ESP_T_ACK:		an ACK found nothing to ride on, or came too soon
  * @ESP_T_CONN:		handshake, an orphan's end, TIME_WAIT
  * @ESP_T_KEEP:		keepalive
  * @ESP_T_CORK:		a packet was held back long enough
@@ -539,6 +540,7 @@ int esp_dev_usable(struct esp_dev *ed);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
 unsigned int esp_dev_headroom(struct esp_dev *ed);
+bool esp_dev_checksums(struct esp_dev *ed);
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
 void esp_dev_policy(struct net *net);
 void esp_dev_events_run(struct sock *sk);
@@ -584,7 +586,8 @@ void esp_push_frames(struct sock *sk);
 int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again);
 struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 				 u32 pkt_seq);
-int esp_finish_frame(struct esp_opt *esp, struct sk_buff *skb);
+void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
+		      unsigned int len, __wsum rest);
 void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq);
 void esp_send_ack(struct sock *sk);
 void esp_send_rrq(struct sock *sk, u32 end);

@@ -690,6 +690,20 @@ static bool other_version(struct sk_buff *skb)
 	return f->flags == ESP_SYN || (f->flags & ESP_RST);
 }
 
+/*
+ * What a sender on this machine left to the device has not been on a wire. A
+ * sum of the whole frame is a NIC's help; that it knows the frame to be good is
+ * not, for it doesn't know ESP.
+ */
+static bool checksum_good(struct sk_buff *skb)
+{
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		return true;
+	if (skb->ip_summed == CHECKSUM_COMPLETE && !csum_fold(skb->csum))
+		return true;
+	return !csum_fold(skb_checksum(skb, 0, skb->len, 0));
+}
+
 /* Read and check the header; false: drop, counted. */
 static bool frame_valid(struct net *net, struct esp_dev *ed,
 			struct sk_buff *skb)
@@ -714,7 +728,7 @@ static bool frame_valid(struct net *net, struct esp_dev *ed,
 		f->read = min_t(unsigned int, skb->len, U16_MAX);
 	if (pskb_trim_rcsum(skb, f->hlen + f->len))
 		return false;
-	if (csum_fold(skb_checksum(skb, 0, skb->len, 0))) {
+	if (!checksum_good(skb)) {
 		ESP_INC(net, InChecksum);
 		return false;
 	}

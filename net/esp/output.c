@@ -117,17 +117,24 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 
 /**
  * esp_finish_frame() - the checksum, over header and payload
- * @esp:	socket
- * @skb:	frame from the ESP header on
- *
- * Return: 0, always; the frame is complete
+ * @ed:		device by which it will leave
+ * @skb:	frame from the ESP header on; its checksum is zero
+ * @len:	bytes to be summed; even
+ * @rest:	sum of those behind them
  */
-int esp_finish_frame(struct esp_opt *esp, struct sk_buff *skb)
+void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
+		      unsigned int len, __wsum rest)
 {
 	struct esp_wire *h = (struct esp_wire *)skb->data;
 
-	h->csum = (__force u16)csum_fold(skb_checksum(skb, 0, skb->len, 0));
-	return 0;
+	if (esp_dev_checksums(ed)) {
+		skb->ip_summed = CHECKSUM_PARTIAL;
+		skb->csum_start = skb_headroom(skb);
+		skb->csum_offset = offsetof(struct esp_wire, csum);
+		return;
+	}
+	skb->ip_summed = CHECKSUM_NONE;
+	h->csum = (__force u16)csum_fold(skb_checksum(skb, 0, len, rest));
 }
 
 /* An ACK is leaving, on whatever frame: none is owed any more. */
@@ -175,6 +182,10 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	esp_wire_build(skb_push(out, esp_wire_hlen(&f)), &f);
+	if (skb->ip_summed == CHECKSUM_NONE)	/* computed while copying */
+		esp_finish_frame(esp->dev, out, esp_wire_hlen(&f), skb->csum);
+	else
+		esp_finish_frame(esp->dev, out, out->len, 0);
 	out->priority = READ_ONCE(sk->sk_priority);
 	out->mark = READ_ONCE(sk->sk_mark);
 	ack_left(esp, skb->len);
@@ -187,7 +198,6 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		esp->stats.tx_bytes += skb->len;
 		ESP_INC(net, OutData);
 	}
-	esp_finish_frame(esp, out);
 	return esp_dev_xmit(out, esp->dev, esp->daddr);
 }
 
@@ -344,7 +354,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	esp->last_ack_us = esp_now();
 	esp->stats.tx_empty++;
 	ESP_INC(sock_net(sk), OutEmpty);
-	esp_finish_frame(esp, skb);
+	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
 }
 
@@ -425,6 +435,6 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	ack_left(esp, 0);
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
-	esp_finish_frame(esp, skb);
+	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
 }

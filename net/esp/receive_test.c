@@ -32,6 +32,61 @@ static void data__in_order(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* What a NIC says of a checksum counts if it can know; a packet of one byte. */
+static void data__checksum_with_help(struct kunit *test)
+{
+	static const struct {
+		u8 summed;
+		bool field_good, csum_good, accepted;
+	} v[] = {
+		{ CHECKSUM_NONE, true, false, true },
+		{ CHECKSUM_NONE, false, false, false },
+		{ CHECKSUM_UNNECESSARY, true, false, true },
+		{ CHECKSUM_UNNECESSARY, false, false, false },
+		{ CHECKSUM_PARTIAL, false, false, true },
+		{ CHECKSUM_COMPLETE, true, true, true },
+		{ CHECKSUM_COMPLETE, true, false, true },
+		{ CHECKSUM_COMPLETE, false, true, false },
+	};
+	unsigned long bad = mib(ESP_MIB_InChecksum);
+	struct esp_frame f;
+	struct t_conn c;
+	int i;
+
+	open_conn(test, &c, 0, 4);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		struct sk_buff *skb = new_frame(c.mac, 60);
+		struct esp_wire *h;
+		__wsum sum;
+
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		conn_frame(&c, &f, ESP_TXS | ESP_TXF | ESP_ACK, c.seq, 1);
+		f.grant = 4;
+		h = skb_put_zero(skb, 60);
+		esp_wire_build((u8 *)h, &f);
+		((u8 *)h)[ESP_HLEN] = 0x5a;
+		h->csum = (__force u16)csum_fold(csum_partial(h, 60, 0));
+		if (!v[i].field_good)
+			h->csum ^= 0x55;
+		skb->ip_summed = v[i].summed;
+		if (v[i].summed == CHECKSUM_PARTIAL) {
+			skb->csum_start = skb_headroom(skb) + ETH_HLEN;
+			skb->csum_offset = offsetof(struct esp_wire, csum);
+		} else {
+			sum = csum_partial(h, 60, 0);
+			skb->csum = v[i].csum_good ? sum : csum_add(sum, (__force __wsum)1);
+		}
+		receive(skb);
+		if (v[i].accepted)
+			c.seq++;
+		else
+			bad++;
+		KUNIT_EXPECT_EQ_MSG(test, c.esp->recv_seq, c.seq, "case %d", i);
+		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InChecksum), bad);
+	}
+	close_conn(test, &c);
+}
+
 /* Rule 19: an RRQ names what is missing, after the reorder delay. */
 static void data__gap_brings_rrq(struct kunit *test)
 {
@@ -469,6 +524,7 @@ static void memory__own_probe_stays(struct kunit *test)
 static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
+	KUNIT_CASE(data__checksum_with_help),
 	KUNIT_CASE(data__gap_brings_rrq),
 	KUNIT_CASE(data__reordering_is_no_loss),
 	KUNIT_CASE(data__duplicate_is_acked),

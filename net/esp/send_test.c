@@ -297,6 +297,56 @@ static void send__smaller_cap(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* @n packets from @seq on, with checksums left to the device or not. */
+static void expect_summed(struct kunit *test, u32 seq, int n, bool by_device)
+{
+	for (; n; n--, seq++) {
+		struct sk_buff *skb = next_skb(T_ANSWER_MS);
+		struct esp_frame f;
+
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		KUNIT_EXPECT_EQ(test, (int)skb->ip_summed,
+				by_device ? CHECKSUM_PARTIAL : CHECKSUM_NONE);
+		if (by_device)
+			KUNIT_EXPECT_EQ(test, skb_checksum_help(skb), 0);
+		read_frame(test, skb, &f, NULL);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
+		kfree_skb(skb);
+	}
+}
+
+/* Checksums by the device, and a change of mind while packets wait. */
+static void send__checksum_by_device(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct t_conn c;
+	u32 s;
+	int on;
+
+	open_conn(test, &c, 0, 4);
+	fx.dev->features |= NETIF_F_HW_CSUM;
+	s = c.ack;
+	for (on = 1; on >= 0; on--) {
+		WRITE_ONCE(fx.ed->tx_checksum, on);
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 8 * T_MSS - 5, 0),
+				8 * T_MSS - 5);
+		expect_summed(test, s, 4, on);
+		WRITE_ONCE(fx.ed->tx_checksum, !on);
+		c.ack = s + 4;
+		feed_ack(test, &c, 4);
+		expect_summed(test, s + 4, 4, !on);
+		s += 8;
+		c.ack = s;
+		feed_ack(test, &c, 4);
+	}
+	/* a device that cannot is not asked to */
+	WRITE_ONCE(fx.ed->tx_checksum, 1);
+	fx.dev->features &= ~NETIF_F_HW_CSUM;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 100, 0), 100);
+	expect_summed(test, s, 1, false);
+	close_conn(test, &c);
+}
+
 /* An ACK of what was never sent is dropped and counted. */
 static void send__ack_of_unsent(struct kunit *test)
 {
@@ -325,5 +375,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__rrq_names_packets),
 	KUNIT_CASE(send__ack_of_unsent),
 	KUNIT_CASE(send__smaller_cap),
+	KUNIT_CASE(send__checksum_by_device),
 	{}
 };

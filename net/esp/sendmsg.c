@@ -32,6 +32,8 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	}
 	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
+	if (esp_dev_checksums(esp->dev))
+		skb->ip_summed = CHECKSUM_PARTIAL;	/* copy, don't sum */
 	return skb;
 }
 

@@ -214,7 +214,7 @@ static int esp_enable(ESP_CTL_CONST struct ctl_table *table, int write,
 }
 
 /**
- * esp_sysctl_dev_init() - net.esp.dev.NAME.enable
+ * esp_sysctl_dev_init() - net.esp.dev.NAME
  * @net:	the device's namespace
  * @ed:		device
  * @name:	of the device
@@ -225,7 +225,7 @@ int esp_sysctl_dev_init(struct net *net, struct esp_dev *ed, const char *name)
 {
 	struct ctl_table *t;
 
-	t = kcalloc(2, sizeof(*t), GFP_KERNEL);
+	t = kcalloc(3, sizeof(*t), GFP_KERNEL);
 	if (!t)
 		return -ENOMEM;
 	snprintf(ed->name, sizeof(ed->name), "net/esp/dev/%s", name);
@@ -236,8 +236,12 @@ int esp_sysctl_dev_init(struct net *net, struct esp_dev *ed, const char *name)
 	t[0].proc_handler = esp_enable;
 	t[0].extra1 = &limit_0;
 	t[0].extra2 = &limit_1;
+	t[1] = t[0];
+	t[1].procname = "tx_checksum";
+	t[1].data = &ed->tx_checksum;
+	t[1].proc_handler = esp_range;
 	ed->table = t;
-	ed->ctl = register_net_sysctl_sz(net, ed->name, t, 1);
+	ed->ctl = register_net_sysctl_sz(net, ed->name, t, 2);
 	if (!ed->ctl) {
 		kfree(t);
 		ed->table = NULL;
