@@ -90,12 +90,12 @@ done
 #
 
 check "veth" transfer n0 w0 n1 w1 -n "$N"
-sysctl n0 dev/w0/tx_checksum 0
-check "veth, one end computes its checksums" transfer n0 w0 n1 w1 -n "$N"
-sysctl n1 dev/w1/tx_checksum 0
-check "veth, both do" transfer n0 w0 n1 w1 -n "$N"
 sysctl n0 dev/w0/tx_checksum 1
+check "veth, checksums of one end are left to it" transfer n0 w0 n1 w1 -n "$N"
 sysctl n1 dev/w1/tx_checksum 1
+check "veth, of both" transfer n0 w0 n1 w1 -n "$N"
+sysctl n0 dev/w0/tx_checksum 0
+sysctl n1 dev/w1/tx_checksum 0
 check "loopback" transfer n0 lo n0 lo -n "$N"
 check "own address" transfer n0 w0 n0 w0 -n "$N"
 

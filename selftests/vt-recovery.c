@@ -206,9 +206,6 @@ static void make_wire(void)
 	link_up(B, true);
 	link_up(A, true);
 	wait_running();
-	/* the thread forwards frames as they are: their checksums must be there */
-	sysctl(B, "dev/vb/tx_checksum", 0);
-	sysctl(A, "dev/va/tx_checksum", 0);
 	run("tc qdisc add dev va root netem limit 10000 delay %dus", RTT_US / 2);
 	enter(B);
 	run("tc qdisc add dev vb root netem limit 10000 delay %dus", RTT_US / 2);

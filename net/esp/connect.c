@@ -272,6 +272,8 @@ static void established(struct sock *sk)
 	esp_timer_clear(esp, ESP_T_CONN);
 	esp->progress_us = esp_now();
 	esp_set_state(sk, TCP_ESTABLISHED);
+	if (esp_advice_changed(sk))	/* not told within the handshake */
+		esp_timer_set(esp, ESP_T_TELL, esp_now());
 	sk->sk_state_change(sk);
 	sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 	esp_start_keepalive(sk);

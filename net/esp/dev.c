@@ -25,12 +25,15 @@ static bool device_fits(const struct net_device *dev)
 }
 
 /* Where no frame leaves the machine, an administrator needn't be asked. */
-static bool device_local(const struct net_device *dev)
+static bool is_kind(const struct net_device *dev, const char *kind)
 {
-	const char *kind = dev->rtnl_link_ops ? dev->rtnl_link_ops->kind : "";
+	return dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, kind);
+}
 
-	return (dev->flags & IFF_LOOPBACK) || !strcmp(kind, "veth") ||
-	       !strcmp(kind, "dummy");
+/* No frame of theirs gets any further, whatever they are connected to. */
+static bool stays_here(const struct net_device *dev)
+{
+	return (dev->flags & IFF_LOOPBACK) || is_kind(dev, "dummy");
 }
 
 /**
@@ -243,8 +246,8 @@ unsigned int esp_dev_headroom(struct esp_dev *ed)
  * esp_dev_checksums() - does the device compute checksums of what leaves?
  * @ed:	device
  *
- * Many a NIC that claims so knows TCP and UDP only: tx_checksum decides, which
- * is off where frames leave the machine.
+ * Many a NIC that claims so knows TCP and UDP only, and a bridge may forward to
+ * one: tx_checksum decides, which is off where frames may leave the machine.
  *
  * Return: true if so: CHECKSUM_PARTIAL
  */
@@ -386,8 +389,8 @@ static int dev_register(struct net_device *dev)
 	spin_lock_init(&ed->lock);
 	INIT_LIST_HEAD(&ed->socks);
 	ed->ifindex = dev->ifindex;
-	ed->enabled = esp_default_enable || device_local(dev);
-	ed->tx_checksum = device_local(dev);
+	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
+	ed->tx_checksum = stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);
 	dev_find_port(ed, dev);
 	hash_add_rcu(esp_devs, &ed->node, (unsigned long)dev);

@@ -18,6 +18,8 @@
  */
 #include "esp.h"
 
+#define ESP_TOGETHER	32	/* packets that leave before softirqs may run */
+
 /*
  * What the peer may send beyond @recv_seq, or is advised to start with. That
  * the sender may take the one for the other, @recv_seq and what follows from
@@ -316,13 +318,17 @@ void esp_push_frames(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	bool idle = esp->snd.una_seq == esp->snd.send_next;
 	bool sent = false;
+	int n;
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
-	local_bh_disable();	/* who is on this machine gets them together */
-	while (esp_push_one_frame(sk))
-		sent = true;
-	local_bh_enable();
+	do {
+		/* who is on this machine gets them together */
+		local_bh_disable();
+		for (n = 0; n < ESP_TOGETHER && esp_push_one_frame(sk); n++)
+			sent = true;
+		local_bh_enable();
+	} while (n == ESP_TOGETHER);
 	/* what runs while everything is acknowledged is a probe's, and longer */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {

@@ -125,7 +125,7 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 
 	peer->want = n;
 	WRITE_ONCE(peer->gen, peer->gen + 1);
-	smp_wmb();	/* gen before the deadlines; tell_timeout() */
+	smp_mb();	/* gen before the deadlines; tell_timeout() */
 	list_for_each_entry(esp, &peer->sockets, peer_node) {
 		/* that connects, and has told nothing yet: esp_peer_told() */
 		if (!esp->accepted && !READ_ONCE(esp->peer_cookie)) {

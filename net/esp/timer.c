@@ -52,7 +52,7 @@ static void arm(struct esp_opt *esp, u64 at)
 
 /**
  * esp_timer_set() - set a deadline
- * @esp:	socket; the caller owns it or holds a reference (ESP_T_RRQ, ESP_T_ACK)
+ * @esp:	socket; the caller owns it or holds a reference (ESP_T_RRQ, ESP_T_TELL)
  * @t:		which
  * @at:		microseconds of esp_now()
  */
@@ -298,8 +298,9 @@ static void cork_timeout(struct sock *sk)
 static void tell_timeout(struct sock *sk)
 {
 	smp_mb();	/* the deadline is off, before gen and pressure are read */
-	esp_pressure_lifted(sk);
 	esp_peer_tell(sk);
+	/* behind it, which may put off what grant_send() wants at once */
+	esp_pressure_lifted(sk);
 }
 
 static void ack_timeout(struct sock *sk)
