@@ -27,6 +27,7 @@ established() { [ "$(in_host "$1" esp show | grep -c ESTAB)" = "$N" ]; }
 says_idle() { grep -q idle "$TMP/client" && grep -q idle "$TMP/server"; }
 over() { ! kill -0 $client 2>/dev/null || says_idle; }
 
+REFERENCES=$(</sys/module/esp/refcnt)
 # The first of its kind brings memory of its own.
 transfer n0 v0 n1 v1 -n 64k >/dev/null
 before=$(used)
@@ -53,5 +54,7 @@ check "the client saw no error" [ $? = 0 ]
 wait $server
 check "the server saw no error" [ $? = 0 ]
 check "no sockets are left" until_true 60 no_sockets n0 n1
+unused() { [ "$(</sys/module/esp/refcnt)" = "$REFERENCES" ]; }
+check "none that is not seen, either" until_true 5 unused
 check "a transfer works as before" transfer n0 v0 n1 v1 -n 1M
 finish

@@ -159,6 +159,9 @@ pair)
 		run pingpong-64 "esp tcp udp packet sctp tipc" pingpong -n 1000
 		run connect "esp tcp sctp tipc" connect -n 200
 	done
+	# The other machine answers until the last FIN.
+	over() { [ "$(esp show -a | wc -l)" -le 1 ]; }
+	until_true 60 over || exit
 	: >"$PAIR/over"
 	;;
 esac

@@ -106,6 +106,12 @@ void esp_timer_stop(struct sock *sk)
 		esp->timer_ref = 0;
 		WRITE_ONCE(esp->timer_at, U64_MAX);
 		put = true;
+	} else if (esp->timer_ref && hrtimer_is_queued(&esp->timer)) {
+		/*
+		 * It is running, and has been armed meanwhile, perhaps for a
+		 * minute: at once then, that it gives its reference back.
+		 */
+		hrtimer_start(&esp->timer, 0, HRTIMER_MODE_ABS_SOFT);
 	}
 	spin_unlock_bh(&esp->timer_lock);
 	if (put)
