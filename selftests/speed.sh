@@ -13,7 +13,7 @@
 
 . "${0%/*}/lib.sh"
 
-ROUNDS=3 CASES='*'
+ROUNDS=3 CASES='*' failed=0
 while getopts r:c: o; do
 	case $o in
 	r) ROUNDS=$OPTARG ;;
@@ -67,7 +67,7 @@ pair)
 		tipc bearer enable media eth device "$DEV" && esp dev enable "$DEV" || exit
 	if [ "$ROLE" = b ]; then
 		speed -b ":$DEV" -L &
-		until_true $((ROUNDS * 600)) [ -e "$PAIR/over" ]
+		until_true $((ROUNDS * 600)) [ -e "$PAIR/over" ] || exit
 		FINISHED=1
 		exit 0
 	fi
@@ -101,7 +101,7 @@ run()
 	[[ $case = $CASES ]] || return
 	for p in $protos; do
 		timeout 100 speed "${OPTIONS[@]}" -l "$case" "$@" "$p" "$kind" ||
-			echo "$case $p failed" >&2
+			{ echo "$case $p failed" >&2; failed=1; }
 	done
 }
 
@@ -166,3 +166,4 @@ pair)
 	;;
 esac
 FINISHED=1
+exit $failed
