@@ -41,6 +41,7 @@
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include "bench.h"
 
 #define MAX_SENDERS	65
 #define REQUEST		64
@@ -77,27 +78,6 @@ static struct flow {
 } flows[MAX_SENDERS];
 
 static char payload[64 << 10];
-
-static _Noreturn void die(const char *what, ...)
-{
-	int err = errno;
-	va_list ap;
-
-	fputs("incast: ", stderr);
-	va_start(ap, what);
-	vfprintf(stderr, what, ap);
-	va_end(ap);
-	fprintf(stderr, ": %s\n", strerror(err));
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 static void nap(double s)
 {

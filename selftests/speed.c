@@ -50,6 +50,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 #include <linux/af_esp.h>
+#include "bench.h"
 
 #define ETHERTYPE	0x88b5		/* IEEE 802, local experimental 1 */
 #define UNIX_PATH	"/tmp/speed.socket"
@@ -96,27 +97,6 @@ struct answer {
 static char *device;		/* of this side */
 static int control;
 static char data[MOST];
-
-static _Noreturn void die(const char *what, ...)
-{
-	int err = errno;
-	va_list ap;
-
-	fputs("speed: ", stderr);
-	va_start(ap, what);
-	vfprintf(stderr, what, ap);
-	va_end(ap);
-	fprintf(stderr, ": %s\n", strerror(err));
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 static void read_all(int fd, void *p, size_t n)
 {

@@ -18,10 +18,7 @@ static void cut(struct kunit *test, struct t_conn c[4])
 	KUNIT_EXPECT_EQ(test, c[3].advice, 1);
 	echo_frame(&c[3], &f, 4);
 	c[3].grant = 4;
-	feed_frame(test, c[3].mac, &f, NULL);
-	next(test, &c[3], ESP_ACK, &f);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c[3].sock, O_NONBLOCK), 0);
-	c[3].esp = esp_sk(c[3].sock->sk);
+	accept_conn(test, &c[3], &f);
 	KUNIT_EXPECT_EQ(test, c[0].esp->peer->want, 2);
 }
 

@@ -387,6 +387,15 @@ static void syn(struct kunit *test, struct t_conn *c)
 	c->advice = f.grant;
 }
 
+/* The peer's echo @f makes it a connection. */
+static void accept_conn(struct kunit *test, struct t_conn *c, struct esp_frame *f)
+{
+	feed_frame(test, c->mac, f, NULL);
+	next(test, c, ESP_ACK, f);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c->sock, O_NONBLOCK), 0);
+	c->esp = esp_sk(c->sock->sk);
+}
+
 /* Connect peer @nr to the listener; it advises a first burst of @advice. */
 static void open_conn(struct kunit *test, struct t_conn *c, int nr, u16 advice)
 {
@@ -397,10 +406,7 @@ static void open_conn(struct kunit *test, struct t_conn *c, int nr, u16 advice)
 	syn(test, c);
 	echo_frame(c, &f, advice);
 	c->grant = advice;	/* no cut, which would have to be echoed */
-	feed_frame(test, c->mac, &f, NULL);
-	next(test, c, ESP_ACK, &f);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c->sock, O_NONBLOCK), 0);
-	c->esp = esp_sk(c->sock->sk);
+	accept_conn(test, c, &f);
 	silence(test);
 }
 

@@ -282,10 +282,7 @@ static void send__smaller_cap(struct kunit *test)
 	echo_frame(&c, &f, 40);
 	f.burst = 3;
 	c.grant = 40;
-	feed_frame(test, c.mac, &f, NULL);
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
-	c.esp = esp_sk(c.sock->sk);
+	accept_conn(test, &c, &f);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.burst_length, 3);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		int own = v[i].own;
