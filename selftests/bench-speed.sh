@@ -90,12 +90,14 @@ awk -v json="$OUT.json" '
 			if (m)
 				printf "  %.2f (%.2f ... %.2f)", median(ratios), a[1], a[m]
 			print ""
-			printf "%s{\"case\": \"%s\", \"metric\": \"%s\", \"unit\": \"%s\", \"esp\": %s, \"peers\": {%s}, \"ratio\": %s, \"spread\": %s}",
-				k > 1 ? ",\n" : "", f[1], f[2], f[3], esp, peers,
-				m ? median(ratios) : "null", m ? "[" a[1] ", " a[m] "]" : "null" >json
+			printf("%s{\"case\": \"%s\", \"metric\": \"%s\", \"unit\": \"%s\", \"esp\": %s, \"peers\": {%s}, \"ratio\": %s, \"spread\": %s}",
+				comma, f[1], f[2], f[3], esp, peers,
+				m ? median(ratios) : "null", m ? "[" a[1] ", " a[m] "]" : "null") >json
+			comma = ",\n"
 		}
 		print "\n]" >json
-	}' "$OUT.lines" | tee "$OUT.txt"
+	}' "$OUT.lines" >"$OUT.txt" || exit
+cat "$OUT.txt"
 
 # points PROTO: "BYTES MICROSECONDS" of ping-pong.
 points()
@@ -131,7 +133,7 @@ column icount/pingpong-64 cost >"$DATA/instructions-message"
 column icount/bulk-1500 cost >"$DATA/instructions-byte"
 column uml/bulk-1500-gso rate >"$DATA/rate-gso"
 column uml/bulk-1500 rate >"$DATA/rate"
-gnuplot <<END
+gnuplot <<END || exit
 set terminal pngcairo size 900,500
 set grid
 set key left top
