@@ -385,7 +385,7 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 static void arrive(struct sk *s, u32 seq)
 {
 	struct consumed c = {};
-	bool pump = esp_ackq_arrived(&q, &s->g, seq);
+	bool pump = esp_ackq_arrived(&q, &s->g, seq, 1);
 
 	s->expiries = 0;
 	if (seq != s->recv_seq) {

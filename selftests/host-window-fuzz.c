@@ -163,7 +163,7 @@ static void push(void)
 		      seq - w.announce_seq < max(first_max, 1u),
 		      "announced on another transmission's grant (rule 16)");
 		sent++;
-		esp_window_sent(&w, flags & TXF);
+		esp_window_sent(&w, 1, flags & TXF);
 		check(w.send_next == seq + 1, "send_next");
 		put(&to_rcv, (struct frame){ flags, seq, 0 });
 	}

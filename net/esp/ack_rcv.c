@@ -71,22 +71,39 @@ static u32 proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
 	return rtt < ESP_RTT_MAX_US ? rtt : esp_rtt_smooth(&esp->rtt);
 }
 
+/* The next buffer that has been sent, or NULL. */
+static struct sk_buff *next_sent(struct sock *sk, struct sk_buff *skb)
+{
+	if (skb_queue_is_last(&sk->sk_write_queue, skb))
+		return NULL;
+	skb = skb_queue_next(&sk->sk_write_queue, skb);
+	return skb == sk->sk_send_head ? NULL : skb;
+}
+
 /* After a timeout: repair from the front, a few packets for each ACK. */
 static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 proof = proof_time(esp, f, now);
+	u32 proof = proof_time(esp, f, now), n = 4;
+	u32 from = esp->snd.una_seq;
 	struct sk_buff *skb;
-	int n = 4;
 
-	skb_queue_walk(&sk->sk_write_queue, skb) {
-		if (!n || !esp_before(ESP_TX(skb)->seq, esp->rto_high) ||
-		    !esp_before(ESP_TX(skb)->seq, esp->snd.send_next))
+	for (skb = skb_peek(&sk->sk_write_queue); skb;
+	     skb = next_sent(sk, skb)) {
+		u32 end = esp_tx_end(skb), to;
+
+		if (!n || !esp_before(from, esp->rto_high))
 			break;
 		if (now - ESP_TX(skb)->sent_us < proof)
 			break;
-		esp_retransmit(sk, skb);
-		n--;
+		to = esp_before(from + n, end) ? from + n : end;
+		if (esp_after(to, esp->rto_high))
+			to = esp->rto_high;
+		skb = esp_retransmit(sk, skb, from, to);
+		if (!skb)
+			break;
+		n -= to - from;
+		from = to;
 	}
 }
 
@@ -167,26 +184,37 @@ void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 	ESP_INC(sock_net(sk), InRRQ);
 	if (skb_copy_bits(skb, f->hlen, r, f->len))
 		return;
+	if (esp->snd.una_seq == esp->snd.send_next)
+		return;
 	p = skb_peek(&sk->sk_write_queue);
 	for (i = 0; i < n; i++) {
 		u32 from = f->ack_seq + ntohs(r[i].offset);
 		u32 to = from + ntohs(r[i].count);
 
-		for (; p; p = skb_queue_is_last(&sk->sk_write_queue, p) ? NULL :
-		     skb_queue_next(&sk->sk_write_queue, p)) {
-			u32 seq = ESP_TX(p)->seq;
+		if (esp_before(from, esp->snd.una_seq))
+			from = esp->snd.una_seq;
+		for (; p; p = next_sent(sk, p)) {
+			u32 end = esp_tx_end(p);
 
-			if (!esp_before(seq, esp->snd.send_next))
-				return;
-			if (!esp_before(seq, to))
+			if (!esp_before(ESP_TX(p)->seq, to))
 				break;
-			if (esp_before(seq, from))
+			if (!esp_before(from, end))
 				continue;
+			if (esp_before(from, ESP_TX(p)->seq))
+				from = ESP_TX(p)->seq;
+			if (esp_after(end, to))
+				end = to;
+			if (!esp_before(from, end))
+				break;
 			if ((u32)now - ESP_TX(p)->sent_us < proof) {
-				ESP_INC(sock_net(sk), RRQIgnored);
+				ESP_ADD(sock_net(sk), RRQIgnored, end - from);
+				if (end == to)	/* the next range may be in it */
+					break;
 				continue;
 			}
-			esp_retransmit(sk, p);
+			p = esp_retransmit(sk, p, from, end);
+			if (!p)
+				return;
 		}
 	}
 }

@@ -353,26 +353,33 @@ static bool token_back(struct esp_ackq *q, int n)
 }
 
 /**
- * esp_ackq_arrived() - a packet has arrived for the first time
+ * esp_ackq_arrived() - packets have arrived for the first time
  * @q:		queue
  * @g:		permission; the caller owns its socket
- * @seq:	the packet's number
+ * @seq:	the first one's number
+ * @count:	how many
  *
  * Return: true if the caller is to pump
  */
-bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq)
+bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
+		      u32 count)
 {
-	int n = atomic_read(&g->open);
+	u32 edge = READ_ONCE(g->edge), end = seq + count;
+	int n = atomic_read(&g->open), take;
 
-	atomic_inc(&q->arrived);
-	if (esp_before(seq, g->tok_lo) ||
-	    !esp_before(seq, READ_ONCE(g->edge)))
-		return false;	/* it had none */
+	atomic_add(count, &q->arrived);
+	if (esp_before(seq, g->tok_lo))
+		seq = g->tok_lo;
+	if (esp_after(end, edge))
+		end = edge;
+	if (!esp_before(seq, end))
+		return false;	/* they had none */
 	do {
-		if (n <= 0)
+		take = min_t(int, n, end - seq);
+		if (take <= 0)
 			return false;
-	} while (!atomic_try_cmpxchg(&g->open, &n, n - 1));
-	return token_back(q, 1);
+	} while (!atomic_try_cmpxchg(&g->open, &n, n - take));
+	return token_back(q, take);
 }
 
 /* No more tokens than packets that can still come. Returns how many were. */

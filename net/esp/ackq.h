@@ -102,7 +102,8 @@ void esp_ack_pump(struct esp_ackq *q);
 bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 			u32 edge);
-bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq);
+bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
+		      u32 count);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g);

@@ -85,7 +85,7 @@ static bool t_announce(int i, u32 advice)
 static void t_arrive(int i)
 {
 	u32 seq = t.g[i].recv_seq;
-	bool pump = esp_ackq_arrived(&t.q, &t.g[i], seq);
+	bool pump = esp_ackq_arrived(&t.q, &t.g[i], seq, 1);
 
 	t.g[i].recv_seq = seq + 1;
 	if (esp_ackq_consumed(&t.q, &t.g[i]) || pump)
@@ -245,16 +245,16 @@ static void ackq_arrived__any_order(struct kunit *test)
 	t_announce(0, 3);
 	s = t.g[0].recv_seq;	/* two of the first burst are to come */
 	KUNIT_EXPECT_EQ(test, t_open(0), 34);
-	esp_ackq_arrived(&t.q, &t.g[0], s + 1);		/* first burst */
+	esp_ackq_arrived(&t.q, &t.g[0], s + 1, 1);		/* first burst */
 	KUNIT_EXPECT_EQ(test, t_open(0), 33);
-	esp_ackq_arrived(&t.q, &t.g[0], s + 20);
+	esp_ackq_arrived(&t.q, &t.g[0], s + 20, 1);
 	KUNIT_EXPECT_EQ(test, t_open(0), 32);
-	esp_ackq_arrived(&t.q, &t.g[0], s + 2);
+	esp_ackq_arrived(&t.q, &t.g[0], s + 2, 1);
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 31);
-	esp_ackq_arrived(&t.q, &t.g[0], s - 1);		/* of the past */
+	esp_ackq_arrived(&t.q, &t.g[0], s - 1, 1);		/* of the past */
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
-	esp_ackq_arrived(&t.q, &t.g[0], t.g[0].edge);	/* not permitted */
+	esp_ackq_arrived(&t.q, &t.g[0], t.g[0].edge, 1);	/* not permitted */
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 }
 
@@ -338,13 +338,13 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 	t_announce(0, 0);
 	s = t.g[0].recv_seq;
 	for (i = 1; i < 32; i++)	/* all but the first */
-		esp_ackq_arrived(&t.q, &t.g[0], s + i);
+		esp_ackq_arrived(&t.q, &t.g[0], s + i, 1);
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 1);
 	t.q.ctl.q = 32;
 	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0], false));
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_GE(test, t_open(0), 1);
-	esp_ackq_arrived(&t.q, &t.g[0], s);
+	esp_ackq_arrived(&t.q, &t.g[0], s, 1);
 	t.g[0].recv_seq = s + 32;
 	esp_ackq_consumed(&t.q, &t.g[0]);
 	KUNIT_EXPECT_EQ(test, t_open(0), 0);

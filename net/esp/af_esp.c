@@ -807,6 +807,7 @@ static int __init esp_init(void)
 		       esp_family);
 		goto out_dev;
 	}
+	esp_offload_init();
 	esp_packet_type.type = esp_ethertype;
 	dev_add_pack(&esp_packet_type);
 	return 0;
@@ -830,6 +831,7 @@ static void __exit esp_exit(void)
 {
 	sock_unregister(esp_family);
 	dev_remove_pack(&esp_packet_type);
+	esp_offload_exit();
 	esp_dev_exit();
 	unregister_pernet_subsys(&esp_net_ops);
 	rcu_barrier();	/* sockets on their way out */

@@ -54,4 +54,8 @@ static inline void sk_forward_alloc_add(struct sock *sk, int val)
 }
 #endif
 
+#ifdef ESP_OLD_GSO_IPV4
+#define gso_ipv4_max_size	gso_max_size
+#endif
+
 #endif /* _ESP_COMPAT_H */

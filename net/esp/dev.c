@@ -266,6 +266,36 @@ bool esp_dev_checksums(struct esp_dev *ed)
 }
 
 /**
+ * esp_dev_gso_bytes() - how much may leave as one super-packet
+ * @ed:		device
+ * @size:	payload of a packet
+ *
+ * A device that takes none gets them taken apart (offload.c): what counts here
+ * is what it, or an administrator, says of their size.
+ *
+ * Return: bytes, a multiple of @size
+ */
+u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
+{
+	struct net_device *dev;
+	u32 n = 1;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	if (dev) {
+		u32 most = min3(READ_ONCE(dev->gso_max_size),
+				READ_ONCE(dev->gso_ipv4_max_size),
+				ESP_GSO_MAX + 1u);
+
+		/* the core wants the frame to be smaller than that */
+		most -= min_t(u32, most, VLAN_ETH_HLEN + ESP_HLEN_MAX + 1);
+		n = min(most / size, READ_ONCE(dev->gso_max_segs));
+	}
+	rcu_read_unlock();
+	return size * max(n, 1u);
+}
+
+/**
  * esp_dev_xmit() - hand a frame to the device
  * @skb:	frame from the ESP header on; consumed
  * @ed:		device
@@ -295,7 +325,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 		ESP_INC(net, OutDiscards);
 		goto drop;
 	}
-	ESP_INC(net, OutFrames);
+	ESP_ADD(net, OutFrames, max_t(u32, skb_shinfo(skb)->gso_segs, 1));
 	skb_reset_mac_header(skb);
 	if (!(dev->flags & IFF_LOOPBACK) &&
 	    ether_addr_equal(daddr, dev->dev_addr)) {
@@ -427,7 +457,7 @@ static void sock_new_mtu(struct sock *sk)
 	esp_update_mss(sk);
 	room = esp_dev_mtu(esp->dev) - ESP_HLEN;
 	skb_queue_walk(&sk->sk_write_queue, skb) {
-		if ((int)skb->len <= room)
+		if (min_t(int, skb->len, ESP_TX(skb)->size) <= room)
 			continue;
 		ESP_INC(sock_net(sk), AbortOnMTU);
 		esp_abort(sk, -EMSGSIZE);

@@ -36,6 +36,7 @@
 
 #define ESP_MTU_MIN	128	/* smallest MTU of a device that carries ESP */
 #define ESP_MSS_MIN	64	/* smallest payload that a peer may insist on */
+#define ESP_GSO_MAX	65535	/* bytes of a super-packet, header and payload */
 #define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
 #define ESP_PEER_BUCKETS 64
 #define ESP_CORK_US	(5 * 1000)	/* longest that a packet is held back */
@@ -461,13 +462,31 @@ static inline struct esp_opt *esp_sk(const struct sock *sk)
 	return (struct esp_opt *)sk;
 }
 
-/* Control block of a packet on the write queue. */
+/**
+ * struct esp_tx_cb - a buffer on the write queue: a packet, or a run of them
+ * @seq:	the first one's number
+ * @sent_us:	low half of the clock, when last sent
+ * @limit:	most bytes that it takes
+ * @acked:	bytes at its front that are acknowledged, while not all are
+ * @size:	payload of each packet but the last
+ * @segs:	packets
+ * @flags:	TXS: the first one's; TXF, EOR, FIN: the last one's; frozen once
+ *		sent
+ * @retrans:	sent more than once
+ * @full:	no more fragments fit
+ *
+ * What has been sent and what has not are never in one buffer.
+ */
 struct esp_tx_cb {
 	u32	seq;
-	u32	sent_us;	/* low half of the clock, when last sent */
-	u8	flags;		/* TXS, TXF, EOR, FIN; frozen once sent */
-	u8	retrans;	/* sent more than once */
-	u8	full;		/* no more fragments fit */
+	u32	sent_us;
+	u32	limit;
+	u32	acked;
+	u16	size;
+	u16	segs;
+	u8	flags;
+	u8	retrans;
+	u8	full;
 };
 
 #define ESP_TX(skb)	((struct esp_tx_cb *)(skb)->cb)
@@ -478,6 +497,17 @@ struct esp_rx_cb {
 };
 
 #define ESP_RX(skb)	((struct esp_rx_cb *)(skb)->cb)
+
+/* Behind the last packet of a buffer. */
+static inline u32 esp_tx_end(const struct sk_buff *skb)
+{
+	return ESP_TX(skb)->seq + ESP_TX(skb)->segs;
+}
+
+static inline u32 esp_rx_end(const struct sk_buff *skb)
+{
+	return ESP_RX(skb)->f.pkt_seq + ESP_RX(skb)->f.segs;
+}
 
 static inline u64 esp_now(void)
 {
@@ -541,6 +571,7 @@ int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
 unsigned int esp_dev_headroom(struct esp_dev *ed);
 bool esp_dev_checksums(struct esp_dev *ed);
+u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size);
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
 void esp_dev_policy(struct net *net);
 void esp_dev_events_run(struct sock *sk);
@@ -577,11 +608,12 @@ int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 void esp_queue_fin(struct sock *sk);
 void esp_splice_eof(struct socket *sock);
 void esp_write_queue_purge(struct sock *sk);
+struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n);
 void esp_clean_write_queue(struct sock *sk);
 
 /* output.c */
-bool esp_cwnd_test(struct sock *sk, struct sk_buff *skb);
-bool esp_push_one_frame(struct sock *sk);
+u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb);
+u32 esp_push_one_frame(struct sock *sk);
 void esp_push_frames(struct sock *sk);
 int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again);
 struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
@@ -594,7 +626,14 @@ void esp_send_rrq(struct sock *sk, u32 end);
 void esp_send_reset(struct sock *sk, u32 pkt_seq);
 void esp_send_probe(struct sock *sk);
 bool esp_hold_back(struct sock *sk, struct sk_buff *skb);
-void esp_retransmit(struct sock *sk, struct sk_buff *skb);
+struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
+			       u32 to);
+
+/* offload.c */
+void esp_offload_init(void);
+void esp_offload_exit(void);
+void esp_gso_mark(struct sk_buff *skb, u16 size, u16 segs);
+bool esp_gso_valid(const struct sk_buff *skb);
 
 /* input.c */
 int esp_rcv(struct sk_buff *skb, struct net_device *dev,

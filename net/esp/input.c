@@ -122,13 +122,13 @@ struct consumed {
 	bool	at_once;	/* TXF, FIN: an ACK leaves now */
 };
 
-/* Take one packet in order (rule 18: TXS and TXF act here, once). */
+/* Take packets in order (rule 18: TXS and TXF act here, once). */
 static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
+	u32 seq = f->pkt_seq, end = esp_rx_end(skb);
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
-	u32 seq = f->pkt_seq;
 
 	if (f->flags & ESP_FIN) {
 		drop(skb);
@@ -136,14 +136,14 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 			esp_ackq_leave(sk, true);
 			esp->expiries = 0;
 		}
-		update_recv_seq(esp, seq + 1);
+		update_recv_seq(esp, end);
 		c->at_once = true;
 		fin_rcv(sk);
 		return;
 	}
 	if (!(f->flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: given up after too many expiries, and goes on */
-		esp_announced(sk, seq + 1, seq +
+		esp_announced(sk, end, seq +
 			      (f->flags & ESP_TXS ? esp->advice_told : 1));
 		c->ask = true;
 	}
@@ -154,16 +154,15 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		c->at_once = true;
 		c->ask = false;
 	}
-	update_recv_seq(esp, seq + 1);
+	update_recv_seq(esp, end);
 	if (c->ask)
 		esp_start_rrq_timer(esp);
-	esp->stats.rx_packets++;
-	esp->stats.rx_bytes += f->len;
-	ESP_INC(sock_net(sk), InData);
-	esp->to_ack++;
+	esp->stats.rx_packets += f->segs;
+	esp->stats.rx_bytes += f->len - f->read;
+	ESP_ADD(sock_net(sk), InData, f->segs);
+	esp->to_ack += f->segs;
 	esp->rcv_records += !!(f->flags & ESP_EOR);
-	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len);
-	f->read = 0;
+	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len - f->read);
 	__skb_queue_tail(&sk->sk_receive_queue, skb);
 	c->bytes = true;
 }
@@ -188,37 +187,52 @@ static void consume_ooo(struct sock *sk, struct consumed *c)
 		skb->next = NULL;
 		skb->prev = NULL;
 		skb->dev = NULL;
-		WRITE_ONCE(esp->grant.here, esp->grant.here - 1);
+		WRITE_ONCE(esp->grant.here,
+			   esp->grant.here - ESP_RX(skb)->f.segs);
 		if (esp->fin_rcvd) {
 			ESP_INC(sock_net(sk), InAfterFin);
+			update_recv_seq(esp, esp_rx_end(skb));
 			drop(skb);
-			update_recv_seq(esp, esp->recv_seq + 1);
 			continue;
 		}
 		consume(sk, skb, c);
 	}
 }
 
-/* Keep a packet that is ahead; false: it is here already. */
+/* Where packets that are ahead belong; NULL: some of them are here already. */
+static struct rb_node **ooo_place(struct esp_opt *esp, u32 seq, u32 end,
+				  struct rb_node **parent)
+{
+	struct rb_node **p = &esp->ooo.rb_node;
+
+	*parent = NULL;
+	while (*p) {
+		struct sk_buff *other = rb_to_skb(*p);
+
+		*parent = *p;
+		if (!esp_after(end, ESP_RX(other)->f.pkt_seq))
+			p = &(*p)->rb_left;
+		else if (!esp_before(seq, esp_rx_end(other)))
+			p = &(*p)->rb_right;
+		else
+			return NULL;
+	}
+	return p;
+}
+
+/* Keep what is ahead; false: it is here already. */
 static bool keep_ooo(struct esp_opt *esp, struct sk_buff *skb)
 {
-	struct rb_node **p = &esp->ooo.rb_node, *parent = NULL;
-	u32 seq = ESP_RX(skb)->f.pkt_seq;
+	u32 seq = ESP_RX(skb)->f.pkt_seq, end = esp_rx_end(skb);
+	struct rb_node *parent, **p = ooo_place(esp, seq, end, &parent);
 
-	while (*p) {
-		u32 other = ESP_RX(rb_to_skb(*p))->f.pkt_seq;
-
-		parent = *p;
-		if (seq == other)
-			return false;
-		p = esp_before(seq, other) ? &parent->rb_left :
-					     &parent->rb_right;
-	}
+	if (!p)
+		return false;
 	rb_link_node(&skb->rbnode, parent, p);
 	rb_insert_color(&skb->rbnode, &esp->ooo);
-	WRITE_ONCE(esp->grant.here, esp->grant.here + 1);
-	if (esp_after(seq + 1, esp->ooo_high))
-		esp->ooo_high = seq + 1;
+	WRITE_ONCE(esp->grant.here, esp->grant.here + ESP_RX(skb)->f.segs);
+	if (esp_after(end, esp->ooo_high))
+		esp->ooo_high = end;
 	return true;
 }
 
@@ -275,23 +289,22 @@ void esp_gap_timeout(struct sock *sk)
 }
 
 /*
- * Was the sender allowed to send this packet? By a grant, or by the advice for
- * its first burst; of the latter no more than fits, for in number it is
- * without end.
+ * Was the sender allowed to send this? By a grant, or by the advice for its
+ * first burst; of the latter no more than fits, for in number it is without end.
  */
 static bool was_allowed(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 seq = f->pkt_seq;
+	u32 last = f->pkt_seq + f->segs - 1;
 
 	if (esp->grant.recv_announced &&
-	    esp_before(seq, READ_ONCE(esp->grant.edge)))
+	    esp_before(last, READ_ONCE(esp->grant.edge)))
 		return true;
 	/* with nothing to read, nobody can make room before it comes */
-	if (seq == esp->recv_seq && ((f->flags & ESP_FIN) ||
-				     skb_queue_empty(&sk->sk_receive_queue)))
+	if (last == esp->recv_seq && ((f->flags & ESP_FIN) ||
+				      skb_queue_empty(&sk->sk_receive_queue)))
 		return true;
-	return esp_before(seq, esp->recv_seq + esp->advice_told) &&
+	return esp_before(last, esp->recv_seq + esp->advice_told) &&
 	       atomic_read(&sk->sk_rmem_alloc) <
 	       sk->sk_rcvbuf + (int)(ESP_ADVICE_MAX * esp->rcv_est);
 }
@@ -300,7 +313,7 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
 static bool charge(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
-
+	u32 each = DIV_ROUND_UP(skb->truesize, ESP_RX(skb)->f.segs);
 	bool fits = sk_rmem_schedule(sk, skb, skb->truesize) &&
 		    atomic_read(&sk->sk_rmem_alloc) <= sk->sk_rcvbuf;
 
@@ -309,8 +322,8 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 	/* allowed but beyond the limit: in debt, which the next ones pay */
 	skb->dev = NULL;
 	skb_set_owner_r(skb, sk);
-	if (skb->truesize > esp->rcv_est)
-		WRITE_ONCE(esp->rcv_est, skb->truesize);
+	if (each > esp->rcv_est)
+		WRITE_ONCE(esp->rcv_est, each);
 	return true;
 }
 
@@ -381,15 +394,16 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 }
 
 /*
- * A granted packet has come. While others are on their way, each gives them
+ * Granted packets have come. While others are on their way, each gives them
  * the time of the RRQ timer anew: the burst's time on the wire. But a first
  * burst must be here when all that were to come are, if others wait for it.
  * Returns true if the caller is to pump.
  */
-static bool token_arrived(struct sock *sk, u32 seq)
+static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, seq);
+	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
+				     f->segs);
 
 	esp->expiries = 0;
 	if (READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1)
@@ -397,23 +411,80 @@ static bool token_arrived(struct sock *sk, u32 seq)
 	return pump;
 }
 
-/* A packet with a number: data or FIN. Consumes @skb. */
+static void duplicate(struct sock *sk, u32 n)
+{
+	esp_sk(sk)->stats.rx_dup += n;
+	ESP_ADD(sock_net(sk), InDuplicate, n);
+	esp_ack_now(sk);
+}
+
+/* The first @n packets of a super-packet are here already. */
+static void trim_front(struct sk_buff *skb, u32 n)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+
+	f->pkt_seq += n;
+	f->segs -= n;
+	f->read += n * skb_shinfo(skb)->gso_size;
+	f->flags &= ~ESP_TXS;
+}
+
+static void esp_data_rcv(struct sock *sk, struct sk_buff *skb);
+
+/* A super-packet can't be taken as a whole: one after the other, then. */
+static void one_by_one(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_frame all = ESP_RX(skb)->f;
+	u32 i, size = skb_shinfo(skb)->gso_size;
+	struct esp_opt *esp = esp_sk(sk);
+
+	for (i = 0; i < all.segs; i++) {
+		struct sk_buff *one = skb_clone(skb, GFP_ATOMIC);
+		struct esp_frame *f;
+
+		if (!one) {	/* the rest is as good as lost */
+			ESP_ADD(sock_net(sk), InMemDrop, all.segs - i);
+			break;
+		}
+		one->truesize = SKB_TRUESIZE(size);
+		f = &ESP_RX(one)->f;
+		f->segs = 1;
+		f->pkt_seq += i;
+		f->read += i * size;
+		if (i)
+			f->flags &= ~ESP_TXS;
+		if (i < all.segs - 1u) {
+			f->len = f->read + size;
+			f->flags &= ~(ESP_TXF | ESP_EOR);
+		}
+		esp_data_rcv(sk, one);
+		if (sk->sk_state == TCP_CLOSE || esp->reset)
+			break;
+	}
+	drop(skb);
+}
+
+/* Packets with a number: data, or one FIN. Consumes @skb. */
 static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 	struct net *net = sock_net(sk);
 	struct consumed c = {};
-	u32 seq = f->pkt_seq;
+	struct rb_node *parent;
 	bool pump;
+	u32 seq;
 
-	if (esp_before(seq, esp->recv_seq)) {
-		esp->stats.rx_dup++;
-		ESP_INC(net, InDuplicate);
-		esp_ack_now(sk);
-		goto drop;
+	if (esp_before(f->pkt_seq, esp->recv_seq)) {
+		u32 n = esp->recv_seq - f->pkt_seq;
+
+		duplicate(sk, min_t(u32, n, f->segs));
+		if (n >= f->segs)
+			goto drop;
+		trim_front(skb, n);
 	}
-	if (seq - esp->recv_seq >= ESP_SEQ_WINDOW) {
+	seq = f->pkt_seq;
+	if (seq + f->segs - 1 - esp->recv_seq >= ESP_SEQ_WINDOW) {
 		ESP_INC(net, InBeyondWindow);
 		goto drop;
 	}
@@ -423,7 +494,13 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	if (nobody_reads(sk, f))
 		goto drop;
-	if (!charge(sk, skb)) {
+	if (f->segs > 1 && ((esp->grant.here &&
+			     !ooo_place(esp, seq, esp_rx_end(skb), &parent)) ||
+			    !charge(sk, skb))) {
+		one_by_one(sk, skb);
+		return;
+	}
+	if (f->segs == 1 && !charge(sk, skb)) {
 		ESP_INC(net, InMemDrop);
 		WRITE_ONCE(esp->grant.rcv_mem_pressure, 1);
 		sk->sk_data_ready(sk);
@@ -432,14 +509,12 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	if (seq != esp->recv_seq) {
 		if (!keep_ooo(esp, skb)) {
-			esp->stats.rx_dup++;
-			ESP_INC(net, InDuplicate);
-			esp_ack_now(sk);
+			duplicate(sk, 1);
 			goto drop;
 		}
-		esp->stats.rx_ooo++;
-		ESP_INC(net, InOutOfOrder);
-		pump = token_arrived(sk, seq);
+		esp->stats.rx_ooo += f->segs;
+		ESP_ADD(net, InOutOfOrder, f->segs);
+		pump = tokens_arrived(sk, f);
 		gap_seen(sk, seq);
 		if (pump)
 			esp_ack_pump(&esp->port->ackq);
@@ -450,7 +525,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 			esp_ack_now(sk);
 		return;
 	}
-	pump = token_arrived(sk, seq);
+	pump = tokens_arrived(sk, f);
 	consume(sk, skb, &c);
 	if (esp->grant.here)
 		consume_ooo(sk, &c);
@@ -613,6 +688,8 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 			esp_send_ack(sk);
 		goto drop;
 	}
+	f->segs = skb_is_gso(skb) && f->len ?
+		  DIV_ROUND_UP(f->len, skb_shinfo(skb)->gso_size) : 1;
 	esp_data_rcv(sk, skb);
 	if (esp->advice_echo && sk->sk_state != TCP_CLOSE)
 		ack_soon(sk, 0);
@@ -724,6 +801,10 @@ static bool frame_valid(struct net *net, struct esp_dev *ed,
 		if (bad != ESP_WIRE_VERSION || !other_version(skb))
 			return false;
 	}
+	if (skb_is_gso(skb) && !esp_gso_valid(skb)) {
+		ESP_INC(net, InGSO);
+		return false;
+	}
 	if (f->flags & ESP_SYN)
 		f->read = min_t(unsigned int, skb->len, U16_MAX);
 	if (pskb_trim_rcsum(skb, f->hlen + f->len))
@@ -834,7 +915,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 		ESP_INC(net, InDevDisabled);
 		goto drop;
 	}
-	ESP_INC(net, InFrames);
+	ESP_ADD(net, InFrames, max_t(u32, skb_shinfo(skb)->gso_segs, 1));
 	skb_orphan(skb);
 	skb->skb_iif = dev->ifindex;
 	if (!frame_valid(net, ed, skb))

@@ -17,6 +17,7 @@
 	X(InOption)		/* malformed: options */ \
 	X(InPort)		/* malformed: port 0 */ \
 	X(InRange)		/* malformed: ranges of an RRQ */ \
+	X(InGSO)		/* malformed: a super-packet that isn't one of ESP's */ \
 	X(InChecksum)		/* malformed: checksum */ \
 	X(InGroupSource)	/* malformed: sent by or to a group address */ \
 	X(InNoSocket)		/* no socket for the frame */ \

@@ -151,9 +151,9 @@ static void ack_left(struct esp_opt *esp, u16 len)
 }
 
 /**
- * esp_skb_xmit() - send a packet of the write queue
+ * esp_skb_xmit() - send a buffer of the write queue
  * @sk:		socket; its owner calls
- * @skb:	packet on the write queue; stays there
+ * @skb:	buffer on the write queue; stays there
  * @again:	it has been sent before
  *
  * Return: 0, ENOMEM or ENETDOWN. Failing counts as sent: the retransmission
@@ -184,7 +184,10 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	esp_wire_build(skb_push(out, esp_wire_hlen(&f)), &f);
-	if (skb->ip_summed == CHECKSUM_NONE)	/* computed while copying */
+	esp_gso_mark(out, cb->size, cb->segs);
+	if (cb->segs > 1)
+		;	/* each packet's when they are taken apart */
+	else if (skb->ip_summed == CHECKSUM_NONE)	/* computed while copying */
 		esp_finish_frame(esp->dev, out, esp_wire_hlen(&f), skb->csum);
 	else
 		esp_finish_frame(esp->dev, out, out->len, 0);
@@ -193,62 +196,88 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	ack_left(esp, skb->len);
 	if (again) {
 		cb->retrans = 1;
-		esp->stats.retrans++;
-		ESP_INC(net, OutRetrans);
+		esp->stats.retrans += cb->segs;
+		ESP_ADD(net, OutRetrans, cb->segs);
 	} else {
-		esp->stats.tx_packets++;
+		esp->stats.tx_packets += cb->segs;
 		esp->stats.tx_bytes += skb->len;
-		ESP_INC(net, OutData);
+		ESP_ADD(net, OutData, cb->segs);
 	}
 	return esp_dev_xmit(out, esp->dev, esp->daddr);
 }
 
-void esp_retransmit(struct sock *sk, struct sk_buff *skb)
+/**
+ * esp_retransmit() - send some packets of the write queue again
+ * @sk:		socket; its owner calls
+ * @skb:	the buffer that they are in; others of it are cut off
+ * @from:	the first one
+ * @to:		behind the last one
+ *
+ * Return: the buffer in which they are now; NULL: no memory, nothing was sent
+ */
+struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
+			       u32 to)
 {
+	if (esp_after(from, ESP_TX(skb)->seq)) {
+		skb = esp_split(sk, skb, from - ESP_TX(skb)->seq);
+		if (!skb)
+			return NULL;
+		esp_clean_write_queue(sk);	/* of what was cut off */
+	}
+	if (esp_before(to, esp_tx_end(skb)) &&
+	    !esp_split(sk, skb, to - ESP_TX(skb)->seq))
+		return NULL;
 	esp_skb_xmit(sk, skb, true);
+	return skb;
 }
 
 /* A whole transmission in one small packet (rule 7). */
 static bool is_small(struct sk_buff *skb)
 {
 	return (ESP_TX(skb)->flags & (ESP_TXS | ESP_TXF)) == (ESP_TXS | ESP_TXF) &&
-	       skb->len <= ESP_SMALL;
+	       skb->len <= ESP_SMALL && ESP_TX(skb)->segs == 1;
 }
 
 /**
- * esp_cwnd_test() - may this packet be sent for the first time?
+ * esp_cwnd_test() - which packets may be sent for the first time?
  * @sk:		socket; its owner calls
  * @skb:	sk_send_head
  *
  * A FIN takes no room at the receiver and is not held back.
  *
- * Return: true if so
+ * Return: so many of @skb
  */
-bool esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
+u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
 	if (ESP_TX(skb)->flags & ESP_FIN)
-		return true;
+		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
 		esp_window_announce(&esp->snd, is_small(skb));
 		if (esp->snd.edge == esp->snd.send_next) {
 			/* advised to start with nothing: ask first (rule 21) */
 			ESP_INC(sock_net(sk), AdviceEmpty);
 			esp_send_probe(sk);
-			return false;
+			return 0;
 		}
 	}
-	return esp_window_test(&esp->snd, ESP_TX(skb)->seq,
-			       ESP_TX(skb)->flags & ESP_TXS);
+	if (!esp_window_test(&esp->snd, ESP_TX(skb)->seq,
+			     ESP_TX(skb)->flags & ESP_TXS))
+		return 0;
+	return min_t(u32, ESP_TX(skb)->segs, esp->snd.edge - ESP_TX(skb)->seq);
 }
 
-/* Nagle, cork, MSG_MORE: a packet that is not full may have to wait. */
-bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
+/*
+ * Nagle, cork, MSG_MORE: a packet that is not full may have to wait. Asked of
+ * the last one of a buffer.
+ */
+static bool hold_back(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (skb->len >= esp->mss || !skb_queue_is_last(&sk->sk_write_queue, skb) ||
+	if (skb->len >= ESP_TX(skb)->segs * ESP_TX(skb)->size ||
+	    !skb_queue_is_last(&sk->sk_write_queue, skb) ||
 	    (ESP_TX(skb)->flags & (ESP_FIN | ESP_EOR)))
 		return false;
 	if ((esp->cork || esp->more) && !esp->uncork) {
@@ -259,9 +288,15 @@ bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
 	return !esp->nodelay && esp->snd.una_seq != esp->snd.send_next;
 }
 
+/* Nothing but a packet that may have to wait is unsent. */
+bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
+{
+	return ESP_TX(skb)->segs == 1 && hold_back(sk, skb);
+}
+
 /*
  * While a sendmsg is copying, the last packet stays: it may have to carry
- * TXF. But if that call waits for the memory of this very packet, it goes.
+ * TXF. But if that call waits for the memory of this very buffer, it goes.
  */
 static bool waits_alone(struct sock *sk)
 {
@@ -272,41 +307,47 @@ static bool waits_alone(struct sock *sk)
 }
 
 /**
- * esp_push_one_frame() - send the packet at sk_send_head, if it may go
+ * esp_push_one_frame() - send the packets at sk_send_head that may go
  * @sk:	socket; its owner calls
  *
  * Rule 4: the last packet gets TXF before it leaves, unless a sendmsg is
  * still copying; then the next write announces anew.
  *
- * Return: true if it has been sent
+ * Return: how many have been sent, as one frame
  */
-bool esp_push_one_frame(struct sock *sk)
+u32 esp_push_one_frame(struct sock *sk)
 {
 	struct sk_buff *skb = sk->sk_send_head;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_tx_cb *cb;
+	u32 n;
 
-	if (!skb || esp_hold_back(sk, skb))
-		return false;
+	if (!skb)
+		return 0;
 	cb = ESP_TX(skb);
-	if (skb_queue_is_last(&sk->sk_write_queue, skb) &&
-	    !(cb->flags & ESP_FIN)) {
+	n = cb->segs;
+	if (hold_back(sk, skb)) {
+		n--;
+	} else if (skb_queue_is_last(&sk->sk_write_queue, skb) &&
+		   !(cb->flags & ESP_FIN)) {
 		if (!esp->copying) {
 			cb->flags |= ESP_TXF;
 			esp->snd.trans_announced = 0;
 		} else if (!waits_alone(sk)) {
-			return false;
+			n--;
 		}
 	}
-	if (!esp_cwnd_test(sk, skb))
-		return false;
+	if (n)
+		n = min(n, esp_cwnd_test(sk, skb));
+	if (!n || (n < cb->segs && !esp_split(sk, skb, n)))
+		return 0;
 	sk->sk_send_head = skb_queue_is_last(&sk->sk_write_queue, skb) ?
 			   NULL : skb_queue_next(&sk->sk_write_queue, skb);
 	esp->notsent -= skb->len;
 	esp->unacked += skb->len;
-	esp_window_sent(&esp->snd, cb->flags & (ESP_TXF | ESP_FIN));
+	esp_window_sent(&esp->snd, n, cb->flags & (ESP_TXF | ESP_FIN));
 	esp_skb_xmit(sk, skb, false);
-	return true;
+	return n;
 }
 
 /**
@@ -318,17 +359,21 @@ void esp_push_frames(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	bool idle = esp->snd.una_seq == esp->snd.send_next;
 	bool sent = false;
-	int n;
+	u32 n, one;
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	do {
 		/* who is on this machine gets them together */
 		local_bh_disable();
-		for (n = 0; n < ESP_TOGETHER && esp_push_one_frame(sk); n++)
+		for (n = 0; n < ESP_TOGETHER; n += one) {
+			one = esp_push_one_frame(sk);
+			if (!one)
+				break;
 			sent = true;
+		}
 		local_bh_enable();
-	} while (n == ESP_TOGETHER);
+	} while (n >= ESP_TOGETHER);
 	/* what runs while everything is acknowledged is a probe's, and longer */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {
@@ -427,7 +472,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 			break;
 		if (seq != next)
 			count += put_range(r + 2 * count, esp->recv_seq, next, seq);
-		next = seq + 1;
+		next = esp_rx_end(rb_to_skb(n));
 	}
 	if (count < ESP_RRQ_RANGES && esp_before(next, end))
 		count += put_range(r + 2 * count, esp->recv_seq, next, end);

@@ -5,10 +5,13 @@
  *
  *   sk_write_queue:   oldest (una_seq) ... sent | sk_send_head ... newest
  *                     <---- unacknowledged ---->|<----- notsent ------>
+ *
+ * A buffer there holds a run of packets, as many as the device takes at once;
+ * it is cut where permission, loss or Nagle's rule ends a run.
  */
 #include "esp.h"
 
-/* Packets that leave together while a message is copied. */
+/* Packets that leave together while a message is copied, at least. */
 #define ESP_PUSH	8
 
 static bool may_send(struct sock *sk)
@@ -32,17 +35,20 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	}
 	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
-	if (esp_dev_checksums(esp->dev))
+	ESP_TX(skb)->size = esp->mss;
+	ESP_TX(skb)->limit = esp_dev_gso_bytes(esp->dev, esp->mss);
+	if (!linear || esp_dev_checksums(esp->dev))
 		skb->ip_summed = CHECKSUM_PARTIAL;	/* copy, don't sum */
 	return skb;
 }
 
-/* Give a packet its number and its place. */
+/* Give a buffer, of one packet as yet, its number and its place. */
 static void enqueue(struct sock *sk, struct sk_buff *skb, u8 flags)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
 	ESP_TX(skb)->seq = esp->snd.send_seq++;
+	ESP_TX(skb)->segs = 1;
 	ESP_TX(skb)->flags = flags;
 	__skb_header_release(skb);	/* clones may write their own header */
 	__skb_queue_tail(&sk->sk_write_queue, skb);
@@ -50,6 +56,77 @@ static void enqueue(struct sock *sk, struct sk_buff *skb, u8 flags)
 	sk_mem_charge(sk, skb->truesize);
 	if (!sk->sk_send_head)
 		sk->sk_send_head = skb;
+}
+
+/* Bytes were put behind it, more packets perhaps. */
+static void grow(struct esp_opt *esp, struct sk_buff *skb)
+{
+	u32 segs = DIV_ROUND_UP(skb->len, ESP_TX(skb)->size);
+
+	esp->snd.send_seq += segs - ESP_TX(skb)->segs;
+	ESP_TX(skb)->segs = segs;
+}
+
+/* It is as large as it was before; its memory may be not. */
+static void unshare(struct sock *sk, struct sk_buff *skb, unsigned int before)
+{
+	int more = skb->truesize - before;
+
+	sk_wmem_queued_add(sk, more);
+	if (more > 0)
+		sk_mem_charge(sk, more);
+	else
+		sk_mem_uncharge(sk, -more);
+}
+
+/**
+ * esp_split() - cut a buffer of the write queue
+ * @sk:		socket; its owner calls
+ * @skb:	buffer of more than @n packets; the first @n stay in it
+ * @n:		packets
+ *
+ * A copy that is on its way keeps what it has. The memory must be had:
+ * otherwise the socket is in debt, and pays next time.
+ *
+ * Return: the rest, behind @skb on the write queue; NULL: no memory, nothing
+ * has happened
+ */
+struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
+{
+	u32 at = n * ESP_TX(skb)->size, before = skb->truesize, linear = 0;
+	unsigned int room = esp_dev_headroom(esp_sk(sk)->dev) + ESP_HLEN_MAX;
+	struct sk_buff *rest;
+
+	if (skb_headlen(skb) > at)
+		linear = skb_headlen(skb) - at;
+	rest = alloc_skb_fclone(room + linear, GFP_ATOMIC);
+	if (!rest || skb_unclone(skb, GFP_ATOMIC)) {
+		kfree_skb(rest);
+		ESP_INC(sock_net(sk), OutAllocFail);
+		return NULL;
+	}
+	unshare(sk, skb, before);
+	skb_reserve(rest, room);
+	*ESP_TX(rest) = *ESP_TX(skb);
+	ESP_TX(rest)->seq += n;
+	ESP_TX(rest)->segs -= n;
+	ESP_TX(rest)->flags &= ~ESP_TXS;
+	ESP_TX(rest)->acked -= min(ESP_TX(rest)->acked, at);
+	ESP_TX(skb)->segs = n;
+	ESP_TX(skb)->flags &= ESP_TXS;
+	ESP_TX(skb)->acked = min(ESP_TX(skb)->acked, at);
+
+	/* sums of a part are not known */
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	rest->ip_summed = CHECKSUM_PARTIAL;
+	skb_split(skb, rest, at);
+	sk_wmem_queued_add(sk, rest->truesize);
+	sk_mem_charge(sk, rest->truesize);
+	skb->truesize -= rest->data_len;
+	rest->truesize += rest->data_len;
+	__skb_header_release(rest);
+	__skb_queue_after(&sk->sk_write_queue, skb, rest);
+	return rest;
 }
 
 static void unlink_and_free(struct sock *sk, struct sk_buff *skb)
@@ -82,7 +159,15 @@ void esp_clean_write_queue(struct sock *sk)
 
 	while ((skb = skb_peek(&sk->sk_write_queue)) &&
 	       esp_before(ESP_TX(skb)->seq, una)) {
-		esp_sk(sk)->unacked -= skb->len;
+		struct esp_tx_cb *cb = ESP_TX(skb);
+		u32 acked = cb->acked;
+
+		if (esp_after(esp_tx_end(skb), una)) {
+			cb->acked = (una - cb->seq) * cb->size;
+			esp_sk(sk)->unacked -= cb->acked - acked;
+			break;
+		}
+		esp_sk(sk)->unacked -= skb->len - acked;
 		unlink_and_free(sk, skb);
 	}
 }
@@ -107,13 +192,14 @@ static u8 announce(struct sock *sk)
 	return ESP_TXS;
 }
 
-/* The unsent packet at the tail that takes more bytes, or NULL. */
+/* The unsent buffer at the tail that takes more bytes, or NULL. */
 static struct sk_buff *open_tail(struct sock *sk)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (!sk->sk_send_head || tail->len >= esp->mss || ESP_TX(tail)->full ||
+	if (!sk->sk_send_head || tail->len >= ESP_TX(tail)->limit ||
+	    ESP_TX(tail)->full || ESP_TX(tail)->size != esp->mss ||
 	    (ESP_TX(tail)->flags & (ESP_EOR | ESP_FIN)))
 		return NULL;
 	return tail;
@@ -176,7 +262,7 @@ static int preconditions(struct sock *sk)
 	return esp_dev_usable(esp_sk(sk)->dev);
 }
 
-/* A packet that was begun and got no byte must not stay. */
+/* A buffer that was begun and got no byte must not stay. */
 static void drop_empty_tail(struct sock *sk)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
@@ -207,24 +293,36 @@ static int wait_memory(struct sock *sk, long *timeo)
 	return err ? err : preconditions(sk);
 }
 
-/* A packet to write into: the open one at the tail, or a new one. */
+/* A buffer to write into: the open one at the tail, or a new one. */
 static struct sk_buff *packet_for(struct sock *sk, size_t left)
 {
 	struct sk_buff *skb = open_tail(sk);
 	u8 flags;
 
+	/* a new packet needs room, be it in an old buffer */
+	if ((!skb || !(skb->len % ESP_TX(skb)->size)) &&
+	    !sk_stream_memory_free(sk))
+		return NULL;
 	if (skb) {
 		announce(sk);
 		return skb;
 	}
-	if (!sk_stream_memory_free(sk))
-		return NULL;
 	skb = esp_stream_alloc_skb(sk, left <= ESP_SMALL ? ESP_SMALL : 0);
 	if (!skb)
 		return NULL;
 	flags = announce(sk);
 	enqueue(sk, skb, flags);
 	return skb;
+}
+
+/* Bytes that may be put into a buffer, its packet's at least. */
+static u32 room_in(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_tx_cb *cb = ESP_TX(skb);
+	int memory = READ_ONCE(sk->sk_sndbuf) - READ_ONCE(sk->sk_wmem_queued);
+	u32 packet = cb->size - skb->len % cb->size;
+
+	return min(cb->limit - skb->len, max_t(u32, packet, max(memory, 0)));
 }
 
 static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
@@ -242,10 +340,13 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 			continue;
 		}
 		n = append(sk, skb, msg, min_t(size_t, msg_data_left(msg),
-					       esp->mss - skb->len));
+					       room_in(sk, skb)));
 		if (n > 0) {
+			grow(esp, skb);
 			esp->notsent += n;
 			copied += n;
+			if (skb->len < ESP_TX(skb)->limit)
+				continue;
 			if (esp->snd.una_seq == esp->snd.send_next ||
 			    esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)
 				esp_push_frames(sk);

@@ -192,7 +192,8 @@ static void send_timeout(struct sock *sk, u64 now)
 		ESP_INC(sock_net(sk), Timeouts);
 		esp->rto_high = esp->snd.send_next;
 		esp->recovering = 1;
-		esp_retransmit(sk, skb);
+		esp_retransmit(sk, skb, esp->snd.una_seq,
+			       esp->snd.una_seq + 1);
 	} else if (sk->sk_send_head) {
 		if (gave_up(sk, esp->probes + 1u, now))
 			return;

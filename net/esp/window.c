@@ -77,13 +77,14 @@ void esp_window_announce(struct esp_window *w, bool small)
 }
 
 /**
- * esp_window_sent() - the packet send_next has been sent for the first time
+ * esp_window_sent() - packets from send_next on were sent for the first time
  * @w:		window
- * @txf:	it ended its transmission
+ * @n:		how many
+ * @txf:	the last one ended its transmission
  */
-void esp_window_sent(struct esp_window *w, bool txf)
+void esp_window_sent(struct esp_window *w, u32 n, bool txf)
 {
-	w->send_next++;
+	w->send_next += n;
 	w->in_trans = !txf;
 }
 

@@ -54,7 +54,7 @@ void esp_window_init(struct esp_window *w, u32 isn);
 u32 esp_window_first_burst(const struct esp_window *w);
 bool esp_window_may_announce(const struct esp_window *w);
 void esp_window_announce(struct esp_window *w, bool small);
-void esp_window_sent(struct esp_window *w, bool txf);
+void esp_window_sent(struct esp_window *w, u32 n, bool txf);
 bool esp_window_test(const struct esp_window *w, u32 seq, bool txs);
 unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant);
 

@@ -40,7 +40,7 @@ static u32 send_some(struct esp_window *w, u32 n, bool txf)
 	u32 i;
 
 	for (i = 0; i < n && esp_window_test(w, w->send_next, false); i++)
-		esp_window_sent(w, txf && i == n - 1);
+		esp_window_sent(w, 1, txf && i == n - 1);
 	return i;
 }
 

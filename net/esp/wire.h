@@ -62,8 +62,11 @@ enum esp_malformed {
  * @to_ack:	option: packets_to_ack
  * @type:	option: socket type
  * @features:	option
- * @read:	not of the header: bytes of the payload that the user has taken; in
- *		a SYN the length of the frame, padding included
+ * @read:	not of the header: bytes of the payload that the user has taken, or
+ *		that are another packet's; in a SYN the length of the frame,
+ *		padding included
+ * @segs:	not of the header, in data on its way to the user: packets that it
+ *		stands for
  */
 struct esp_frame {
 	u8	version;
@@ -80,7 +83,10 @@ struct esp_frame {
 	u32	ts_val;
 	u32	ts_ecr;
 	u32	peer_cookie;
-	u16	mss;
+	union {
+		u16	mss;
+		u16	segs;
+	};
 	u16	advice;
 	u16	burst;
 	u16	to_ack;

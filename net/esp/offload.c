@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Super-packets: a run of packets that passes the stack as one frame.
+ *
+ *   one frame            header: number of the first packet, bytes of all,
+ *   [header|1 2 3 ...]   flags of all; gso_size: bytes of each but the last
+ *        |    ^
+ *    gso |    | gro      TXS is the first one's; TXF, EOR the last one's; what
+ *        v    |          is said of the other direction is the same in each
+ *   [header|1] [header|2] ...
+ *
+ * A device that takes them (veth, bridge, loopback ...) claims what is software
+ * only, SKB_GSO_SCTP, which no network card does: in front of one, virtual or
+ * not, the core has them taken apart here.
+ */
+#include <linux/delay.h>
+#include <net/gro.h>
+#include "esp.h"
+
+/*
+ * Behind the EtherType the core takes SKB_GSO_SCTP's header for 12 bytes. So
+ * long is what stands behind the "transport header" of ours.
+ */
+#define ESP_GSO_TRANSPORT	(ESP_HLEN - 12)
+
+#define ESP_GRO_WAIT_MS		500	/* for runs to end, before the module does */
+
+/* What a packet of a run may have set. */
+#define ESP_RUN_FLAGS		(ESP_ACK | ESP_TXS | ESP_TXF | ESP_EOR)
+
+/* A frame's own: it has to stand alone. */
+static bool alone(const struct esp_wire *h)
+{
+	return h->ver_hlen != (ESP_VERSION << 4 | ESP_HLEN / 4) ||
+	       (h->flags & ~ESP_RUN_FLAGS) || !(h->flags & ESP_ACK);
+}
+
+/* The checksum is still to be computed, by the device or by gso_segment(). */
+static void leave_checksum(struct sk_buff *skb, unsigned int offset)
+{
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_headroom(skb) + offset;
+	skb->csum_offset = offsetof(struct esp_wire, csum);
+}
+
+/**
+ * esp_gso_mark() - a frame leaves as a super-packet, or doesn't
+ * @skb:	frame from the ESP header on, whose checksum is zero
+ * @size:	payload of each packet but the last
+ * @segs:	packets; 1: none
+ *
+ * The checksum of a super-packet is done with; not that of another frame.
+ */
+void esp_gso_mark(struct sk_buff *skb, u16 size, u16 segs)
+{
+	struct skb_shared_info *info = skb_shinfo(skb);
+
+	if (segs <= 1) {
+		info->gso_size = 0;
+		info->gso_segs = 0;
+		info->gso_type = 0;
+		return;
+	}
+	info->gso_size = size;
+	info->gso_segs = segs;
+	info->gso_type = SKB_GSO_SCTP;
+	skb_set_transport_header(skb, ESP_GSO_TRANSPORT);
+	leave_checksum(skb, 0);
+}
+
+/**
+ * esp_gso_valid() - may a super-packet be one of ours?
+ * @skb:	frame
+ *
+ * They are made on this machine, but not by us alone: a packet socket or a tun
+ * device can make frames of any kind.
+ *
+ * Return: true if so
+ */
+bool esp_gso_valid(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+
+	return (info->gso_type & ~SKB_GSO_DODGY) == SKB_GSO_SCTP &&
+	       info->gso_size >= ESP_MSS_MIN && info->gso_size != GSO_BY_FRAGS;
+}
+
+/* Each frame of the list is as long as skb_segment() relies on. */
+static bool list_uniform(const struct sk_buff *skb, unsigned int first)
+{
+	unsigned int size = skb_shinfo(skb)->gso_size, rest = skb->len;
+	const struct sk_buff *iter;
+
+	skb_walk_frags(skb, iter) {
+		if (iter->len > size || (iter->len < size && iter->next) ||
+		    skb_has_frag_list(iter))
+			return false;
+		rest -= iter->len;
+	}
+	return rest == first;
+}
+
+/* One packet of a super-packet, header copied: what is its own. */
+static void gso_packet(struct sk_buff *skb, u32 pkt_seq, u8 clear,
+		       bool by_device)
+{
+	unsigned int offset = skb_network_offset(skb);
+	struct esp_wire *h = (struct esp_wire *)skb_network_header(skb);
+	unsigned int hlen = (h->ver_hlen & 15) * 4;
+
+	h->pkt_seq = htonl(pkt_seq);
+	h->flags &= ~clear;
+	h->len = htons(skb->len - offset - hlen);
+	h->csum = 0;
+	if (by_device) {
+		leave_checksum(skb, offset);
+		return;
+	}
+	skb->ip_summed = CHECKSUM_NONE;
+	h->csum = (__force u16)csum_fold(skb_checksum(skb, offset,
+						      skb->len - offset, 0));
+}
+
+/*
+ * Whether a device that says it computes checksums is to be believed, its
+ * entry knows: esp_dev_checksums().
+ */
+static bool checksum_by_device(struct sk_buff *skb, netdev_features_t features)
+{
+	struct esp_dev *ed = esp_dev_rcu(skb->dev);
+
+	return (features & NETIF_F_HW_CSUM) && ed && READ_ONCE(ed->tx_checksum);
+}
+
+/* A super-packet is taken apart: the core's callback, under RCU. */
+static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
+				       netdev_features_t features)
+{
+	struct sk_buff *segs, *seg;
+	struct esp_wire *h;
+	unsigned int hlen;
+	bool by_device;
+	u32 pkt_seq;
+	u8 flags;
+
+	if (!esp_gso_valid(skb) || !pskb_may_pull(skb, ESP_HLEN))
+		return ERR_PTR(-EINVAL);
+	hlen = (skb->data[0] & 15) * 4;
+	if (hlen < ESP_HLEN || !pskb_may_pull(skb, hlen))
+		return ERR_PTR(-EINVAL);
+	h = (struct esp_wire *)skb->data;
+	if (skb->len != hlen + ntohs(h->len))
+		return ERR_PTR(-EINVAL);
+	pkt_seq = ntohl(h->pkt_seq);
+	flags = h->flags;
+	by_device = checksum_by_device(skb, features);
+	if (skb_has_frag_list(skb) &&
+	    !list_uniform(skb, hlen + skb_shinfo(skb)->gso_size) &&
+	    skb_linearize(skb))
+		return ERR_PTR(-ENOMEM);
+
+	__skb_pull(skb, hlen);
+	/* no sums of its own, no super-packets as pieces */
+	features |= NETIF_F_HW_CSUM;
+	features &= ~(NETIF_F_GSO_PARTIAL | NETIF_F_GSO_SCTP);
+	segs = skb_segment(skb, features);
+	if (IS_ERR(segs))
+		return segs;
+	for (seg = segs; seg; seg = seg->next) {
+		u8 clear = seg == segs ? 0 : ESP_TXS;
+
+		if (seg->next)
+			clear |= flags & (ESP_TXF | ESP_EOR);
+		gso_packet(seg, pkt_seq++, clear, by_device);
+	}
+	return segs;
+}
+
+/* The frame's checksum is right, and the core will know it too. */
+static bool gro_checksum(struct sk_buff *skb, unsigned int offset)
+{
+	__wsum sum;
+
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		return true;	/* of this machine: checksum_good() */
+	if (offset)
+		return !csum_fold(skb_checksum(skb, offset, skb->len - offset, 0));
+	if (skb->ip_summed == CHECKSUM_COMPLETE && !csum_fold(skb->csum))
+		return true;
+	sum = skb_checksum(skb, 0, skb->len, 0);
+	if (csum_fold(sum))
+		return false;
+	skb->csum = sum;
+	skb->ip_summed = CHECKSUM_COMPLETE;
+	return true;
+}
+
+static bool same_connection(const struct esp_wire *a, const struct esp_wire *b)
+{
+	return a->sport == b->sport && a->dport == b->dport &&
+	       a->cookie == b->cookie;
+}
+
+/*
+ * Runs that wait for more; of what devices leave behind, more than there are.
+ * None is to be there when the core can't find the callback any more.
+ */
+static atomic_t gro_runs;
+static bool gro_off;
+
+/* Put @skb, without its header, behind @p. */
+static void gro_chain(struct sk_buff *p, struct sk_buff *skb)
+{
+	if (NAPI_GRO_CB(p)->last == p)
+		skb_shinfo(p)->frag_list = skb;
+	else
+		NAPI_GRO_CB(p)->last->next = skb;
+	NAPI_GRO_CB(p)->last = skb;
+	if (NAPI_GRO_CB(p)->count++ == 1)
+		atomic_inc(&gro_runs);
+	__skb_header_release(skb);
+	p->data_len += skb->len;
+	p->truesize += skb->truesize;
+	p->len += skb->len;
+	skb_shinfo(p)->flags |= skb_shinfo(skb)->flags & SKBFL_SHARED_FRAG;
+	NAPI_GRO_CB(skb)->same_flow = 1;
+}
+
+/*
+ * Does the frame @skb, whose header @h is a copy of, go on where @p ends? Then it
+ * is chained, and what it says of the other direction is newer.
+ */
+static bool gro_append(struct sk_buff *p, struct sk_buff *skb,
+		       unsigned int offset, const struct esp_wire *h)
+{
+	struct esp_wire *ph = (struct esp_wire *)(p->data + offset);
+	u32 next = ntohl(ph->pkt_seq) + NAPI_GRO_CB(p)->count;
+
+	if (ntohl(h->pkt_seq) != next || (h->flags & ESP_TXS) ||
+	    (ph->flags & (ESP_TXF | ESP_EOR)) ||
+	    ntohs(h->len) > skb_shinfo(p)->gso_size ||
+	    p->len + skb->len > ESP_GSO_MAX || p->pp_recycle != skb->pp_recycle ||
+	    skb_zcopy(p) || skb_zcopy(skb))
+		return false;
+	if (!gro_checksum(skb, offset) ||
+	    !pskb_may_pull(skb, offset + ESP_HLEN))
+		return false;
+	__skb_pull(skb, offset + ESP_HLEN);
+	gro_chain(p, skb);
+	ph->flags |= h->flags & (ESP_TXF | ESP_EOR);
+	ph->grant = h->grant;
+	ph->ack_seq = h->ack_seq;
+	ph->ts_val = h->ts_val;
+	ph->ts_ecr = h->ts_ecr;
+	return true;
+}
+
+/*
+ * A frame has come; those of the same device, and from the same address, are
+ * in @head. What ends a run, or has no place in one, doesn't wait, and what was
+ * kept before it goes first.
+ */
+static struct sk_buff *esp_gro_receive(struct list_head *head,
+				       struct sk_buff *skb)
+{
+	unsigned int offset = skb_gro_offset(skb);
+	struct sk_buff *p, *kept = NULL;
+	struct esp_wire *at, h;
+	bool full;
+
+	NAPI_GRO_CB(skb)->flush = 1;
+	at = skb_gro_header(skb, offset + ESP_HLEN, offset);
+	if (!at)
+		return NULL;
+	h = *at;
+	list_for_each_entry(p, head, list) {
+		if (!NAPI_GRO_CB(p)->same_flow)
+			continue;
+		if (same_connection((struct esp_wire *)(p->data + offset), &h))
+			kept = p;
+		else
+			NAPI_GRO_CB(p)->same_flow = 0;
+	}
+	if (alone(&h) || skb_is_gso(skb) || skb->destructor ||
+	    ntohs(h.len) < ESP_MSS_MIN ||
+	    skb->len - offset != ESP_HLEN + ntohs(h.len))
+		return kept;
+
+	skb_gro_pull(skb, ESP_HLEN);	/* for gso_size */
+	full = !(h.flags & (ESP_TXF | ESP_EOR));
+	if (kept && gro_append(kept, skb, offset, &h)) {
+		if (!full || ntohs(h.len) < skb_shinfo(kept)->gso_size)
+			return kept;
+		return NULL;
+	}
+	/* the first one of a run, perhaps */
+	if (full && !READ_ONCE(gro_off) && gro_checksum(skb, offset))
+		NAPI_GRO_CB(skb)->flush = 0;
+	return kept;
+}
+
+static int esp_gro_complete(struct sk_buff *skb, int offset)
+{
+	struct esp_wire *h = (struct esp_wire *)(skb->data + offset);
+
+	h->len = htons(skb->len - offset - ESP_HLEN);
+	h->csum = 0;
+	skb_shinfo(skb)->gso_segs = NAPI_GRO_CB(skb)->count;
+	skb_shinfo(skb)->gso_type = SKB_GSO_SCTP;
+	skb_set_transport_header(skb, offset + ESP_GSO_TRANSPORT);
+	leave_checksum(skb, offset);
+	atomic_dec(&gro_runs);
+	return 0;
+}
+
+static struct packet_offload esp_offload = {
+	.callbacks = {
+		.gso_segment	= esp_gso_segment,
+		.gro_receive	= esp_gro_receive,
+		.gro_complete	= esp_gro_complete,
+	},
+};
+
+/**
+ * esp_offload_init() - super-packets of the EtherType
+ */
+void esp_offload_init(void)
+{
+	esp_offload.type = esp_ethertype;
+	dev_add_offload(&esp_offload);
+}
+
+/**
+ * esp_offload_exit() - no super-packets any more
+ *
+ * Runs end with the poll of their device, or a little later
+ * (gro_flush_timeout). Those of a device that has left never do.
+ */
+void esp_offload_exit(void)
+{
+	int ms;
+
+	WRITE_ONCE(gro_off, true);
+	synchronize_net();
+	for (ms = 0; atomic_read(&gro_runs) && ms < ESP_GRO_WAIT_MS; ms++)
+		msleep(1);
+	dev_remove_offload(&esp_offload);
+}
