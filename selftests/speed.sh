@@ -87,7 +87,8 @@ links()
 
 	for end in 0 1; do
 		ip -n n$end link set v$end mtu "$1" &&
-			in_host n$end ethtool -K v$end tso "$2" gso "$2" || exit
+			in_host n$end ethtool -K v$end tso "$2" gso "$2" \
+				tx-sctp-segmentation "$2" || exit
 	done
 }
 

@@ -470,6 +470,7 @@ static inline struct esp_opt *esp_sk(const struct sock *sk)
  * @acked:	bytes at its front that are acknowledged, while not all are
  * @size:	payload of each packet but the last
  * @segs:	packets
+ * @linear:	the first bytes, so many, are for the linear part
  * @flags:	TXS: the first one's; TXF, EOR, FIN: the last one's; frozen once
  *		sent
  * @retrans:	sent more than once
@@ -484,6 +485,7 @@ struct esp_tx_cb {
 	u32	acked;
 	u16	size;
 	u16	segs;
+	u16	linear;
 	u8	flags;
 	u8	retrans;
 	u8	full;
@@ -609,6 +611,7 @@ void esp_queue_fin(struct sock *sk);
 void esp_splice_eof(struct socket *sock);
 void esp_write_queue_purge(struct sock *sk);
 struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n);
+void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most);
 void esp_clean_write_queue(struct sock *sk);
 
 /* output.c */

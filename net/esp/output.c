@@ -325,6 +325,8 @@ u32 esp_push_one_frame(struct sock *sk)
 	if (!skb)
 		return 0;
 	cb = ESP_TX(skb);
+	if (!(cb->flags & ESP_TXS) && esp_after(esp->snd.edge, esp_tx_end(skb)))
+		esp_fill_up(sk, skb, esp->snd.edge - cb->seq);
 	n = cb->segs;
 	if (hold_back(sk, skb)) {
 		n--;

@@ -36,6 +36,7 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	ESP_TX(skb)->size = esp->mss;
+	ESP_TX(skb)->linear = linear;
 	ESP_TX(skb)->limit = esp_dev_gso_bytes(esp->dev, esp->mss);
 	if (!linear || esp_dev_checksums(esp->dev))
 		skb->ip_summed = CHECKSUM_PARTIAL;	/* copy, don't sum */
@@ -110,6 +111,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 	*ESP_TX(rest) = *ESP_TX(skb);
 	ESP_TX(rest)->seq += n;
 	ESP_TX(rest)->segs -= n;
+	ESP_TX(rest)->linear = linear;
 	ESP_TX(rest)->flags &= ~ESP_TXS;
 	ESP_TX(rest)->acked -= min(ESP_TX(rest)->acked, at);
 	ESP_TX(skb)->segs = n;
@@ -129,12 +131,82 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 	return rest;
 }
 
+/* Move @n bytes of page fragments from the front of @next behind @skb. */
+static void move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
+{
+	struct skb_shared_info *to = skb_shinfo(skb), *from = skb_shinfo(next);
+	u32 i, left = n;
+
+	for (i = 0; left; i++) {
+		skb_frag_t *frag = &to->frags[to->nr_frags++];
+
+		*frag = from->frags[i];
+		if (skb_frag_size(frag) > left) {
+			get_page(skb_frag_page(frag));
+			skb_frag_size_set(frag, left);
+			skb_frag_off_add(&from->frags[i], left);
+			skb_frag_size_sub(&from->frags[i], left);
+			break;
+		}
+		left -= skb_frag_size(frag);
+	}
+	from->nr_frags -= i;
+	memmove(from->frags, from->frags + i,
+		from->nr_frags * sizeof(from->frags[0]));
+	skb->len += n;
+	skb->data_len += n;
+	skb->truesize += n;
+	next->len -= n;
+	next->data_len -= n;
+	next->truesize -= n;
+}
+
 static void unlink_and_free(struct sock *sk, struct sk_buff *skb)
 {
 	__skb_unlink(skb, &sk->sk_write_queue);
 	sk_wmem_queued_add(sk, -skb->truesize);
 	sk_mem_uncharge(sk, skb->truesize);
 	__kfree_skb(skb);
+}
+
+/**
+ * esp_fill_up() - let more packets leave with the next one
+ * @sk:		socket; its owner calls
+ * @skb:	sk_send_head
+ * @most:	packets that may leave
+ *
+ * What permission has cut off an earlier run is short; the next one's front
+ * goes with it.
+ */
+void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most)
+{
+	struct esp_tx_cb *cb = ESP_TX(skb), *ncb;
+	struct sk_buff *next;
+	u32 n;
+
+	if (skb_queue_is_last(&sk->sk_write_queue, skb) ||
+	    (cb->flags & (ESP_TXF | ESP_EOR | ESP_FIN)))
+		return;
+	next = skb_queue_next(&sk->sk_write_queue, skb);
+	ncb = ESP_TX(next);
+	most = min(most, cb->limit / cb->size);
+	if (most <= cb->segs || skb->len != cb->segs * cb->size ||
+	    ncb->size != cb->size || (ncb->flags & (ESP_TXS | ESP_FIN)) ||
+	    !next->len || skb_headlen(next) || skb_zcopy(skb) || skb_zcopy(next) ||
+	    skb_shinfo(skb)->nr_frags + skb_shinfo(next)->nr_frags > MAX_SKB_FRAGS)
+		return;
+
+	n = min(most - cb->segs, ncb->segs);
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	move_frags(skb, next, min(n * cb->size, next->len));
+	cb->segs += n;
+	ncb->segs -= n;
+	ncb->seq += n;
+	if (!ncb->segs) {
+		cb->flags |= ncb->flags;
+		cb->full |= ncb->full;
+		unlink_and_free(sk, next);
+	}
 }
 
 void esp_write_queue_purge(struct sock *sk)
@@ -240,12 +312,11 @@ static int copy_to_frags(struct sock *sk, struct sk_buff *skb,
 static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		  int n)
 {
-	int tail = skb_shinfo(skb)->nr_frags ? 0 : skb_tailroom(skb);
+	int room = ESP_TX(skb)->linear - (int)skb->len;
 	int err;
 
-	/* one byte of a packet is in one place only: linear first */
-	if (tail > 0 && skb->len < ESP_SMALL) {
-		n = min(n, tail);
+	if (room > 0) {
+		n = min(n, room);
 		err = skb_add_data_nocache(sk, skb, &msg->msg_iter, n);
 		return err ? err : n;
 	}
