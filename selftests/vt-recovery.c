@@ -206,8 +206,11 @@ static void make_wire(void)
 	link_up(B, true);
 	link_up(A, true);
 	wait_running();
+	/* rules name frames: no super-packets */
+	run("ip link set va gso_max_segs 1");
 	run("tc qdisc add dev va root netem limit 10000 delay %dus", RTT_US / 2);
 	enter(B);
+	run("ip link set vb gso_max_segs 1");
 	run("tc qdisc add dev vb root netem limit 10000 delay %dus", RTT_US / 2);
 	nrules = 0;
 	MUST(prctl(PR_SET_TIMERSLACK, 1));
