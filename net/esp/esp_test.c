@@ -9,6 +9,7 @@
 #include <linux/if_arp.h>
 #include <linux/net.h>
 #include <linux/rtnetlink.h>
+#include <net/gro.h>
 #include "esp.h"
 
 #include "wire_test.c"
@@ -20,6 +21,7 @@
 #include "receive_test.c"
 #include "advice_test.c"
 #include "send_test.c"
+#include "offload_test.c"
 
 static struct kunit_suite esp_wire_suite = {
 	.name		= "esp_wire",
@@ -54,7 +56,8 @@ PACKET_SUITE(connect);
 PACKET_SUITE(receive);
 PACKET_SUITE(advice);
 PACKET_SUITE(send);
+PACKET_SUITE(offload);
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
-		  &esp_advice_suite, &esp_send_suite);
+		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite);

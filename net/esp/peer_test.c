@@ -151,7 +151,7 @@ static void packet_exit(struct kunit *test)
 
 static struct sk_buff *new_frame(const u8 *src, unsigned int len)
 {
-	struct sk_buff *skb = alloc_skb(ETH_HLEN + max(len, 46u) + 64, GFP_KERNEL);
+	struct sk_buff *skb = alloc_skb(ETH_HLEN + max(len, 46u) + 64, gfp_any());
 	struct ethhdr *eth;
 
 	if (!skb)

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Super-packets, offload.c. Included by esp_test.c, behind peer_test.c. */
+#include <linux/crc32.h>
+#include <linux/prandom.h>
+
+#define T_RUN	(20 * T_MSS)	/* longest message here */
+
+/* What a cable would have seen of a frame. */
+struct t_seen {
+	u8	flags;
+	u32	seq;
+	u16	len;
+	u32	crc;
+};
+
+static void takes_super_packets(bool on)
+{
+	netdev_features_t f = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_GSO_SCTP;
+
+	if (on)
+		fx.dev->features |= f;
+	else
+		fx.dev->features &= ~f;
+}
+
+/* No byte like its neighbour's, or the one a packet further. */
+static u8 *message(struct kunit *test)
+{
+	u8 *buf = kunit_kmalloc(test, T_RUN, GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (i = 0; i < T_RUN; i++)
+		buf[i] = i * 7 + i / 251 + i / T_MSS;
+	return buf;
+}
+
+static void see(struct kunit *test, struct sk_buff *skb, u32 base,
+		struct t_seen *s)
+{
+	struct esp_frame f;
+
+	read_frame(test, skb, &f, NULL);
+	s->flags = f.flags;
+	s->seq = f.pkt_seq - base;
+	s->len = f.len;
+	s->crc = crc32_le(0, skb->data + ETH_HLEN + f.hlen, f.len);
+}
+
+/*
+ * @len bytes in writes of @piece, to a peer that advises @advice and grants
+ * @grant at a time: the frames that leave.
+ */
+static int record(struct kunit *test, int nr, const u8 *buf, u32 len, u32 piece,
+		  u16 advice, u16 grant, struct t_seen *s, int most)
+{
+	struct sk_buff *skb;
+	struct t_conn c;
+	u32 base, at;
+	int n = 0;
+
+	open_conn(test, &c, nr, advice);
+	base = c.ack;
+	for (at = 0; at < len; at += piece)
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf + at, min(piece, len - at),
+						 at + piece < len ? MSG_MORE : 0),
+				(int)min(piece, len - at));
+	while (n < most) {
+		skb = next_skb(2);
+		if (skb) {
+			see(test, skb, base, &s[n]);
+			n += !!s[n].len;	/* no probe */
+			kfree_skb(skb);
+			continue;
+		}
+		if (c.ack == c.esp->snd.send_seq)
+			break;
+		c.ack = n ? base + s[n - 1].seq + 1 : base;
+		feed_ack(test, &c, grant);
+	}
+	KUNIT_EXPECT_EQ(test, c.esp->snd.una_seq, c.esp->snd.send_seq);
+	KUNIT_EXPECT_EQ(test, c.esp->unacked, 0u);
+	KUNIT_EXPECT_EQ(test, c.esp->notsent, 0u);
+	close_conn(test, &c);
+	return n;
+}
+
+/* Whatever ends a run: the frames are those that leave one by one. */
+static void offload__as_one_by_one(struct kunit *test)
+{
+	static const struct {
+		u32 len, piece;
+		u16 advice, grant;
+	} v[] = {
+		{ T_RUN, T_RUN, 64, 64 },
+		{ T_RUN - 1, T_RUN, 64, 64 },
+		{ T_RUN - T_MSS + 1, T_RUN, 64, 64 },
+		{ 2 * T_MSS, T_RUN, 2, 2 },
+		{ T_RUN - 17, T_RUN, 1, 1 },
+		{ T_RUN - 17, T_RUN, 3, 5 },
+		{ T_RUN - 17, T_RUN, 7, 3 },
+		{ T_RUN - 17, T_RUN, 0, 4 },
+		{ T_RUN - 17, 100, 3, 5 },
+		{ T_RUN - 17, 333, 5, 3 },
+		{ T_RUN - 17, 5 * T_MSS + 3, 3, 4 },
+	};
+	struct t_seen *one = kunit_kcalloc(test, 64, sizeof(*one), GFP_KERNEL);
+	struct t_seen *run = kunit_kcalloc(test, 64, sizeof(*run), GFP_KERNEL);
+	unsigned int segs = fx.dev->gso_max_segs;
+	const u8 *buf = message(test);
+	int i, j, n, m;
+
+	KUNIT_ASSERT_NOT_NULL(test, one);
+	KUNIT_ASSERT_NOT_NULL(test, run);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		WRITE_ONCE(fx.dev->gso_max_segs, 1);
+		n = record(test, 0, buf, v[i].len, v[i].piece, v[i].advice,
+			   v[i].grant, one, 64);
+		WRITE_ONCE(fx.dev->gso_max_segs, segs);
+		m = record(test, 1, buf, v[i].len, v[i].piece, v[i].advice,
+			   v[i].grant, run, 64);
+		KUNIT_EXPECT_EQ_MSG(test, m, n, "case %d", i);
+		for (j = 0; j < n; j++) {
+			KUNIT_EXPECT_EQ_MSG(test, run[j].flags, one[j].flags, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, run[j].seq, one[j].seq, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, run[j].len, one[j].len, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, run[j].crc, one[j].crc, "%d.%d", i, j);
+		}
+	}
+}
+
+/* A device that takes super-packets gets them, and a copy comes apart as it should. */
+static void offload__one_frame(struct kunit *test)
+{
+	const u8 *buf = message(test);
+	struct sk_buff *skb, *seg, *next;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 n = 0;
+
+	open_conn(test, &c, 0, 64);
+	takes_super_packets(true);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_RUN - 10, 0), T_RUN - 10);
+	skb = next_skb(T_ANSWER_MS);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	silence(test);
+	takes_super_packets(false);
+	KUNIT_EXPECT_EQ(test, (int)skb->len, ETH_HLEN + ESP_HLEN + T_RUN - 10);
+	KUNIT_EXPECT_EQ(test, (int)skb_shinfo(skb)->gso_size, T_MSS);
+	KUNIT_EXPECT_EQ(test, (int)skb_shinfo(skb)->gso_segs, 20);
+	KUNIT_EXPECT_EQ(test, (int)skb->ip_summed, CHECKSUM_PARTIAL);
+	KUNIT_EXPECT_EQ(test, c.esp->stats.tx_packets, 20ull);
+	rcu_read_lock();
+	seg = __skb_gso_segment(skb, 0, true);
+	rcu_read_unlock();
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(seg));
+	for (; seg; seg = next, n++) {
+		next = seg->next;
+		skb_mark_not_on_list(seg);
+		KUNIT_ASSERT_EQ(test, skb_linearize(seg), 0);
+		read_frame(test, seg, &f, NULL);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + n);
+		KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK | (n ? 0 : ESP_TXS) |
+				(n == 19 ? ESP_TXF : 0));
+		KUNIT_EXPECT_EQ(test, f.len, n == 19 ? T_MSS - 10 : T_MSS);
+		KUNIT_EXPECT_EQ(test, memcmp(seg->data + ETH_HLEN + f.hlen,
+					     buf + n * T_MSS, f.len), 0);
+		kfree_skb(seg);
+	}
+	KUNIT_EXPECT_EQ(test, n, 20u);
+	kfree_skb(skb);
+	close_conn(test, &c);
+}
+
+/* A part of a run is lost: that part comes again, once; its rest doesn't. */
+static void offload__part_again(struct kunit *test)
+{
+	struct esp_wire_range r = { htons(3), htons(4) };
+	const u8 *buf = message(test);
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 base, i;
+
+	open_conn(test, &c, 0, 64);
+	base = c.ack;
+	takes_super_packets(true);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 12 * T_MSS, 0), 12 * T_MSS);
+	skb = next_skb(T_ANSWER_MS);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	kfree_skb(skb);
+	takes_super_packets(false);
+	usleep_range(3000, 4000);	/* it can't be on its way any more */
+	c.ack = base + 2;
+	c.ts = (u32)esp_now() + c.esp->ts_off - 1000;
+	conn_frame(&c, &f, ESP_ACK | ESP_RRQ, c.seq, sizeof(r));
+	f.grant = 64;
+	feed_frame(test, c.mac, &f, &r);	/* of 2, 3 ...: 5 to 8 */
+	for (i = 5; i < 9; i++) {
+		next(test, &c, ESP_ACK, &f);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, base + i);
+		KUNIT_EXPECT_EQ(test, f.len, T_MSS);
+	}
+	silence(test);
+	KUNIT_EXPECT_EQ(test, c.esp->unacked, 10u * T_MSS);
+	c.ack = base + 12;
+	feed_ack(test, &c, 64);
+	KUNIT_EXPECT_EQ(test, c.esp->unacked, 0u);
+	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&c.sock->sk->sk_write_queue));
+	close_conn(test, &c);
+}
+
+/* A super-packet of @n packets, as feed() makes them one by one. */
+static struct sk_buff *new_run(struct kunit *test, struct t_conn *c, u8 flags,
+			       u32 seq, u32 n, u32 size, u32 last)
+{
+	u32 len = (n - 1) * size + last, i;
+	struct esp_frame f;
+	struct sk_buff *skb = new_frame(c->mac, ESP_HLEN + len);
+	u8 *data;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	conn_frame(c, &f, flags | ESP_ACK, seq, len);
+	f.grant = c->grant;
+	data = skb_put(skb, ESP_HLEN + len);
+	esp_wire_build(data, &f);
+	for (i = 0; i < len; i++)
+		data[ESP_HLEN + i] = seq + i / size;
+	skb_shinfo(skb)->gso_size = size;
+	skb_shinfo(skb)->gso_segs = n;
+	skb_shinfo(skb)->gso_type = SKB_GSO_SCTP;
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_headroom(skb) + ETH_HLEN;
+	skb->csum_offset = offsetof(struct esp_wire, csum);
+	return skb;
+}
+
+static void feed_run(struct kunit *test, struct t_conn *c, u8 flags, u32 seq,
+		     u32 n)
+{
+	receive(new_run(test, c, flags, seq, n, T_MSS, T_MSS));
+}
+
+static void offload__in_order(struct kunit *test)
+{
+	unsigned long in = mib(ESP_MIB_InData);
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed_run(test, &c, ESP_TXS, c.seq, 7);
+	feed_run(test, &c, 0, c.seq + 7, 8);
+	receive(new_run(test, &c, ESP_TXF, c.seq + 15, 5, T_MSS, T_MSS));
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 20);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InData), in + 20);
+	KUNIT_EXPECT_EQ(test, c.esp->stats.rx_packets, 20ull);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&c.sock->sk->sk_receive_queue), 3u);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.recv_announced, 0);
+	expect_data(test, &c, c.seq, 20, T_MSS);
+	close_conn(test, &c);
+}
+
+/* Overlaps of every kind. */
+static void offload__partly_here(struct kunit *test)
+{
+	unsigned long dup = mib(ESP_MIB_InDuplicate);
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 64);
+	feed_run(test, &c, ESP_TXS, c.seq, 4);		/* 0-3 */
+	feed_run(test, &c, 0, c.seq + 2, 4);		/* 2-5: two new */
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 6);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 2);
+	feed_run(test, &c, 0, c.seq + 8, 4);		/* 8-11, ahead */
+	feed_run(test, &c, 0, c.seq + 14, 2);		/* 14-15 */
+	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 6u);
+	feed_run(test, &c, 0, c.seq + 10, 5);		/* 12, 13 new */
+	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 8u);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 5);
+	feed_run(test, &c, 0, c.seq + 8, 4);		/* nothing new */
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 9);
+	feed_run(test, &c, 0, c.seq + 5, 5);		/* 6, 7: all in order */
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 12);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 16);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 0u);
+	feed_run(test, &c, 0, c.seq + 2, 4);		/* the past */
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 16);
+	feed_run(test, &c, ESP_TXF, c.seq + 16, 2);
+	expect_data(test, &c, c.seq, 18, T_MSS);
+	close_conn(test, &c);
+}
+
+/* In any order, in pieces of any size, again and again: every byte, once. */
+static void offload__random(struct kunit *test)
+{
+	struct rnd_state rnd;
+	struct t_conn c;
+	u32 round, n = 40;
+
+	prandom_seed_state(&rnd, 4711);
+	for (round = 0; round < 50; round++) {
+		open_conn(test, &c, 0, 64);
+		feed_run(test, &c, ESP_TXS, c.seq, 2);
+		while (c.esp->recv_seq != c.seq + n) {
+			u32 from = 1 + prandom_u32_state(&rnd) % (n - 1);
+			u32 k = 1 + prandom_u32_state(&rnd) % 9;
+
+			k = min(k, n - from);
+			if (k == 1)
+				feed(test, &c, from + k == n ? ESP_TXF : 0,
+				     c.seq + from, T_MSS);
+			else
+				feed_run(test, &c, from + k == n ? ESP_TXF : 0,
+					 c.seq + from, k);
+		}
+		expect_data(test, &c, c.seq, n, T_MSS);
+		KUNIT_EXPECT_EQ(test, c.esp->stats.rx_packets, (u64)n);
+		KUNIT_EXPECT_EQ(test, c.esp->grant.here, 0u);
+		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+		close_conn(test, &c);
+	}
+}
+
+/* What others put into a frame that says it is a super-packet. */
+static void offload__not_ours(struct kunit *test)
+{
+	static const struct {
+		u16 size;
+		u32 type;
+	} v[] = {
+		{ T_MSS, 0 },
+		{ T_MSS, SKB_GSO_TCPV4 },
+		{ T_MSS, SKB_GSO_TCPV4 | SKB_GSO_SCTP },
+		{ T_MSS, SKB_GSO_UDP_L4 },
+		{ 1, SKB_GSO_SCTP },
+		{ ESP_MSS_MIN - 1, SKB_GSO_SCTP },
+		{ GSO_BY_FRAGS, SKB_GSO_SCTP },
+	};
+	unsigned long bad = mib(ESP_MIB_InGSO);
+	struct sk_buff *skb, *segs;
+	struct t_conn c;
+	int i;
+
+	open_conn(test, &c, 0, 64);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		skb = new_run(test, &c, ESP_TXS, c.seq, 5, T_MSS, T_MSS);
+		skb_shinfo(skb)->gso_size = v[i].size;
+		skb_shinfo(skb)->gso_type = v[i].type;
+		skb_reset_mac_header(skb);
+		skb_set_network_header(skb, ETH_HLEN);
+		skb->protocol = esp_ethertype;
+		skb->dev = fx.dev;
+		rcu_read_lock();
+		segs = __skb_gso_segment(skb, 0, true);
+		rcu_read_unlock();
+		KUNIT_EXPECT_TRUE_MSG(test, IS_ERR(segs), "case %d", i);
+		skb_push(skb, skb->data - skb_mac_header(skb));
+		receive(skb);
+		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGSO), bad + i + 1);
+	}
+	silence(test);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
+	close_conn(test, &c);
+}
+
+/* A frame list whose frames are of any size: skb_segment() must not see it. */
+static void offload__odd_list(struct kunit *test)
+{
+	static const u32 odd[][3] = {
+		{ T_MSS, T_MSS, T_MSS }, { 100, T_MSS, T_MSS },
+		{ 2 * T_MSS, 100, 100 }, { T_MSS, 1, T_MSS }, { 1, 1, 1 },
+	};
+	struct sk_buff *skb, *part, *segs, *next;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, k, j, at, n;
+
+	open_conn(test, &c, 0, 64);
+	for (i = 0; i < ARRAY_SIZE(odd) * 3; i++) {
+		u32 first = i % 3 == 0 ? T_MSS : i % 3 == 1 ? 77 : 2 * T_MSS;
+
+		skb = new_run(test, &c, 0, c.seq, 1, T_MSS, first);
+		for (k = 3; k--; ) {
+			part = alloc_skb(odd[i / 3][k], GFP_KERNEL);
+			KUNIT_ASSERT_NOT_NULL(test, part);
+			skb_put(part, odd[i / 3][k]);
+			part->next = skb_shinfo(skb)->frag_list;
+			skb_shinfo(skb)->frag_list = part;
+			skb->len += part->len;
+			skb->data_len += part->len;
+			skb->truesize += part->truesize;
+		}
+		at = first;
+		skb_walk_frags(skb, part)
+			for (j = 0; j < part->len; j++)
+				part->data[j] = c.seq + at++ / T_MSS;
+		for (j = 0; j < first; j++)
+			skb->data[ETH_HLEN + ESP_HLEN + j] = c.seq + j / T_MSS;
+		((struct esp_wire *)(skb->data + ETH_HLEN))->len = htons(at);
+		skb_reset_mac_header(skb);
+		skb_set_network_header(skb, ETH_HLEN);
+		skb->protocol = esp_ethertype;
+		skb->dev = fx.dev;
+		rcu_read_lock();
+		segs = __skb_gso_segment(skb, NETIF_F_SG | NETIF_F_HW_CSUM |
+					 NETIF_F_GSO_SCTP, true);
+		rcu_read_unlock();
+		KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(segs));
+		for (n = 0; segs; segs = next, n++) {
+			next = segs->next;
+			skb_mark_not_on_list(segs);
+			KUNIT_ASSERT_EQ(test, skb_linearize(segs), 0);
+			j = segs->len - ETH_HLEN;
+			KUNIT_ASSERT_EQ(test, (int)esp_wire_parse(segs->data + ETH_HLEN, j, j, &f),
+					ESP_WIRE_OK);
+			KUNIT_EXPECT_EQ(test, csum_fold(csum_partial(segs->data + ETH_HLEN, j, 0)),
+					0);
+			KUNIT_EXPECT_EQ(test, f.pkt_seq, c.seq + n);
+			KUNIT_EXPECT_EQ(test, (u32)f.len, min_t(u32, T_MSS, at - n * T_MSS));
+			for (j = 0; j < f.len; j++)
+				if (segs->data[ETH_HLEN + ESP_HLEN + j] != (u8)f.pkt_seq)
+					break;
+			KUNIT_EXPECT_EQ(test, j, (u32)f.len);
+			kfree_skb(segs);
+		}
+		KUNIT_EXPECT_EQ(test, n, DIV_ROUND_UP(at, T_MSS));
+		kfree_skb(skb);
+	}
+	close_conn(test, &c);
+}
+
+/*
+ * Coalescing: frames as a network card hands them over.
+ */
+
+static int no_poll(struct napi_struct *napi, int budget)
+{
+	return 0;
+}
+
+/* A frame, as feed() makes it, or with a byte wrong. */
+static void gro_feed(struct kunit *test, struct napi_struct *napi,
+		     struct t_conn *c, u8 flags, u32 seq, u16 len, bool good)
+{
+	unsigned int n = ESP_HLEN + len;
+	struct sk_buff *skb = new_frame(c->mac, n);
+	struct esp_frame f;
+	u8 *data;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	conn_frame(c, &f, flags | ESP_ACK, seq, len);
+	f.grant = c->grant;
+	data = skb_put_zero(skb, max(n, 46u));
+	esp_wire_build(data, &f);
+	memset(data + ESP_HLEN, seq, len);
+	((struct esp_wire *)data)->csum =
+		(__force u16)csum_fold(csum_partial(data, n, 0));
+	data[ESP_HLEN] ^= !good;
+	skb->protocol = eth_type_trans(skb, fx.dev);
+	napi_gro_receive(napi, skb);
+}
+
+static void offload__coalesced(struct kunit *test)
+{
+	unsigned long frames = mib(ESP_MIB_InFrames);
+	unsigned long bad = mib(ESP_MIB_InChecksum);
+	struct napi_struct *napi = kunit_kzalloc(test, sizeof(*napi), GFP_KERNEL);
+	struct t_conn c, d;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, napi);
+	open_conn(test, &c, 0, 64);
+	open_conn(test, &d, 1, 64);
+	frames = mib(ESP_MIB_InFrames);
+	netif_napi_add(fx.dev, napi, no_poll);
+	napi_enable(napi);
+	local_bh_disable();
+	set_bit(NAPI_STATE_SCHED, &napi->state);
+	for (i = 0; i < 10; i++) {	/* of two, in turn */
+		gro_feed(test, napi, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS, true);
+		gro_feed(test, napi, &d, i ? 0 : ESP_TXS, d.seq + i, T_MSS, true);
+	}
+	/* the shorter one ends a run, and so does the end of a transmission */
+	gro_feed(test, napi, &c, 0, c.seq + 10, T_MSS - 1, true);
+	for (i = 11; i < 16; i++)
+		gro_feed(test, napi, &c, i == 15 ? ESP_TXF : 0, c.seq + i, T_MSS, true);
+	/* nor has a gap, a bad frame or an empty one a place in it */
+	for (i = 11; i < 20; i++)
+		gro_feed(test, napi, &d, i == 19 ? ESP_TXF : 0, d.seq + i,
+			 T_MSS, i != 15);
+	gro_feed(test, napi, &d, 0, d.seq + 20, 0, true);
+	napi_complete_done(napi, 1);
+	local_bh_enable();
+	napi_disable(napi);
+	netif_napi_del(napi);
+
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InFrames), frames + 16 + 20);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InChecksum), bad + 1);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 16);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&c.sock->sk->sk_receive_queue), 2u);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&d.sock->sk->sk_receive_queue), 1u);
+	KUNIT_EXPECT_EQ(test, d.esp->recv_seq, d.seq + 10);
+	KUNIT_EXPECT_EQ(test, d.esp->grant.here, 8u);
+	feed(test, &d, 0, d.seq + 10, T_MSS);
+	feed(test, &d, 0, d.seq + 15, T_MSS);
+	expect_data(test, &d, d.seq, 20, T_MSS);
+	close_conn(test, &d);
+	close_conn(test, &c);
+}
+
+static struct kunit_case offload_cases[] = {
+	KUNIT_CASE(offload__as_one_by_one),
+	KUNIT_CASE(offload__one_frame),
+	KUNIT_CASE(offload__part_again),
+	KUNIT_CASE(offload__in_order),
+	KUNIT_CASE(offload__partly_here),
+	KUNIT_CASE(offload__random),
+	KUNIT_CASE(offload__not_ours),
+	KUNIT_CASE(offload__odd_list),
+	KUNIT_CASE(offload__coalesced),
+	{}
+};
