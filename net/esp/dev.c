@@ -325,7 +325,12 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 		ESP_INC(net, OutDiscards);
 		goto drop;
 	}
-	ESP_ADD(net, OutFrames, max_t(u32, skb_shinfo(skb)->gso_segs, 1));
+	if (skb_is_gso(skb)) {
+		ESP_ADD(net, OutFrames, skb_shinfo(skb)->gso_segs);
+		ESP_INC(net, OutRuns);
+	} else {
+		ESP_INC(net, OutFrames);
+	}
 	skb_reset_mac_header(skb);
 	if (!(dev->flags & IFF_LOOPBACK) &&
 	    ether_addr_equal(daddr, dev->dev_addr)) {

@@ -915,7 +915,12 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 		ESP_INC(net, InDevDisabled);
 		goto drop;
 	}
-	ESP_ADD(net, InFrames, max_t(u32, skb_shinfo(skb)->gso_segs, 1));
+	if (skb_is_gso(skb)) {
+		ESP_ADD(net, InFrames, max_t(u32, skb_shinfo(skb)->gso_segs, 1));
+		ESP_INC(net, InRuns);
+	} else {
+		ESP_INC(net, InFrames);
+	}
 	skb_orphan(skb);
 	skb->skb_iif = dev->ifindex;
 	if (!frame_valid(net, ed, skb))

@@ -6,8 +6,10 @@
 #include <net/snmp.h>
 
 #define ESP_MIBS(X) \
-	X(InFrames)		/* frames received on devices that carry ESP */ \
-	X(OutFrames)		/* frames handed to a device */ \
+	X(InFrames)		/* frames received on devices that carry ESP, as on a cable */ \
+	X(OutFrames)		/* frames handed to a device, likewise */ \
+	X(InRuns)		/* frames received that stand for several: super-packets */ \
+	X(OutRuns)		/* and handed to a device */ \
 	X(OutDiscards)		/* frames that the device or its queue refused */ \
 	X(InDevDisabled)	/* frames on a device that isn't enabled for ESP */ \
 	X(InShort)		/* malformed: ends before its header or payload */ \

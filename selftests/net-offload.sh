@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Super-packets (offload.c): they pass devices that take them as one frame, are
+# taken apart in front of those that don't, and are put together again where a
+# receiver coalesces. Both directions at once, every byte is compared.
+#
+#	n0 w0 ------------------------ w1 n1
+#	n0 v0 --- p0 br0 p1 (sw) ----- v1 n1
+
+. "${0%/*}/lib.sh"
+
+N=$(by_kernel 16M 2M 2M)
+
+hosts 2
+host sw
+cable n0 w0 n1 w1
+for i in 0 1; do
+	cable "n$i" "v$i" sw "p$i"
+done
+ip -n sw link add br0 type bridge || exit
+for i in 0 1; do
+	ip -n sw link set "p$i" master br0
+done
+ip -n sw link set br0 up
+
+# runs HOST COUNTER COMMAND...: how often it counts during the command.
+runs()
+{
+	local h=$1 c=$2 before
+	shift 2
+	before=$(stat "$h" "$c")
+	"$@" || return
+	echo "$(($(stat "$h" "$c") - before))"
+}
+
+# some, none COUNTER COMMAND...: super-packets, or none, at n0.
+some() { local n; n=$(runs n0 "$@") && echo "$1: $n" && [ "$n" -gt 8 ]; }
+none() { local n; n=$(runs n0 "$@") && echo "$1: $n" && [ "$n" -eq 0 ]; }
+
+direct() { transfer n0 w0 n1 w1 -n "$N" "$@" >/dev/null; }
+bridged() { transfer n0 v0 n1 v1 -n "$N" "$@" >/dev/null; }
+
+# both COMMAND...: of each host.
+both() { local h; for h in 0 1; do in_host n$h "$@" || return; done; }
+w() { local h; for h in 0 1; do in_host n$h ethtool -K w$h "$@" >/dev/null || return; done; }
+
+check "veth takes super-packets" some OutRuns direct
+check "... and delivers them" some InRuns direct
+check "records end them" some InRuns direct -q
+ip -n n0 link set lo mtu 9000
+check "loopback" some InRuns eval 'transfer n0 lo n0 lo -n "$N" >/dev/null'
+check "the own address" some InRuns eval 'transfer n0 w0 n0 w0 -n "$N" >/dev/null'
+check "a bridge forwards them" some InRuns bridged
+
+for h in 0 1; do
+	ip -n n$h link set w$h gso_max_segs 1
+done
+check "gso_max_segs 1: none are made" none OutRuns direct
+for h in 0 1; do
+	ip -n n$h link set w$h gso_max_segs 7
+done
+check "gso_max_segs 7" some InRuns direct
+for h in 0 1; do
+	ip -n n$h link set w$h gso_max_segs 65535 gso_max_size 9000
+done
+check "gso_max_size 9000" some InRuns direct
+for h in 0 1; do
+	ip -n n$h link set w$h gso_max_size 65536
+done
+
+w tx-sctp-segmentation off
+check "taken apart in front of the device: they leave" some OutRuns direct
+check "... and none comes" none InRuns direct
+w tx off
+check "... without the device's checksums" none InRuns direct
+w sg off
+check "... nor fragments" none InRuns direct
+w tx on sg on
+# Coalescing: veth does it where the sender's device has no TCP segmentation.
+w tso off gro on
+check "coalesced by the receiver" some InRuns direct
+check "... with records" direct -q
+for h in 0 1; do
+	ip -n n$h link set w$h mtu 9000
+done
+check "... with MTU 9000" some InRuns direct
+for h in 0 1; do
+	ip -n n$h link set w$h mtu 1500
+done
+
+# A bridge puts together what comes, and takes it apart for who doesn't want it.
+for i in 0 1; do
+	in_host n$i ethtool -K v$i tso off gro on tx-sctp-segmentation off >/dev/null
+	in_host sw ethtool -K p$i tso off gro on tx-sctp-segmentation off >/dev/null
+done
+check "a bridge coalesces, forwards and takes apart" some InRuns bridged
+for i in 0 1; do
+	in_host n$i ethtool -K v$i gro off >/dev/null
+done
+check "... for hosts that don't coalesce" none InRuns bridged
+w tso on gro off tx-sctp-segmentation on
+
+# Queues that have to do with frames.
+for h in 0 1; do
+	in_host n$h tc qdisc add dev w$h root tbf rate 1gbit burst 4000 limit 1000000
+done
+check "a token bucket smaller than they are takes them apart" direct
+for h in 0 1; do
+	in_host n$h tc qdisc replace dev w$h root netem limit 10000 delay 1ms reorder 25% \
+		loss 2% duplicate 2% corrupt 1%
+done
+check "whole runs are lost, doubled, late; corrupted ones are taken apart" \
+	direct -w 20000
+check "it was not a clean link" [ "$(stat n0 OutRetrans)" -gt 20 -a "$(stat n0 InChecksum)" -gt 0 ]
+for h in 0 1; do
+	in_host n$h tc qdisc del dev w$h root
+done
+
+# Redirected: what is to leave by w0 leaves by v0, and comes in as if by w1, whose
+# address it has.
+ip -n n1 link set v1 address "$(mac n1 w1)"
+in_host n1 tc qdisc add dev v1 ingress
+in_host n1 tc filter add dev v1 ingress matchall action mirred ingress redirect dev w1
+in_host n0 tc qdisc add dev w0 clsact
+in_host n0 tc filter add dev w0 egress matchall action mirred egress redirect dev v0
+check "redirected by tc" direct
+in_host n0 tc qdisc del dev w0 clsact
+in_host n1 tc qdisc del dev v1 ingress
+
+in_host n0 timeout 60 tcpdump -i w0 -w /tmp/w0.pcap -s 80 2>/dev/null &
+in_host n1 timeout 60 tcpdump -i w1 -w /tmp/w1.pcap 2>/dev/null &
+until_true 10 [ -s /tmp/w0.pcap -a -s /tmp/w1.pcap ]
+check "while packets are captured at both ends" some InRuns direct
+kill %1 %2
+wait
+
+check "no sockets are left" until_true 30 no_sockets n0 n1
+finish
