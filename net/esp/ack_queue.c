@@ -218,8 +218,10 @@ static void hold(struct sock *sk)
  * @sk:		socket with an announced transmission; its owner calls
  * @answer:	the sender waits for an answer (TXS, probe, or all that it was
  *		allowed has come): if the permission is parked, it gets a HOLD
+ * @packets:	that came together: so many times, one by one, they would have
+ *		asked
  */
-void esp_enqueue_ack(struct sock *sk, bool answer)
+void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
@@ -236,6 +238,9 @@ void esp_enqueue_ack(struct sock *sk, bool answer)
 	}
 	if (esp_ackq_fast(q, g)) {
 		ESP_INC(sock_net(sk), AckFast);
+		while (packets > ESP_GRANT_MAX && esp_permission_due(esp) &&
+		       esp_ackq_fast(q, g))
+			packets -= ESP_GRANT_MAX;
 		esp_start_rrq_timer(esp);
 		esp_send_ack(sk);
 		return;
@@ -347,7 +352,7 @@ void esp_pressure_lifted(struct sock *sk)
 	WRITE_ONCE(g->rcv_mem_pressure, 0);
 	spin_unlock_bh(&esp->port->ackq.lock);
 	if (g->recv_announced)
-		esp_enqueue_ack(sk, true);
+		esp_enqueue_ack(sk, true, 1);
 	else
 		esp_send_ack(sk);
 }

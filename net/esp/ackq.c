@@ -345,6 +345,22 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 	atomic_inc(&q->esp_recv_count);
 }
 
+/**
+ * esp_ackq_dry() - all that a sender was permitted has come, as one frame
+ * @q:	queue
+ *
+ * Nobody had to wait, for nobody asked earlier: frames that come one by one
+ * ask while half of them are on their way. The budget is what held it back.
+ */
+void esp_ackq_dry(struct esp_ackq *q)
+{
+	if (READ_ONCE(q->ctl.limited))
+		return;
+	spin_lock_bh(&q->lock);
+	q->ctl.limited = 1;
+	spin_unlock_bh(&q->lock);
+}
+
 /* Tokens are back; the caller pumps if anybody waits. */
 static bool token_back(struct esp_ackq *q, int n)
 {

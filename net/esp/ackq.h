@@ -106,6 +106,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		      u32 count);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);
+void esp_ackq_dry(struct esp_ackq *q);
 void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p);
 

@@ -662,10 +662,13 @@ static const struct proto_ops esp_stream_ops = {
 	.setsockopt	= esp_setsockopt,
 	.getsockopt	= esp_getsockopt,
 	.sendmsg	= sock_esp_sendmsg,
-#ifndef ESP_OLD_SPLICE_EOF
+#ifdef ESP_OLD_SENDPAGE
+	.sendpage	= esp_sendpage,
+#else
 	.splice_eof	= esp_splice_eof,
 #endif
 	.recvmsg	= esp_recvmsg,
+	.splice_read	= esp_splice_read,
 	.mmap		= sock_no_mmap,
 };
 

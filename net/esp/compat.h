@@ -58,4 +58,48 @@ static inline void sk_forward_alloc_add(struct sock *sk, int val)
 #define gso_ipv4_max_size	gso_max_size
 #endif
 
+#ifdef ESP_OLD_SENDPAGE
+/* Internal here; in newer kernels nobody gets it past sendmsg(). */
+#define MSG_SPLICE_PAGES	0x8000000
+
+static inline void esp_user_flags(struct msghdr *msg)
+{
+	msg->msg_flags &= ~MSG_SPLICE_PAGES;
+}
+
+/* Of a single page, as esp_sendpage() passes it. */
+static inline ssize_t skb_splice_from_iter(struct sk_buff *skb,
+					   struct iov_iter *iter,
+					   ssize_t size)
+{
+	const struct bio_vec *bv = iter->bvec;
+	u32 offset = bv->bv_offset + iter->iov_offset;
+	int i = skb_shinfo(skb)->nr_frags;
+
+	size = min_t(ssize_t, size, bv->bv_len - iter->iov_offset);
+	if (skb_can_coalesce(skb, i, bv->bv_page, offset)) {
+		skb_frag_size_add(&skb_shinfo(skb)->frags[i - 1], size);
+	} else if (i < MAX_SKB_FRAGS) {
+		get_page(bv->bv_page);
+		skb_fill_page_desc(skb, i, bv->bv_page, offset, size);
+	} else {
+		return -EMSGSIZE;
+	}
+	skb->len += size;
+	skb->data_len += size;
+	skb->truesize += size;
+	iov_iter_advance(iter, size);
+	return size;
+}
+#else
+#ifdef ESP_OLD_SPLICE_GFP
+#define skb_splice_from_iter(skb, iter, size) \
+	skb_splice_from_iter(skb, iter, size, GFP_KERNEL)
+#endif
+
+static inline void esp_user_flags(struct msghdr *msg)
+{
+}
+#endif
+
 #endif /* _ESP_COMPAT_H */

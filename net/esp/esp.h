@@ -609,6 +609,10 @@ void esp_conn_timeout(struct sock *sk);
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 void esp_queue_fin(struct sock *sk);
 void esp_splice_eof(struct socket *sock);
+#ifdef ESP_OLD_SENDPAGE
+ssize_t esp_sendpage(struct socket *sock, struct page *page, int offset,
+		     size_t size, int flags);
+#endif
 void esp_write_queue_purge(struct sock *sk);
 struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n);
 void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most);
@@ -644,6 +648,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_ack_now(struct sock *sk);
 u32 esp_packets_to_ack(struct sock *sk);
+bool esp_permission_due(struct esp_opt *esp);
 void esp_gap_timeout(struct sock *sk);
 void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
 
@@ -659,13 +664,16 @@ enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer);
 u32 esp_grant_room(struct esp_opt *esp);
 void esp_start_rrq_timer(struct esp_opt *esp);
 void esp_announced(struct sock *sk, u32 recv_seq, u32 edge);
-void esp_enqueue_ack(struct sock *sk, bool answer);
+void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets);
 void esp_expiry(struct sock *sk);
 void esp_ackq_leave(struct sock *sk, bool void_tokens);
 void esp_pressure_lifted(struct sock *sk);
 
 /* recvmsg.c */
 int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
+ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
+			struct pipe_inode_info *pipe, size_t len,
+			unsigned int flags);
 bool esp_readable(struct sock *sk, int target);
 
 /* timer.c */

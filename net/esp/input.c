@@ -120,6 +120,7 @@ struct consumed {
 	bool	bytes;		/* the reader has something to read */
 	bool	ask;		/* a TXS: permission is due */
 	bool	at_once;	/* TXF, FIN: an ACK leaves now */
+	u32	packets;	/* how many they were */
 };
 
 /* Take packets in order (rule 18: TXS and TXF act here, once). */
@@ -161,6 +162,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	esp->stats.rx_bytes += f->len - f->read;
 	ESP_ADD(sock_net(sk), InData, f->segs);
 	esp->to_ack += f->segs;
+	c->packets += f->segs;
 	esp->rcv_records += !!(f->flags & ESP_EOR);
 	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len - f->read);
 	__skb_queue_tail(&sk->sk_receive_queue, skb);
@@ -327,11 +329,16 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 	return true;
 }
 
-/*
- * Is more permission due? A gap is no reason to let the sender run dry: what
- * came behind it doesn't count as still to come.
+/**
+ * esp_permission_due() - is it time for more permission?
+ * @esp:	socket with an announced transmission; its owner calls
+ *
+ * A gap is no reason to let the sender run dry: what came behind it doesn't
+ * count as still to come.
+ *
+ * Return: true if so
  */
-static bool permission_due(struct esp_opt *esp)
+bool esp_permission_due(struct esp_opt *esp)
 {
 	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
 	struct esp_ackq *q = &esp->port->ackq;
@@ -355,10 +362,13 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 	if (g->recv_announced) {
 		u32 left = READ_ONCE(g->edge) - esp->recv_seq;
 
+		/* a run's permission is due when its first packet leaves */
+		if ((s32)left <= 0 && c->packets > 1)
+			esp_ackq_dry(&esp->port->ackq);
 		if (c->ask || (s32)left <= 0)
-			esp_enqueue_ack(sk, true);
-		else if (permission_due(esp))
-			esp_enqueue_ack(sk, false);
+			esp_enqueue_ack(sk, true, c->packets);
+		else if (esp_permission_due(esp))
+			esp_enqueue_ack(sk, false, c->packets);
 		else if (esp->to_ack >= n && !READ_ONCE(g->queued))
 			esp_send_ack(sk);
 		if (esp->ack_seq != esp->recv_seq)
@@ -519,8 +529,8 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		if (pump)
 			esp_ack_pump(&esp->port->ackq);
 		if (esp->grant.recv_announced && !READ_ONCE(esp->grant.queued) &&
-		    permission_due(esp))
-			esp_enqueue_ack(sk, false);
+		    esp_permission_due(esp))
+			esp_enqueue_ack(sk, false, f->segs);
 		if (esp->ack_seq != esp->recv_seq)
 			esp_ack_now(sk);
 		return;
@@ -582,7 +592,7 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
 		esp_ack_now(sk);	/* the answer was lost: again */
 	else
-		esp_enqueue_ack(sk, true);
+		esp_enqueue_ack(sk, true, 1);
 }
 
 static void reset_rcv(struct sock *sk, struct esp_frame *f)

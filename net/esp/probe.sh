@@ -10,7 +10,8 @@ lacks() {	# lacks FILE TEXT NAME
 }
 
 lacks linux/net.h sockaddr_unsized ESP_OLD_SOCKADDR
-lacks linux/net.h splice_eof ESP_OLD_SPLICE_EOF
+lacks linux/skbuff.h skb_splice_from_iter ESP_OLD_SENDPAGE
+lacks linux/skbuff.h 'ssize_t maxsize);' ESP_OLD_SPLICE_GFP
 lacks linux/net.h proto_accept_arg ESP_OLD_ACCEPT
 lacks linux/hrtimer.h 'hrtimer_setup(' ESP_OLD_HRTIMER
 lacks net/net_namespace.h register_net_sysctl_sz ESP_OLD_SYSCTL_SZ

@@ -193,6 +193,74 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	return copied;
 }
 
+static ssize_t do_splice_read(struct sock *sk, struct pipe_inode_info *pipe,
+			      size_t len, unsigned int flags, long timeo)
+{
+	ssize_t spliced = 0;
+	int n;
+
+	while (len) {
+		struct sk_buff *skb;
+		struct esp_frame *f;
+		bool end;
+
+		discard(sk);
+		if (!esp_readable(sk, 1)) {
+			n = spliced ? 0 : ending(sk);
+			if (n > 0)
+				n = wait_data(sk, &timeo);
+			else
+				break;
+			if (n)
+				break;
+			continue;
+		}
+		skb = skb_peek(&sk->sk_receive_queue);
+		f = &ESP_RX(skb)->f;
+		n = skb_splice_bits(skb, sk, f->hlen + f->read, pipe,
+				    min_t(size_t, len, f->len - f->read), flags);
+		if (n <= 0)
+			break;
+		end = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR) &&
+		      f->read + n == f->len;
+		take(sk, skb, n);
+		esp_pressure_lifted(sk);
+		spliced += n;
+		len -= n;
+		if (end)
+			break;
+	}
+	return spliced ? spliced : n;
+}
+
+/**
+ * esp_splice_read() - splice() from a stream or seqpacket socket into a pipe
+ * @sock:	socket
+ * @ppos:	must be 0
+ * @pipe:	pipe, which gets the received pages themselves
+ * @len:	bytes, not 0
+ * @flags:	SPLICE_F_*
+ *
+ * Return: bytes, of one record at most; otherwise as esp_recvmsg()
+ */
+ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
+			struct pipe_inode_info *pipe, size_t len,
+			unsigned int flags)
+{
+	struct sock *sk = sock->sk;
+	ssize_t res;
+
+	if (*ppos)
+		return -ESPIPE;
+	if (!len)
+		return 0;
+	lock_sock(sk);
+	res = do_splice_read(sk, pipe, len, flags,
+			     sock_rcvtimeo(sk, sock->file->f_flags & O_NONBLOCK));
+	release_sock(sk);
+	return res;
+}
+
 /**
  * esp_recvmsg() - recvmsg of stream and seqpacket sockets
  * @sock:	socket

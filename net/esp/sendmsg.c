@@ -308,7 +308,28 @@ static int copy_to_frags(struct sock *sk, struct sk_buff *skb,
 	return n;
 }
 
-/* Copy up to @n bytes behind a packet's payload; returns bytes or an error. */
+/*
+ * Refer to up to @n bytes in the pages that splice() or sendfile() lends. They
+ * may change on their way: then the checksum is wrong, and the packet is sent
+ * again. Returns bytes or an error.
+ */
+static int lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
+		      int n)
+{
+	if (!sk_wmem_schedule(sk, n))
+		return -ENOMEM;
+	n = skb_splice_from_iter(skb, &msg->msg_iter, n);
+	if (n == -EMSGSIZE)
+		return -ENOSPC;
+	if (n > 0) {
+		skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
+		sk_wmem_queued_add(sk, n);
+		sk_mem_charge(sk, n);
+	}
+	return n;
+}
+
+/* Put up to @n bytes behind a packet's payload; returns bytes or an error. */
 static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		  int n)
 {
@@ -320,6 +341,8 @@ static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		err = skb_add_data_nocache(sk, skb, &msg->msg_iter, n);
 		return err ? err : n;
 	}
+	if (msg->msg_flags & MSG_SPLICE_PAGES)
+		return lend_pages(sk, skb, msg, n);
 	return copy_to_frags(sk, skb, msg, n);
 }
 
@@ -508,6 +531,18 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	return n;
 }
 
+static int locked_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	int err;
+
+	lock_sock(sk);
+	err = do_sendmsg(sk, msg, len);
+	if (err < 0)
+		err = sk_stream_error(sk, msg->msg_flags, err);
+	release_sock(sk);
+	return err;
+}
+
 /**
  * sock_esp_sendmsg() - sendmsg of stream and seqpacket sockets
  * @sock:	socket
@@ -522,20 +557,45 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = sock->sk;
-	int err;
 
+	esp_user_flags(msg);
 	if (msg->msg_flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	if (msg->msg_name && sk->sk_state == TCP_ESTABLISHED &&
 	    msg->msg_namelen)
 		return -EISCONN;
-	lock_sock(sk);
-	err = do_sendmsg(sk, msg, len);
-	if (err < 0)
-		err = sk_stream_error(sk, msg->msg_flags, err);
-	release_sock(sk);
-	return err;
+	return locked_sendmsg(sk, msg, len);
 }
+
+#ifdef ESP_OLD_SENDPAGE
+/**
+ * esp_sendpage() - splice() and sendfile() of older kernels
+ * @sock:	socket
+ * @page:	page
+ * @offset:	first byte
+ * @size:	bytes
+ * @flags:	as of sock_esp_sendmsg()
+ *
+ * Return: bytes taken, or an error as of sock_esp_sendmsg()
+ */
+ssize_t esp_sendpage(struct socket *sock, struct page *page, int offset,
+		     size_t size, int flags)
+{
+	struct bio_vec bv = {
+		.bv_page	= page,
+		.bv_offset	= offset,
+		.bv_len		= size,
+	};
+	struct msghdr msg = { .msg_flags = flags };
+
+	if (flags & MSG_SENDPAGE_NOTLAST)
+		msg.msg_flags |= MSG_MORE;
+	if (sendpage_ok(page))
+		msg.msg_flags |= MSG_SPLICE_PAGES;
+	iov_iter_bvec(&msg.msg_iter, WRITE, &bv, 1, size);
+	return locked_sendmsg(sock->sk, &msg, size);
+}
+#endif
 
 /**
  * esp_splice_eof() - sendfile() has come to the end of its file
