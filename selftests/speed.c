@@ -52,7 +52,7 @@
 #include <linux/af_esp.h>
 #include "bench.h"
 
-#define ETHERTYPE	0x88b5		/* IEEE 802, local experimental 1 */
+#define ETHERTYPE	0x88b6		/* IEEE 802, local experimental 2: 1 is ESP's */
 #define UNIX_PATH	"/tmp/speed.socket"
 #define SERVICE		18888		/* of TIPC */
 #define CONTROL_PORT	5999
