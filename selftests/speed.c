@@ -71,6 +71,7 @@ static const char usage_text[] =
 "  -c ADDRESS    the server is there     -k CONNECTIONS (1)\n"
 "  -l LABEL      for the output          -v BUFFERS (16)\n"
 "  -I            cycles are instructions\n"
+"  -P FIFO       perf record is told there when to count, and answers in FIFO.ack\n"
 "An empty NETNS is the present one.\n";
 
 enum proto { ESP, TCP, UDP, PACKET, TIPC, SCTP, UNIX, PROTOS };
@@ -444,8 +445,46 @@ static void result(const char *metric, const char *unit, double value)
 	printf("%s %s %s %s %.9g\n", label, metric, unit, proto_names[req.proto], value);
 }
 
+static const char *perf;		/* a FIFO of its */
+
+static void tell_perf(const char *what)
+{
+	static int fifo = -1, ack;
+	char answer[8], path[256];
+
+	if (!perf)
+		return;
+	if (fifo < 0) {
+		snprintf(path, sizeof(path), "%s.ack", perf);
+		fifo = open(perf, O_WRONLY);
+		ack = open(path, O_RDONLY);
+	}
+	if (write(fifo, what, strlen(what)) < 0 || read(ack, answer, sizeof(answer)) < 3 ||
+	    memcmp(answer, "ack", 3))
+		die("perf");
+}
+
+/*
+ * With perf: takes a random time, up to a sample's. Samples at equal distances
+ * would fall into step with what is done at equal distances, and see only
+ * some of it. split.awk leaves this function out.
+ */
+static __attribute__((noinline)) void wander(void)
+{
+	static uint32_t random = 1;
+	uint64_t start;
+
+	if (!perf)
+		return;
+	random = random * 1664525 + 1013904223;
+	start = __rdtsc();
+	while (__rdtsc() - start < random >> 16)
+		;
+}
+
 static void begin(void)
 {
+	tell_perf("enable\n");
 	started = now();
 	cycles = __rdtsc();
 }
@@ -454,6 +493,7 @@ static void end(void)
 {
 	cycles = __rdtsc() - cycles;
 	started = now() - started;
+	tell_perf("disable\n");
 }
 
 static void put(int fd, int file, uint64_t times)
@@ -468,6 +508,7 @@ static void put(int fd, int file, uint64_t times)
 		v[i].iov_len = req.size;
 	}
 	for (; times; times--) {
+		wander();
 		switch (req.kind) {
 		case BULK:
 			write_all(fd, data, req.size);
@@ -547,6 +588,7 @@ static void pingpong(struct answer *server)
 	for (i = 0; i < req.times; i++) {
 		double u;
 
+		wander();
 		ping(fd, server);
 		u = now();
 		took[i] = (u - t) * 1e6;
@@ -772,7 +814,7 @@ int main(int argc, char **argv)
 	char *a = NULL, *b = NULL;
 	int c, pair[2], listening = 0;
 
-	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:IL")) != -1) {
+	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:P:IL")) != -1) {
 		switch (c) {
 		case 'a': a = optarg; break;
 		case 'b': b = optarg; break;
@@ -782,6 +824,7 @@ int main(int argc, char **argv)
 		case 'n': req.times = atoll(optarg); break;
 		case 'k': req.connections = atoi(optarg); break;
 		case 'v': req.buffers = atoi(optarg); break;
+		case 'P': perf = optarg; break;
 		case 'I': cycle = "instructions"; break;
 		case 'L': listening = 1; break;
 		default: fputs(usage_text, stderr); return 2;

@@ -7,6 +7,7 @@
 #
 #	speed.sh [-r ROUNDS] [-c CASES] cycles		two namespaces, two processors
 #	speed.sh [-r ROUNDS] [-c CASES] instructions	the same on one (vm run --icount)
+#	speed.sh [-r ROUNDS] [-c CASES] split		where these instructions go (split.awk)
 #	speed.sh [-r ROUNDS] [-c CASES] pair		two machines (vm pair)
 #
 # CASES is a pattern of their names.
@@ -46,7 +47,7 @@ modules()
 #
 
 case $INSTRUMENT in
-cycles | instructions)
+cycles | instructions | split)
 	modules || exit
 	hosts 2
 	cable n0 v0 n1 v1
@@ -75,7 +76,7 @@ pair)
 	;;
 *)
 	FINISHED=1
-	echo "speed.sh cycles|instructions|pair" >&2
+	echo "speed.sh cycles|instructions|split|pair" >&2
 	exit 2
 	;;
 esac
@@ -102,6 +103,29 @@ run()
 	for p in $protos; do
 		timeout 100 speed "${OPTIONS[@]}" -l "$case" "$@" "$p" "$kind" ||
 			{ echo "$case $p failed" >&2; failed=1; }
+	done
+}
+
+# split CASE "PROTO..." KIND PERIOD OPTION...: which functions the instructions of a
+# round trip or a byte are; a sample every PERIOD instructions.
+split()
+{
+	local case=$1 protos=$2 kind=$3 period=$4 p cost
+	shift 4
+
+	# shellcheck disable=SC2053
+	[[ $case = $CASES ]] || return
+	for p in $protos; do
+		: >"$TMP/perf.log"
+		{
+			# perf costs something itself: what all takes is measured without.
+			cost=$(timeout 100 speed "${OPTIONS[@]}" "$@" "$p" "$kind" | grep " cost ") &&
+				timeout 200 perf record -q -a -g -e cpu-clock -c "$period" -D -1 --control "fifo:$TMP/perf,$TMP/perf.ack" \
+					-o "$TMP/perf.data" -- speed "${OPTIONS[@]}" -P "$TMP/perf" "$@" "$p" "$kind" >"$TMP/perf.log" 2>&1 &&
+				perf script -i "$TMP/perf.data" -F comm,ip,sym,dso >"$TMP/perf.script" 2>>"$TMP/perf.log" &&
+				awk -v name="$case" -v proto="$p" -v unit="$(cut -d " " -f 3 <<<"$cost")" -v cost="${cost##* }" \
+					-f "${0%/*}/split.awk" "$TMP/perf.script"
+		} || { cat "$TMP/perf.log" >&2; echo "$case $p failed" >&2; failed=1; }
 	done
 }
 
@@ -151,6 +175,17 @@ instructions)
 		links 1500 off
 		run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 8
 	done
+	;;
+split)
+	# perf may see the addresses of the kernel.
+	echo 0 >/proc/sys/kernel/kptr_restrict && echo -1 >/proc/sys/kernel/perf_event_paranoid || exit
+	mkfifo "$TMP/perf" "$TMP/perf.ack" || exit
+	links 1500 on
+	split pingpong-64 "esp tcp udp packet" pingpong 50021 -n 10000
+	split bulk-1500-gso esp bulk 50021 -s 65536 -n 1024
+	split bulk-1500-gso tcp bulk 20011 -s 65536 -n 2048
+	links 1500 off
+	split bulk-1500 "esp tcp" bulk 50021 -s 65536 -n 1024
 	;;
 pair)
 	until_true 60 ping -qc 1 -W 1 10.9.0.2 >/dev/null || exit
