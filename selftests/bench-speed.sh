@@ -10,8 +10,8 @@
 #
 # build/bench.json has the medians of all rounds, build/bench.txt the table,
 # build/bench-split.txt where the instructions go (split.awk), Documentation/speed-*.png
-# the pictures. "ratio" is ESP's figure by TCP's, of
-# each round; "spread" its lowest and its highest.
+# the pictures. "ratio" is ESP's figure by TCP's, of each round; "spread" its lowest and
+# its highest. Cases "kernel-" are without system calls (kbench.c).
 
 HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)

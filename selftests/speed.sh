@@ -59,6 +59,7 @@ cycles | instructions | split)
 		in_host n$h tipc node set addr 1.1.$((h + 1)) &&
 			in_host n$h tipc bearer enable media eth device v$h || exit
 	done
+	insmod "$BUILD/kbench.ko" || exit
 	OPTIONS=(-a n0:v0 -b n1:v1)
 	[ "$INSTRUMENT" = cycles ] || OPTIONS+=(-I)
 	;;
@@ -106,6 +107,22 @@ run()
 	done
 }
 
+# kernel CASE "PROTO..." KIND BYTES TIMES: the same from kernel threads, without system
+# calls (kbench.c).
+kernel()
+{
+	local case=$1 protos=$2 kind=$3 size=$4 times=$5 p
+
+	# shellcheck disable=SC2053
+	[[ $case = $CASES ]] || return
+	for p in $protos; do
+		timeout 100 bash -c 'exec 3<>/sys/kernel/debug/kbench && echo "$1" >&3 && cat <&3' - \
+			"$kind $p $size $times 4 v0 5 v1" 4</run/netns/n0 5</run/netns/n1 >"$TMP/kernel" ||
+			{ echo "$case $p failed" >&2; failed=1; continue; }
+		sed -e "/^#/d; s/^/$case /" -e "s/ cycles/ $([ "$INSTRUMENT" = cycles ] && echo cycles || echo instructions)/" "$TMP/kernel"
+	done
+}
+
 # split CASE "PROTO..." KIND PERIOD OPTION...: which functions the instructions of a
 # round trip or a byte are; a sample every PERIOD instructions.
 split()
@@ -135,9 +152,11 @@ round()
 
 	links 1500 on
 	run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 512
+	kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 512
 	run sendfile "esp tcp unix" sendfile -s 1048576 -n 512
 	links 1500 off
 	run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 256
+	kernel kernel-bulk-1500 "esp tcp" bulk 1048576 256
 	links 9000 off
 	run bulk-9000 "esp tcp sctp tipc" bulk -s 1048576 -n 512
 	links 65535 off
@@ -145,6 +164,7 @@ round()
 	links 1500 on
 	for size in 1 64 1024; do
 		run pingpong-$size "esp tcp udp packet sctp tipc unix" pingpong -s $size -n 4000
+		kernel kernel-pingpong-$size "esp tcp udp" pingpong $size 4000
 	done
 	run pingpong-16384 "esp tcp sctp tipc unix" pingpong -s 16384 -n 2000
 	run pingpong-1048576 "esp tcp sctp tipc unix" pingpong -s 1048576 -n 100
@@ -168,12 +188,15 @@ instructions)
 	for ((i = 0; i < ROUNDS; i++)); do
 		links 1500 on
 		run pingpong-64 "esp tcp udp packet sctp tipc unix" pingpong -n 500
+		kernel kernel-pingpong-64 "esp tcp udp" pingpong 64 500
 		run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 16
+		kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 16
 		run sendfile "esp tcp unix" sendfile -s 1048576 -n 16
 		run connect "esp tcp sctp tipc unix" connect -n 200
 		run writev-16x64 "esp tcp sctp tipc unix" writev -n 500
 		links 1500 off
 		run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 8
+		kernel kernel-bulk-1500 "esp tcp" bulk 1048576 8
 	done
 	;;
 split)
