@@ -8,6 +8,7 @@
 #	speed.sh [-r ROUNDS] [-c CASES] cycles		two namespaces, two processors
 #	speed.sh [-r ROUNDS] [-c CASES] instructions	the same on one (vm run --icount)
 #	speed.sh [-r ROUNDS] [-c CASES] split		where these instructions go (split.awk)
+#	speed.sh [-r ROUNDS] [-c CASES] memory		what a connection takes of the kernel's
 #	speed.sh [-r ROUNDS] [-c CASES] pair		two machines (vm pair)
 #
 # CASES is a pattern of their names.
@@ -47,7 +48,7 @@ modules()
 #
 
 case $INSTRUMENT in
-cycles | instructions | split)
+cycles | instructions | split | memory)
 	modules || exit
 	hosts 2
 	cable n0 v0 n1 v1
@@ -77,7 +78,7 @@ pair)
 	;;
 *)
 	FINISHED=1
-	echo "speed.sh cycles|instructions|split|pair" >&2
+	echo "speed.sh cycles|instructions|split|memory|pair" >&2
 	exit 2
 	;;
 esac
@@ -173,9 +174,6 @@ round()
 	done
 	run connect "esp tcp sctp tipc unix" connect -n 1000
 	run writev-16x64 "esp tcp sctp tipc unix" writev -n 10000
-	for k in 1000 10000; do
-		run memory-$k "esp tcp unix" memory -k $k
-	done
 }
 
 case $INSTRUMENT in
@@ -209,6 +207,13 @@ split)
 	split bulk-1500-gso tcp bulk 20011 -s 65536 -n 2048
 	links 1500 off
 	split bulk-1500 "esp tcp" bulk 50021 -s 65536 -n 1024
+	;;
+memory)
+	for ((i = 0; i < ROUNDS; i++)); do
+		for k in 1 10 100 1000 10000; do
+			run connections-$k "esp tcp unix" memory -k $k
+		done
+	done
 	;;
 pair)
 	until_true 60 ping -qc 1 -W 1 10.9.0.2 >/dev/null || exit
