@@ -687,14 +687,21 @@ static double sum_of(const char *path, const char *format)
 	char line[256];
 	double sum = 0;
 	FILE *f = fopen(path, "r");
+	int lines = 0;
 	long n;
 
 	if (!f)
 		die("%s", path);
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, format, &n) == 1)
+		if (sscanf(line, format, &n) == 1) {
 			sum += n;
+			lines++;
+		}
 	fclose(f);
+	if (!lines) {
+		errno = EPROTO;
+		die("%s: %s", path, format);
+	}
 	return sum;
 }
 
@@ -719,7 +726,7 @@ static double slab_objects(void)
 	char line[256];
 	glob_t paths;
 	FILE *f;
-	int i;
+	int i, lines = 0;
 
 	if (!caches) {
 		/* Kept open, as each open() takes memory too. */
@@ -742,9 +749,15 @@ static double slab_objects(void)
 		die("/proc/slabinfo");
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "%*s %ld %*d %*d %ld %ld : tunables %*d %*d %*d : slabdata %*d %ld",
-			   &used, &per_slab, &pages, &slabs) == 4)
+			   &used, &per_slab, &pages, &slabs) == 4) {
 			bytes += (double)used / per_slab * pages * page - (double)slabs * pages * page;
+			lines++;
+		}
 	fclose(f);
+	if (!lines) {
+		errno = EPROTO;
+		die("/proc/slabinfo");
+	}
 	return bytes;
 }
 
