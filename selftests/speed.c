@@ -480,21 +480,21 @@ static void tell_perf(const char *what)
 }
 
 /*
- * With perf: takes a random time, up to a sample's. Samples at equal distances
- * would fall into step with what is done at equal distances, and see only
- * some of it. split.awk leaves this function out.
+ * With perf: a random number of instructions, up to those between two samples.
+ * Samples at equal distances would fall into step with what is done at equal
+ * distances, and see only some of it. Not a time: that would often end while
+ * perf works, thus in step with it. split.awk leaves this function out.
  */
 static __attribute__((noinline)) void wander(void)
 {
 	static uint32_t random = 1;
-	uint64_t start;
+	uint32_t n;
 
 	if (!perf)
 		return;
 	random = random * 1664525 + 1013904223;
-	start = __rdtsc();
-	while (__rdtsc() - start < random >> 16)
-		;
+	for (n = random >> 17; n; n--)
+		asm volatile("");
 }
 
 static void begin(void)
