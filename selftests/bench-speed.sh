@@ -4,13 +4,14 @@
 # Of "make bench": ESP beside what else carries bytes (speed.sh), as three
 # instruments see it:
 #
-#	uml	native speed, two processors: rates, latency, memory
-#	icount	Debian's 6.12, emulated: instructions, which do not vary
+#	uml	native speed, two processors: rates, latency
+#	icount	Debian's 6.12, emulated: instructions, which do not vary, and memory
 #	virtio	two machines of that kind, and an Ethernet between them
 #
 # build/bench.json has the medians of all rounds, build/bench.txt the table,
-# Documentation/speed-*.png the pictures. "ratio" is ESP's figure by TCP's, of
-# each round; "spread" its lowest and its highest.
+# build/bench-split.txt where the instructions go (split.awk), Documentation/speed-*.png
+# the pictures. "ratio" is ESP's figure by TCP's, of each round; "spread" its lowest and
+# its highest. Cases "kernel-" are without system calls (kbench.c).
 
 HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -20,7 +21,7 @@ SRC=$(cd "$HARNESS/../.." && pwd)
 OUT=$SRC/build/bench
 DATA=$SRC/build/speed
 cd "$SRC" || exit
-need gnuplot-nox ethtool
+need gnuplot-nox ethtool linux-perf
 mkdir -p "$DATA"
 : >"$OUT.lines"
 
@@ -36,8 +37,61 @@ measure()
 }
 
 measure icount run 6.12 --icount --mem 2G --time 600 -- selftests/speed.sh -r 3 instructions
+# The guest's clock leaps when it waits for the host: hence the time.
+measure split run 6.12 --icount --mem 2G --time 3000 -- selftests/speed.sh split
+# What a connection takes is the same from run to run: two are the proof.
+measure memory run 6.12 --icount --mem 2G --time 3000 -- selftests/speed.sh -r 2 memory
 measure virtio pair 6.12 6.12 --time 900 -- selftests/speed.sh -r 3 pair
 measure uml run uml --mem 4G --time 1800 -- selftests/speed.sh -r "${ROUNDS:-5}" cycles
+
+# As cases of their own, and as a table of their own.
+awk '$1 == "split" && $5 == "layer" { print "icount/split-" $2, $6, $3, $4, $7 }' "$DATA/split" >>"$OUT.lines"
+awk '
+	$1 != "split" { next }
+	$2 != name {
+		name = $2
+		cases[++ncases] = name
+		unit[name] = $3
+	}
+	!((name, $4) in seen) {
+		seen[name, $4] = 1
+		protos[name] = protos[name] " " $4
+	}
+	$5 == "layer" {
+		if (!((name, $6) in known)) {
+			known[name, $6] = 1
+			layers[name] = layers[name] " " $6
+		}
+		value[name, $4, $6] = $7
+	}
+	$5 == "function" {
+		functions[name, $4] = functions[name, $4] sprintf("  %10.5g  %-40s %s\n", $7, $6, $8)
+	}
+	END {
+		for (c = 1; c <= ncases; c++) {
+			name = cases[c]
+			printf "%s%-24s", (c > 1 ? "\n" : ""), name
+			np = split(protos[name], p, " ")
+			for (i = 1; i <= np; i++)
+				printf " %10s", p[i]
+			print "  " unit[name]
+			nl = split(layers[name], l, " ")
+			for (j = 1; j <= nl; j++) {
+				printf "%-24s", l[j]
+				for (i = 1; i <= np; i++) {
+					printf " %10.5g", value[name, p[i], l[j]]
+					sum[name, i] += value[name, p[i], l[j]]
+				}
+				print ""
+			}
+			printf "%-24s", "sum"
+			for (i = 1; i <= np; i++)
+				printf " %10.5g", sum[name, i]
+			print ""
+			for (i = 1; i <= np; i++)
+				printf "\n%s, %s, %s:\n%s", name, p[i], unit[name], functions[name, p[i]]
+		}
+	}' "$DATA/split" >"$OUT-split.txt" || exit
 
 awk -v json="$OUT.json" '
 	function sorted(list, a,	n, i, j, t) {
@@ -62,7 +116,7 @@ awk -v json="$OUT.json" '
 	}
 	END {
 		np = split("tcp udp packet sctp tipc unix", protos, " ")
-		printf "%-24s %-7s %-17s %10s", "case", "metric", "unit", "esp"
+		printf "%-24s %-10s %-17s %10s", "case", "metric", "unit", "esp"
 		for (p = 1; p <= np; p++)
 			printf " %10s", protos[p]
 		print "  esp/tcp"
@@ -73,7 +127,7 @@ awk -v json="$OUT.json" '
 			if ((esp = median(values[key, "esp"])) == "")
 				continue
 			peers = ""
-			printf "%-24s %-7s %-17s %10.5g", f[1], f[2], f[3], esp
+			printf "%-24s %-10s %-17s %10.5g", f[1], f[2], f[3], esp
 			for (p = 1; p <= np; p++) {
 				v = median(values[key, protos[p]])
 				if (v != "")

@@ -14,8 +14,8 @@
  *   rr        -k connections, each with one request of -s bytes on its way; -n
  *             requests in all
  *   connect   -n times: connect, the server closes, close
- *   memory    of a connection, both ends, of -k: idle, then with one message
- *             of -s bytes in each that nobody reads
+ *   memory    bytes of the kernel's that one of -k connections takes, both ends:
+ *             idle, then with one message of -s bytes that nobody reads
  *
  * Prints lines "LABEL METRIC UNIT PROTO VALUE". A cycle is one of the
  * processor's time stamp counter, of this machine as a whole; with -I (QEMU's
@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <glob.h>
 #include <asm/byteorder.h>
 #include <linux/if_packet.h>
 #include <linux/tipc.h>
@@ -52,7 +53,7 @@
 #include <linux/af_esp.h>
 #include "bench.h"
 
-#define ETHERTYPE	0x88b5		/* IEEE 802, local experimental 1 */
+#define ETHERTYPE	0x88b6		/* IEEE 802, local experimental 2: 1 is ESP's */
 #define UNIX_PATH	"/tmp/speed.socket"
 #define SERVICE		18888		/* of TIPC */
 #define CONTROL_PORT	5999
@@ -71,6 +72,7 @@ static const char usage_text[] =
 "  -c ADDRESS    the server is there     -k CONNECTIONS (1)\n"
 "  -l LABEL      for the output          -v BUFFERS (16)\n"
 "  -I            cycles are instructions\n"
+"  -P FIFO       perf record is told there when to count, and answers in FIFO.ack\n"
 "An empty NETNS is the present one.\n";
 
 enum proto { ESP, TCP, UDP, PACKET, TIPC, SCTP, UNIX, PROTOS };
@@ -319,6 +321,15 @@ static void echo(int fd, const struct request *r)
 	write_all(fd, data, r->size);
 }
 
+/* By a RST: what is in TIME_WAIT would be there the next time. */
+static void abort_on_close(int fd)
+{
+	struct linger now = { .l_onoff = 1 };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)))
+		die("SO_LINGER");
+}
+
 static void serve_many(int listener, const struct request *r)
 {
 	struct epoll_event got[256];
@@ -349,16 +360,21 @@ static void serve_many(int listener, const struct request *r)
 
 static void serve_memory(int listener, const struct request *r)
 {
-	int *fds = calloc(r->connections, sizeof(*fds));
+	int *fds = calloc(r->connections, sizeof(*fds)), again;
 	uint32_t i;
 
-	meet();
-	for (i = 0; i < r->connections; i++)
-		fds[i] = accepted(listener);
-	meet();
-	meet();
-	for (i = 0; i < r->connections; i++)
-		close(fds[i]);
+	for (again = 0; again < 2; again++) {
+		meet();
+		for (i = 0; i < r->connections; i++) {
+			fds[i] = accepted(listener);
+			abort_on_close(fds[i]);
+		}
+		meet();
+		meet();
+		for (i = 0; i < r->connections; i++)
+			close(fds[i]);
+		meet();
+	}
 	free(fds);
 }
 
@@ -444,8 +460,46 @@ static void result(const char *metric, const char *unit, double value)
 	printf("%s %s %s %s %.9g\n", label, metric, unit, proto_names[req.proto], value);
 }
 
+static const char *perf;		/* a FIFO of its */
+
+static void tell_perf(const char *what)
+{
+	static int fifo = -1, ack;
+	char answer[8], path[256];
+
+	if (!perf)
+		return;
+	if (fifo < 0) {
+		snprintf(path, sizeof(path), "%s.ack", perf);
+		fifo = open(perf, O_WRONLY);
+		ack = open(path, O_RDONLY);
+	}
+	if (write(fifo, what, strlen(what)) < 0 || read(ack, answer, sizeof(answer)) < 3 ||
+	    memcmp(answer, "ack", 3))
+		die("perf");
+}
+
+/*
+ * With perf: a random number of instructions, up to those between two samples.
+ * Samples at equal distances would fall into step with what is done at equal
+ * distances, and see only some of it. Not a time: that would often end while
+ * perf works, thus in step with it. split.awk leaves this function out.
+ */
+static __attribute__((noinline)) void wander(void)
+{
+	static uint32_t random = 1;
+	uint32_t n;
+
+	if (!perf)
+		return;
+	random = random * 1664525 + 1013904223;
+	for (n = random >> 17; n; n--)
+		asm volatile("");
+}
+
 static void begin(void)
 {
+	tell_perf("enable\n");
 	started = now();
 	cycles = __rdtsc();
 }
@@ -454,6 +508,7 @@ static void end(void)
 {
 	cycles = __rdtsc() - cycles;
 	started = now() - started;
+	tell_perf("disable\n");
 }
 
 static void put(int fd, int file, uint64_t times)
@@ -468,6 +523,7 @@ static void put(int fd, int file, uint64_t times)
 		v[i].iov_len = req.size;
 	}
 	for (; times; times--) {
+		wander();
 		switch (req.kind) {
 		case BULK:
 			write_all(fd, data, req.size);
@@ -547,6 +603,7 @@ static void pingpong(struct answer *server)
 	for (i = 0; i < req.times; i++) {
 		double u;
 
+		wander();
 		ping(fd, server);
 		u = now();
 		took[i] = (u - t) * 1e6;
@@ -624,50 +681,158 @@ static void connect_rate(struct answer *server)
 	result("cost", cycle, (double)cycles / req.times);
 }
 
-/* Bytes of memory that are free. */
-static double memory(void)
+/* The sum of the numbers that lines of a file have, in a format of scanf(). */
+static double sum_of(const char *path, const char *format)
 {
-	char line[128];
-	FILE *f;
-	long kb;
-	int fd;
+	char line[256];
+	double sum = 0;
+	FILE *f = fopen(path, "r");
+	int lines = 0;
+	long n;
 
-	usleep(300000);		/* what RCU gives back */
-	fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
-	if (fd < 0 || write(fd, "3", 1) != 1)
-		die("drop_caches");
-	close(fd);
-	f = fopen("/proc/meminfo", "r");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "MemFree: %ld", &kb) == 1) {
-			fclose(f);
-			return kb * 1024.0;
+	if (!f)
+		die("%s", path);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, format, &n) == 1) {
+			sum += n;
+			lines++;
 		}
+	fclose(f);
+	if (!lines) {
+		errno = EPROTO;
+		die("%s: %s", path, format);
 	}
-	die("/proc/meminfo");
+	return sum;
 }
 
+static void put_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die("%s", path);
+	close(fd);
+}
+
+/*
+ * Bytes that objects of the slab take, each with its share of what its slab
+ * leaves unused, less those of the slabs themselves.
+ */
+static double slab_objects(void)
+{
+	double page = sysconf(_SC_PAGESIZE), bytes = 0;
+	static int *shrink, caches;
+	long used, per_slab, pages, slabs;
+	char line[256];
+	glob_t paths;
+	FILE *f;
+	int i, lines = 0;
+
+	if (!caches) {
+		/* Kept open, as each open() takes memory too. */
+		if (glob("/sys/kernel/slab/*/shrink", 0, NULL, &paths))
+			die("/sys/kernel/slab");
+		shrink = calloc(paths.gl_pathc, sizeof(*shrink));
+		for (; caches < (int)paths.gl_pathc; caches++) {
+			shrink[caches] = open(paths.gl_pathv[caches], O_WRONLY);
+			if (shrink[caches] < 0)
+				die("%s", paths.gl_pathv[caches]);
+		}
+		globfree(&paths);
+	}
+	/* Free objects that processors keep would count as used. */
+	for (i = 0; i < caches; i++)
+		if (pwrite(shrink[i], "1", 1, 0) != 1)
+			die("shrink");
+	f = fopen("/proc/slabinfo", "r");
+	if (!f)
+		die("/proc/slabinfo");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*s %ld %*d %*d %ld %ld : tunables %*d %*d %*d : slabdata %*d %ld",
+			   &used, &per_slab, &pages, &slabs) == 4) {
+			bytes += (double)used / per_slab * pages * page - (double)slabs * pages * page;
+			lines++;
+		}
+	fclose(f);
+	if (!lines) {
+		errno = EPROTO;
+		die("/proc/slabinfo");
+	}
+	return bytes;
+}
+
+/*
+ * Bytes of memory that the kernel uses: all pages that are neither free nor a
+ * process's or a file's; but of slabs only the objects in use. Pages that
+ * processors keep are free. The room that is left in a slab is not counted: it
+ * was there before, or is for others, and differs from run to run.
+ */
+static double memory_now(void)
+{
+	double objects = slab_objects(), used;
+
+	put_file("/proc/sys/vm/stat_refresh", "1");
+	used = sum_of("/proc/meminfo", "MemTotal: %ld") - sum_of("/proc/meminfo", "MemFree: %ld") -
+	       sum_of("/proc/meminfo", "Cached: %ld") - sum_of("/proc/meminfo", "Buffers: %ld") -
+	       sum_of("/proc/meminfo", "AnonPages: %ld");
+	return objects + used * 1024 -
+	       sum_of("/proc/zoneinfo", " count: %ld") * sysconf(_SC_PAGESIZE);
+}
+
+/* RCU and work queues give back later: what is the same twice. */
+static double memory(void)
+{
+	double last, now = 0, near = 8192 + 8.0 * req.connections;
+	int i;
+
+	put_file("/proc/sys/vm/drop_caches", "3");
+	for (i = 0; i < 50; i++) {
+		usleep(300000);
+		last = now;
+		now = memory_now();
+		if (i && now - last < near && last - now < near)
+			return now;
+	}
+	errno = ETIMEDOUT;
+	die("memory in use is not steady");
+}
+
+/*
+ * The first time is for what stays: hash tables, the tables of descriptors. The
+ * second, all must be given back. A page more or less is nobody's: of few
+ * connections it is a part of the result.
+ */
 static void connection_memory(struct answer *server)
 {
-	int *fds = calloc(req.connections, sizeof(*fds));
-	double none, idle, busy;
+	int *fds = calloc(req.connections, sizeof(*fds)), again;
+	double none = 0, idle = 0, busy = 0, stays = 0;
 	uint32_t i;
 
-	none = memory();
-	meet();
-	for (i = 0; i < req.connections; i++)
-		fds[i] = to_server(req.proto, server);
-	meet();
-	idle = memory();
-	for (i = 0; i < req.connections; i++)
-		write_all(fds[i], data, req.size);
-	busy = memory();
-	meet();
-	for (i = 0; i < req.connections; i++)
-		close(fds[i]);
+	for (again = 0; again < 2; again++) {
+		none = memory();
+		meet();
+		for (i = 0; i < req.connections; i++) {
+			fds[i] = to_server(req.proto, server);
+			abort_on_close(fds[i]);
+		}
+		meet();
+		idle = memory();
+		for (i = 0; i < req.connections; i++)
+			write_all(fds[i], data, req.size);
+		busy = memory();
+		meet();
+		for (i = 0; i < req.connections; i++)
+			close(fds[i]);
+		meet();
+		stays = memory() - none;
+	}
 	free(fds);
-	result("idle", "bytes", (none - idle) / req.connections);
-	result("busy", "bytes", (none - busy) / req.connections);
+	if (stays > 65536 && stays > (busy - none) / 20) {
+		fprintf(stderr, "%.0f bytes stay of %.0f\n", stays, busy - none);
+		exit(1);
+	}
+	result("idle", "bytes", (idle - none) / req.connections);
+	result("busy", "bytes", (busy - none) / req.connections);
 }
 
 static void measure(void)
@@ -772,7 +937,7 @@ int main(int argc, char **argv)
 	char *a = NULL, *b = NULL;
 	int c, pair[2], listening = 0;
 
-	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:IL")) != -1) {
+	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:P:IL")) != -1) {
 		switch (c) {
 		case 'a': a = optarg; break;
 		case 'b': b = optarg; break;
@@ -782,6 +947,7 @@ int main(int argc, char **argv)
 		case 'n': req.times = atoll(optarg); break;
 		case 'k': req.connections = atoi(optarg); break;
 		case 'v': req.buffers = atoi(optarg); break;
+		case 'P': perf = optarg; break;
 		case 'I': cycle = "instructions"; break;
 		case 'L': listening = 1; break;
 		default: fputs(usage_text, stderr); return 2;

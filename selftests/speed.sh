@@ -7,6 +7,8 @@
 #
 #	speed.sh [-r ROUNDS] [-c CASES] cycles		two namespaces, two processors
 #	speed.sh [-r ROUNDS] [-c CASES] instructions	the same on one (vm run --icount)
+#	speed.sh [-r ROUNDS] [-c CASES] split		where these instructions go (split.awk)
+#	speed.sh [-r ROUNDS] [-c CASES] memory		what a connection takes of the kernel's
 #	speed.sh [-r ROUNDS] [-c CASES] pair		two machines (vm pair)
 #
 # CASES is a pattern of their names.
@@ -46,7 +48,7 @@ modules()
 #
 
 case $INSTRUMENT in
-cycles | instructions)
+cycles | instructions | split | memory)
 	modules || exit
 	hosts 2
 	cable n0 v0 n1 v1
@@ -58,6 +60,7 @@ cycles | instructions)
 		in_host n$h tipc node set addr 1.1.$((h + 1)) &&
 			in_host n$h tipc bearer enable media eth device v$h || exit
 	done
+	insmod "$BUILD/kbench.ko" || exit
 	OPTIONS=(-a n0:v0 -b n1:v1)
 	[ "$INSTRUMENT" = cycles ] || OPTIONS+=(-I)
 	;;
@@ -75,7 +78,7 @@ pair)
 	;;
 *)
 	FINISHED=1
-	echo "speed.sh cycles|instructions|pair" >&2
+	echo "speed.sh cycles|instructions|split|memory|pair" >&2
 	exit 2
 	;;
 esac
@@ -106,15 +109,56 @@ run()
 	done
 }
 
+# kernel CASE "PROTO..." KIND BYTES TIMES: the same from kernel threads, without system
+# calls (kbench.c).
+kernel()
+{
+	local case=$1 protos=$2 kind=$3 size=$4 times=$5 p
+
+	# shellcheck disable=SC2053
+	[[ $case = $CASES ]] || return
+	for p in $protos; do
+		timeout 100 bash -c 'exec 3<>/sys/kernel/debug/kbench && echo "$1" >&3 && cat <&3' - \
+			"$kind $p $size $times 4 v0 5 v1" 4</run/netns/n0 5</run/netns/n1 >"$TMP/kernel" ||
+			{ echo "$case $p failed" >&2; failed=1; continue; }
+		sed -e "/^#/d; s/^/$case /" -e "s/ cycles/ $([ "$INSTRUMENT" = cycles ] && echo cycles || echo instructions)/" "$TMP/kernel"
+	done
+}
+
+# split CASE "PROTO..." KIND OPTION...: which functions the instructions of a round trip
+# or a byte are. A sample every 50,021 instructions: 5,000 and more.
+split()
+{
+	local case=$1 protos=$2 kind=$3 p cost
+	shift 3
+
+	# shellcheck disable=SC2053
+	[[ $case = $CASES ]] || return
+	for p in $protos; do
+		: >"$TMP/perf.log"
+		{
+			# perf costs something itself: what all takes is measured without.
+			cost=$(timeout 100 speed "${OPTIONS[@]}" "$@" "$p" "$kind" | grep " cost ") &&
+				timeout 600 perf record -q -a -g -e cpu-clock -c 50021 -D -1 --control "fifo:$TMP/perf,$TMP/perf.ack" \
+					-o "$TMP/perf.data" -- speed "${OPTIONS[@]}" -P "$TMP/perf" "$@" "$p" "$kind" >"$TMP/perf.log" 2>&1 &&
+				perf script -i "$TMP/perf.data" -F comm,ip,sym,dso >"$TMP/perf.script" 2>>"$TMP/perf.log" &&
+				awk -v name="$case" -v proto="$p" -v unit="$(cut -d " " -f 3 <<<"$cost")" -v cost="${cost##* }" \
+					-f "${0%/*}/split.awk" "$TMP/perf.script"
+		} || { cat "$TMP/perf.log" >&2; echo "$case $p failed" >&2; failed=1; }
+	done
+}
+
 round()
 {
 	local size k
 
 	links 1500 on
 	run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 512
+	kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 512
 	run sendfile "esp tcp unix" sendfile -s 1048576 -n 512
 	links 1500 off
 	run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 256
+	kernel kernel-bulk-1500 "esp tcp" bulk 1048576 256
 	links 9000 off
 	run bulk-9000 "esp tcp sctp tipc" bulk -s 1048576 -n 512
 	links 65535 off
@@ -122,6 +166,7 @@ round()
 	links 1500 on
 	for size in 1 64 1024; do
 		run pingpong-$size "esp tcp udp packet sctp tipc unix" pingpong -s $size -n 4000
+		kernel kernel-pingpong-$size "esp tcp udp" pingpong $size 4000
 	done
 	run pingpong-16384 "esp tcp sctp tipc unix" pingpong -s 16384 -n 2000
 	run pingpong-1048576 "esp tcp sctp tipc unix" pingpong -s 1048576 -n 100
@@ -130,9 +175,6 @@ round()
 	done
 	run connect "esp tcp sctp tipc unix" connect -n 1000
 	run writev-16x64 "esp tcp sctp tipc unix" writev -n 10000
-	for k in 1000 10000; do
-		run memory-$k "esp tcp unix" memory -k $k
-	done
 }
 
 case $INSTRUMENT in
@@ -145,12 +187,33 @@ instructions)
 	for ((i = 0; i < ROUNDS; i++)); do
 		links 1500 on
 		run pingpong-64 "esp tcp udp packet sctp tipc unix" pingpong -n 500
+		kernel kernel-pingpong-64 "esp tcp udp" pingpong 64 500
 		run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 16
+		kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 16
 		run sendfile "esp tcp unix" sendfile -s 1048576 -n 16
 		run connect "esp tcp sctp tipc unix" connect -n 200
 		run writev-16x64 "esp tcp sctp tipc unix" writev -n 500
 		links 1500 off
 		run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 8
+		kernel kernel-bulk-1500 "esp tcp" bulk 1048576 8
+	done
+	;;
+split)
+	# perf may see the addresses of the kernel.
+	echo 0 >/proc/sys/kernel/kptr_restrict && echo -1 >/proc/sys/kernel/perf_event_paranoid || exit
+	mkfifo "$TMP/perf" "$TMP/perf.ack" || exit
+	links 1500 on
+	split pingpong-64 "esp tcp udp packet" pingpong -n 20000
+	split bulk-1500-gso esp bulk -s 65536 -n 1024
+	split bulk-1500-gso tcp bulk -s 65536 -n 6144
+	links 1500 off
+	split bulk-1500 "esp tcp" bulk -s 65536 -n 1024
+	;;
+memory)
+	for ((i = 0; i < ROUNDS; i++)); do
+		for k in 1 10 100 1000 10000; do
+			run connections-$k "esp tcp unix" memory -k $k
+		done
 	done
 	;;
 pair)
