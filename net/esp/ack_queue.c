@@ -33,7 +33,7 @@ static u32 others_time(struct esp_opt *esp, u64 now)
  */
 static u32 expiry_time(struct esp_opt *esp, u64 now)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
+	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 	u32 lo = max_t(u32, READ_ONCE(conf->rrq_min_us),
 		       esp_qctl_wire_time(&esp->port->ackq.ctl, ESP_EXTRA_FRAMES));

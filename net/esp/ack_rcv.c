@@ -11,7 +11,7 @@
 void esp_fin_acked(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp->ns->conf;
 
 	switch (sk->sk_state) {
 	case TCP_FIN_WAIT1:

@@ -102,6 +102,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 		sk_sockets_allocated_inc(sk);
 
 	esp = esp_sk(sk);
+	esp->ns = esp_net(net);
 	INIT_HLIST_NODE(&esp->bind_node);
 	INIT_LIST_HEAD(&esp->dev_node);
 	INIT_LIST_HEAD(&esp->acceptq);

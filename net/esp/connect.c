@@ -85,7 +85,7 @@ static u16 own_burst(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->user_burst >= 0 ? esp->user_burst :
-	       READ_ONCE(esp_net(sock_net(sk))->conf.esp_burst_length);
+	       READ_ONCE(esp->ns->conf.esp_burst_length);
 }
 
 /**
@@ -126,7 +126,7 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 /* Fields that both sides set once they know their numbers. */
 static void init_numbers(struct sock *sk)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 
 	esp_window_init(&esp->snd, esp_isn(esp->cookie));

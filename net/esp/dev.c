@@ -279,23 +279,21 @@ bool esp_dev_checksums(struct esp_dev *ed)
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 {
 	struct net_device *dev;
-	struct net *net;
 
 	rcu_read_lock();
 	dev = rcu_dereference(ed->dev);
 	if (!dev || !(dev->flags & IFF_UP) || !READ_ONCE(ed->enabled))
 		goto drop;
-	net = dev_net(dev);
 	skb->dev = dev;
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
 	if (skb_cow_head(skb, LL_RESERVED_SPACE(dev)) ||
 	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, NULL,
 			    skb->len) < 0) {
-		ESP_INC(net, OutDiscards);
+		ESP_INC_NS(ed->ns, OutDiscards);
 		goto drop;
 	}
-	ESP_INC(net, OutFrames);
+	ESP_INC_NS(ed->ns, OutFrames);
 	skb_reset_mac_header(skb);
 	if (!(dev->flags & IFF_LOOPBACK) &&
 	    ether_addr_equal(daddr, dev->dev_addr)) {
@@ -303,7 +301,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 		skb->pkt_type = PACKET_HOST;
 		netif_rx(skb);
 	} else if (dev_queue_xmit(skb)) {
-		ESP_INC(net, OutDiscards);
+		ESP_INC_NS(ed->ns, OutDiscards);
 	}
 	rcu_read_unlock();
 	return 0;
@@ -389,6 +387,7 @@ static int dev_register(struct net_device *dev)
 	spin_lock_init(&ed->lock);
 	INIT_LIST_HEAD(&ed->socks);
 	ed->ifindex = dev->ifindex;
+	ed->ns = esp_net(dev_net(dev));
 	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
 	ed->tx_checksum = stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);

@@ -192,6 +192,7 @@ struct esp_peer {
  * @ifindex:	stays
  * @enabled:	carries ESP
  * @tx_checksum: checksums are left to the device, if it says it can
+ * @ns:		its namespace's state; for who has seen @dev
  * @lock:	guards @port's replacement and @socks
  * @port:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
@@ -209,6 +210,7 @@ struct esp_dev {
 	int			ifindex;
 	int			enabled;
 	int			tx_checksum;
+	struct esp_net		*ns;
 	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
 	bool			own_port;
@@ -247,6 +249,7 @@ enum esp_timer {
 /**
  * struct esp_opt - an ESP socket: struct sock and what the seed adds to it
  * @sk:		must be first
+ * @ns:		its namespace's state, which esp_net() would look up
  * @bind_node:	in the table of bound ports
  * @dev_node:	in esp_dev.socks
  * @dev:	device; set by bind() or connect(), holds a reference until the
@@ -358,6 +361,7 @@ enum esp_timer {
  */
 struct esp_opt {
 	struct sock		sk;
+	struct esp_net		*ns;
 	struct hlist_node	bind_node;
 	struct list_head	dev_node;
 	struct esp_dev		*dev;

@@ -44,7 +44,7 @@ void esp_ack_now(struct sock *sk)
 static void ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 delay = READ_ONCE(esp_net(sock_net(sk))->conf.ack_delay_us);
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
 
 	if (esp->ack_pending)
 		return;
@@ -55,7 +55,7 @@ static void ack_soon(struct sock *sk, u32 us)
 /* About when the sender takes it for lost, if its round trips are as ours. */
 static u32 before_loss(struct sock *sk)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 
 	return max_t(u32, esp_rtt_smooth(&esp_sk(sk)->rtt),
 		     READ_ONCE(conf->rto_min_us));
@@ -72,7 +72,7 @@ u32 esp_packets_to_ack(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->user_to_ack ? esp->user_to_ack :
-	       READ_ONCE(esp_net(sock_net(sk))->conf.esp_packets_to_ack);
+	       READ_ONCE(esp->ns->conf.esp_packets_to_ack);
 }
 
 /* How long reordering explains a gap: srtt / 4 (rule 19). */
@@ -108,7 +108,7 @@ static void fin_rcv(struct sock *sk)
 	case TCP_FIN_WAIT2:
 		esp_set_state(sk, TCP_TIME_WAIT);
 		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * esp_net(sock_net(sk))->conf.time_wait_ms);
+			      1000ull * esp->ns->conf.time_wait_ms);
 		break;
 	}
 	sk->sk_state_change(sk);
@@ -159,7 +159,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		esp_start_rrq_timer(esp);
 	esp->stats.rx_packets++;
 	esp->stats.rx_bytes += f->len;
-	ESP_INC(sock_net(sk), InData);
+	ESP_INC_NS(esp->ns, InData);
 	esp->to_ack++;
 	esp->rcv_records += !!(f->flags & ESP_EOR);
 	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len);
@@ -244,7 +244,7 @@ static void gap_seen(struct sock *sk, u32 end)
  */
 void esp_gap_timeout(struct sock *sk)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 	u32 wait;
@@ -834,7 +834,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 		ESP_INC(net, InDevDisabled);
 		goto drop;
 	}
-	ESP_INC(net, InFrames);
+	ESP_INC_NS(ed->ns, InFrames);
 	skb_orphan(skb);
 	skb->skb_iif = dev->ifindex;
 	if (!frame_valid(net, ed, skb))

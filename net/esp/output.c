@@ -198,7 +198,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	} else {
 		esp->stats.tx_packets++;
 		esp->stats.tx_bytes += skb->len;
-		ESP_INC(net, OutData);
+		ESP_INC_NS(esp->ns, OutData);
 	}
 	return esp_dev_xmit(out, esp->dev, esp->daddr);
 }
