@@ -246,8 +246,10 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 		if (n > 0) {
 			esp->notsent += n;
 			copied += n;
-			if (esp->snd.una_seq == esp->snd.send_next ||
-			    esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)
+			/* what comes last does not leave before do_sendmsg() */
+			if (msg_data_left(msg) &&
+			    (esp->snd.una_seq == esp->snd.send_next ||
+			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH))
 				esp_push_frames(sk);
 			continue;
 		}
