@@ -61,10 +61,12 @@ static bool packets_due(struct esp_opt *esp)
  */
 void esp_start_rrq_timer(struct esp_opt *esp)
 {
-	u64 now = esp_now();
+	u64 now;
 
-	if (atomic_read(&esp->grant.open) || packets_due(esp))
-		esp_timer_set(esp, ESP_T_RRQ, now + expiry_time(esp, now));
+	if (!atomic_read(&esp->grant.open) && !packets_due(esp))
+		return;
+	now = esp_now();
+	esp_timer_set(esp, ESP_T_RRQ, now + expiry_time(esp, now));
 }
 
 /**

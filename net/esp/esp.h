@@ -296,6 +296,7 @@ enum esp_timer {
  * @recovering:	una_seq has not reached @rto_high
  * @rto_high:	end of what was sent when the retransmission timer fired
  * @progress_us: when the peer last answered, or sending started
+ * @sent_at:	when a packet of the write queue was sent last
  *
  * @grant:	permission given to the peer: recv_announced, edge, tokens,
  *		rcv_mem_pressure
@@ -404,6 +405,7 @@ struct esp_opt {
 	u8			recovering;
 	u32			rto_high;
 	u64			progress_us;
+	u64			sent_at;
 
 	struct esp_grant	grant;
 	u32			recv_seq;

@@ -40,7 +40,10 @@ void esp_ack_now(struct sock *sk)
 	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
-/* An ACK that may ride on what the user sends next; @us at least from now. */
+/*
+ * An ACK that may ride on what the user sends next; at least @us after the
+ * frame that it is for, which esp_ack() has seen.
+ */
 static void ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -49,7 +52,7 @@ static void ack_soon(struct sock *sk, u32 us)
 	if (esp->ack_pending)
 		return;
 	esp->ack_pending = 1;
-	esp_timer_set(esp, ESP_T_ACK, esp_now() + max(us, delay));
+	esp_timer_set(esp, ESP_T_ACK, esp->progress_us + max(us, delay));
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */

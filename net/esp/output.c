@@ -49,10 +49,8 @@ static u32 ts_echo(struct esp_opt *esp, u32 now)
 
 /* Fill in what every frame of a connection carries. */
 static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
-		       u16 len, u32 pkt_seq)
+		       u16 len, u32 pkt_seq, u32 now)
 {
-	u32 now = (u32)esp_now();
-
 	memset(f, 0, sizeof(*f));
 	f->version = ESP_VERSION;
 	f->flags = flags;
@@ -103,7 +101,8 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 	struct sk_buff *skb;
 	unsigned int room;
 
-	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq);
+	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
+		   (u32)esp_now());
 	room = esp_dev_headroom(esp->dev);
 	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
 	if (!skb) {
@@ -167,7 +166,8 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	struct esp_frame f;
 	struct sk_buff *out;
 
-	cb->sent_us = (u32)esp_now();
+	esp->sent_at = esp_now();
+	cb->sent_us = (u32)esp->sent_at;
 	if (skb_cloned(skb))	/* an earlier copy is still on its way */
 		out = pskb_copy(skb, GFP_ATOMIC);
 	else
@@ -177,7 +177,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	skb_orphan(out);
-	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq);
+	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
 		kfree_skb(out);
 		ESP_INC(net, OutAllocFail);
@@ -332,7 +332,7 @@ void esp_push_frames(struct sock *sk)
 	/* what runs while everything is acknowledged is a probe's, and longer */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {
-		esp->progress_us = esp_now();
+		esp->progress_us = sent ? esp->sent_at : esp_now();
 		esp_arm_send(sk, esp->progress_us);
 	}
 }
