@@ -229,40 +229,16 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac)
 	return err;
 }
 
-unsigned int esp_dev_headroom(struct esp_dev *ed)
+/* For the frames to come: the device may have changed. */
+static void dev_learn(struct esp_dev *ed, const struct net_device *dev)
 {
-	struct net_device *dev;
-	unsigned int n = LL_MAX_HEADER;
+	unsigned int room = LL_RESERVED_SPACE(dev);
+	bool sums = READ_ONCE(dev->features) & NETIF_F_HW_CSUM;
 
-	rcu_read_lock();
-	dev = rcu_dereference(ed->dev);
-	if (dev)
-		n = LL_RESERVED_SPACE(dev);
-	rcu_read_unlock();
-	return n;
-}
-
-/**
- * esp_dev_checksums() - does the device compute checksums of what leaves?
- * @ed:	device
- *
- * Many a NIC that claims so knows TCP and UDP only, and a bridge may forward to
- * one: tx_checksum decides, which is off where frames may leave the machine.
- *
- * Return: true if so: CHECKSUM_PARTIAL
- */
-bool esp_dev_checksums(struct esp_dev *ed)
-{
-	struct net_device *dev;
-	bool does;
-
-	if (!READ_ONCE(ed->tx_checksum))
-		return false;
-	rcu_read_lock();
-	dev = rcu_dereference(ed->dev);
-	does = dev && (READ_ONCE(dev->features) & NETIF_F_HW_CSUM);
-	rcu_read_unlock();
-	return does;
+	if (READ_ONCE(ed->headroom) != room)
+		WRITE_ONCE(ed->headroom, room);
+	if (READ_ONCE(ed->sums) != sums)
+		WRITE_ONCE(ed->sums, sums);
 }
 
 /**
@@ -284,6 +260,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 	dev = rcu_dereference(ed->dev);
 	if (!dev || !(dev->flags & IFF_UP) || !READ_ONCE(ed->enabled))
 		goto drop;
+	dev_learn(ed, dev);
 	skb->dev = dev;
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
@@ -388,6 +365,7 @@ static int dev_register(struct net_device *dev)
 	INIT_LIST_HEAD(&ed->socks);
 	ed->ifindex = dev->ifindex;
 	ed->ns = esp_net(dev_net(dev));
+	dev_learn(ed, dev);
 	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
 	ed->tx_checksum = stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);

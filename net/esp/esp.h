@@ -193,6 +193,10 @@ struct esp_peer {
  * @enabled:	carries ESP
  * @tx_checksum: checksums are left to the device, if it says it can
  * @ns:		its namespace's state; for who has seen @dev
+ * @headroom:	what its headers need, as of the last frame; if it is too little
+ *		by now, esp_dev_xmit() makes room
+ * @sums:	it computes checksums of what leaves, as of the last frame; if not
+ *		by now, the kernel does
  * @lock:	guards @port's replacement and @socks
  * @port:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
@@ -211,6 +215,8 @@ struct esp_dev {
 	int			enabled;
 	int			tx_checksum;
 	struct esp_net		*ns;
+	unsigned int		headroom;
+	bool			sums;
 	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
 	bool			own_port;
@@ -545,13 +551,31 @@ void esp_dev_release(struct sock *sk);
 int esp_dev_usable(struct esp_dev *ed);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
-unsigned int esp_dev_headroom(struct esp_dev *ed);
-bool esp_dev_checksums(struct esp_dev *ed);
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
 void esp_dev_policy(struct net *net);
 void esp_dev_events_run(struct sock *sk);
 void esp_dev_enabled(struct esp_dev *ed);
 struct esp_port *esp_port_get(struct esp_dev *ed);
+
+/* In front of the ESP header. */
+static inline unsigned int esp_dev_headroom(const struct esp_dev *ed)
+{
+	return READ_ONCE(ed->headroom);
+}
+
+/**
+ * esp_dev_checksums() - does the device compute checksums of what leaves?
+ * @ed:	device
+ *
+ * Many a NIC that claims so knows TCP and UDP only, and a bridge may forward to
+ * one: tx_checksum decides, which is off where frames may leave the machine.
+ *
+ * Return: true if so: CHECKSUM_PARTIAL
+ */
+static inline bool esp_dev_checksums(const struct esp_dev *ed)
+{
+	return READ_ONCE(ed->tx_checksum) && READ_ONCE(ed->sums);
+}
 
 /* peer.c */
 struct esp_port *esp_port_alloc(struct net *net);

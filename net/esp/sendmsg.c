@@ -394,15 +394,15 @@ void esp_splice_eof(struct socket *sock)
 void esp_queue_fin(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	unsigned int room = esp_dev_headroom(esp->dev) + ESP_HLEN_MAX;
 	struct sk_buff *skb;
 
-	skb = alloc_skb_fclone(esp_dev_headroom(esp->dev) + ESP_HLEN_MAX,
-			       gfp_any());
+	skb = alloc_skb_fclone(room, gfp_any());
 	if (!skb) {
 		esp_timer_set(esp, ESP_T_CORK, esp_now() + ESP_CORK_US);
 		return;
 	}
-	skb_reserve(skb, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX);
+	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	/* must be had: otherwise the socket is in debt, and pays next time */
 	if (!sk_wmem_schedule(sk, skb->truesize))
