@@ -504,6 +504,8 @@ extern __be16 esp_ethertype;
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 void esp_set_state(struct sock *sk, int state);
+void esp_mem_uncharge(struct sock *sk, int size);
+void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
 int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
 int esp_addr_check(const struct sockaddr_esp *a, int len);
 int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a);

@@ -311,7 +311,7 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 		return false;
 	/* allowed but beyond the limit: in debt, which the next ones pay */
 	skb->dev = NULL;
-	skb_set_owner_r(skb, sk);
+	esp_set_owner_r(skb, sk);
 	if (skb->truesize > esp->rcv_est)
 		WRITE_ONCE(esp->rcv_est, skb->truesize);
 	return true;

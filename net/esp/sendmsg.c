@@ -56,7 +56,7 @@ static void unlink_and_free(struct sock *sk, struct sk_buff *skb)
 {
 	__skb_unlink(skb, &sk->sk_write_queue);
 	sk_wmem_queued_add(sk, -skb->truesize);
-	sk_mem_uncharge(sk, skb->truesize);
+	esp_mem_uncharge(sk, skb->truesize);
 	__kfree_skb(skb);
 }
 
