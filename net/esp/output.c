@@ -51,9 +51,10 @@ static u32 ts_echo(struct esp_opt *esp, u32 now)
 static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		       u16 len, u32 pkt_seq, u32 now)
 {
-	memset(f, 0, sizeof(*f));
+	memset_startat(f, 0, peer_cookie);
 	f->version = ESP_VERSION;
 	f->flags = flags;
+	f->opts = 0;
 	f->sport = esp->sport;
 	f->dport = esp->dport;
 	f->cookie = esp->peer_cookie;
@@ -65,6 +66,10 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		f->ack_seq = smp_load_acquire(&esp->recv_seq);
 		f->grant = grant_now(esp, f->ack_seq);
 		f->ts_ecr = ts_echo(esp, now);
+	} else {
+		f->ack_seq = 0;
+		f->grant = 0;
+		f->ts_ecr = 0;
 	}
 	if ((flags & ESP_SYN) || READ_ONCE(esp->echo)) {
 		if (flags == ESP_SYN)
