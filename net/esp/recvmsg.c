@@ -39,6 +39,20 @@ bool esp_readable(struct sock *sk, int target)
 	       at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
 }
 
+/* Copy @n bytes of a packet, from @off on, to the user. */
+static int copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
+{
+	int done;
+
+	if (off + n > skb_headlen(skb))
+		return skb_copy_datagram_msg(skb, off, msg, n);
+	done = copy_to_iter(skb->data + off, n, &msg->msg_iter);
+	if (done == n)
+		return 0;
+	iov_iter_revert(&msg->msg_iter, done);
+	return -EFAULT;
+}
+
 /* Take @n bytes off the packet at the head; true if it is used up. */
 static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 {
@@ -52,7 +66,7 @@ static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 	if (cb->f.flags & ESP_EOR)
 		WRITE_ONCE(esp->rcv_records, esp->rcv_records - 1);
 	__skb_unlink(skb, &sk->sk_receive_queue);
-	kfree_skb(skb);
+	consume_skb(skb);
 	return true;
 }
 
@@ -91,8 +105,7 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		int err = 0;
 
 		if (!(flags & MSG_TRUNC) || record)
-			err = skb_copy_datagram_msg(skb, cb->f.hlen + cb->f.read,
-						    msg, n);
+			err = copy_packet(skb, cb->f.hlen + cb->f.read, msg, n);
 		if (err)
 			return copied ? copied : err;
 		copied += n;
