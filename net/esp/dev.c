@@ -229,8 +229,8 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac)
 	return err;
 }
 
-/* For the frames to come: the device may have changed. */
-static void dev_learn(struct esp_dev *ed, const struct net_device *dev)
+/* For the frames to come: the device may have changed. Returns the headroom. */
+static unsigned int dev_learn(struct esp_dev *ed, const struct net_device *dev)
 {
 	unsigned int room = LL_RESERVED_SPACE(dev);
 	bool sums = READ_ONCE(dev->features) & NETIF_F_HW_CSUM;
@@ -239,11 +239,12 @@ static void dev_learn(struct esp_dev *ed, const struct net_device *dev)
 		WRITE_ONCE(ed->headroom, room);
 	if (READ_ONCE(ed->sums) != sums)
 		WRITE_ONCE(ed->sums, sums);
+	return room;
 }
 
 /**
  * esp_dev_xmit() - hand a frame to the device
- * @skb:	frame from the ESP header on; consumed
+ * @skb:	frame from the ESP header on, whose header nobody shares; consumed
  * @ed:		device
  * @daddr:	destination
  *
@@ -255,16 +256,17 @@ static void dev_learn(struct esp_dev *ed, const struct net_device *dev)
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 {
 	struct net_device *dev;
+	unsigned int room;
 
 	rcu_read_lock();
 	dev = rcu_dereference(ed->dev);
 	if (!dev || !(dev->flags & IFF_UP) || !READ_ONCE(ed->enabled))
 		goto drop;
-	dev_learn(ed, dev);
+	room = dev_learn(ed, dev);
 	skb->dev = dev;
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
-	if (skb_cow_head(skb, LL_RESERVED_SPACE(dev)) ||
+	if ((skb_headroom(skb) < room && skb_cow_head(skb, room)) ||
 	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, NULL,
 			    skb->len) < 0) {
 		ESP_INC_NS(ed->ns, OutDiscards);
