@@ -169,7 +169,7 @@ struct esp_port {
  * @behind:	sockets that have not echoed the cut (rule 21)
  * @min_rtt:	of the last ten seconds (rule 22)
  *
- * Everything under esp_port.lock.
+ * Everything under esp_port.lock; @min_rtt is read without.
  */
 struct esp_peer {
 	struct hlist_node	node;

@@ -69,15 +69,15 @@ u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi)
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now)
 {
 	if (!m->since || now - m->since >= 2 * ESP_MIN_RTT_WINDOW_US) {
-		m->cur = rtt;
-		m->prev = rtt;
-		m->since = now ? now : 1;
+		WRITE_ONCE(m->cur, rtt);
+		WRITE_ONCE(m->prev, rtt);
+		WRITE_ONCE(m->since, now ? now : 1);
 	} else if (now - m->since >= ESP_MIN_RTT_WINDOW_US) {
-		m->prev = m->cur;
-		m->cur = rtt;
-		m->since = now;
+		WRITE_ONCE(m->prev, m->cur);
+		WRITE_ONCE(m->cur, rtt);
+		WRITE_ONCE(m->since, now);
 	} else if (rtt < m->cur) {
-		m->cur = rtt;
+		WRITE_ONCE(m->cur, rtt);
 	}
 }
 

@@ -57,7 +57,19 @@ static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
 
 static inline u32 esp_min_rtt_get(const struct esp_min_rtt *m)
 {
-	return min(m->cur, m->prev);
+	u32 cur = READ_ONCE(m->cur), prev = READ_ONCE(m->prev);
+
+	return min(cur, prev);
+}
+
+/* Would esp_min_rtt_sample() change anything? For who has no lock: perhaps. */
+static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
+				       u64 now)
+{
+	u64 since = READ_ONCE(m->since);
+
+	return !since || now - since >= ESP_MIN_RTT_WINDOW_US ||
+	       rtt < READ_ONCE(m->cur);
 }
 
 #endif /* _ESP_RTT_H */
