@@ -322,17 +322,21 @@ void esp_push_frames(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool idle = esp->snd.una_seq == esp->snd.send_next;
-	bool sent = false;
+	bool sent = false, last;
 	int n;
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	do {
+		last = sk->sk_send_head == skb_peek_tail(&sk->sk_write_queue);
 		/* who is on this machine gets them together */
-		local_bh_disable();
-		for (n = 0; n < ESP_TOGETHER && esp_push_one_frame(sk); n++)
+		if (!last)
+			local_bh_disable();
+		for (n = 0; n < ESP_TOGETHER && sk->sk_send_head &&
+		     esp_push_one_frame(sk); n++)
 			sent = true;
-		local_bh_enable();
+		if (!last)
+			local_bh_enable();
 	} while (n == ESP_TOGETHER);
 	/* what runs while everything is acknowledged is a probe's, and longer */
 	if ((sent && idle) ||

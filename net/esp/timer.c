@@ -279,12 +279,13 @@ static void keep_timeout(struct sock *sk, u64 now)
  */
 void esp_start_orphan_timer(struct sock *sk)
 {
-	u32 ms = READ_ONCE(esp_sk(sk)->ns->conf.fin_timeout_ms);
+	struct esp_opt *esp = esp_sk(sk);
 
 	if (sock_flag(sk, SOCK_DEAD) &&
 	    ((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
 				    TCPF_CLOSING | TCPF_LAST_ACK)))
-		esp_timer_set(esp_sk(sk), ESP_T_CONN, esp_now() + 1000ull * ms);
+		esp_timer_set(esp, ESP_T_CONN, esp_now() +
+			      1000ull * READ_ONCE(esp->ns->conf.fin_timeout_ms));
 }
 
 static void cork_timeout(struct sock *sk)
