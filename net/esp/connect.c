@@ -585,7 +585,9 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	if (f->type != sk->sk_type)
 		goto bad;
 	/* it may have come twice while we were busy */
+	rcu_read_lock();
 	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth->h_source);
+	rcu_read_unlock();
 	if (child) {
 		sock_put(child);
 		goto drop;

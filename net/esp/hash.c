@@ -250,6 +250,7 @@ void esp_unhash(struct sock *sk)
  * @dport:	the peer's
  * @mac:	the peer's
  *
+ * Context: RCU read side.
  * Return: a reference, or NULL
  */
 struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
@@ -258,18 +259,11 @@ struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 	struct esp_bucket *b = conn_bucket(net, ifindex, sport, dport, mac);
 	struct sock *sk;
 
-	rcu_read_lock();
-	sk_for_each_rcu(sk, &b->head) {
-		if (!conn_matches(sk, net, ifindex, sport, dport, mac))
-			continue;
-		if (!refcount_inc_not_zero(&sk->sk_refcnt))
-			continue;
-		goto found;
-	}
-	sk = NULL;
-found:
-	rcu_read_unlock();
-	return sk;
+	sk_for_each_rcu(sk, &b->head)
+		if (conn_matches(sk, net, ifindex, sport, dport, mac) &&
+		    refcount_inc_not_zero(&sk->sk_refcnt))
+			return sk;
+	return NULL;
 }
 
 static bool port_matches(const struct sock *sk, const struct net *net,
