@@ -29,38 +29,6 @@ void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
 }
 
 /**
- * esp_rtt_timeout() - srtt + 4 rttvar + @extra, within bounds
- * @r:		estimator
- * @extra:	delay that the peer may add (ACK delay, a burst on the wire)
- * @lo:		floor
- * @hi:		ceiling
- *
- * Return: microseconds; before the first measurement ten times the floor
- */
-u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi)
-{
-	u64 t = r->srtt8 ? (u64)(r->srtt8 >> 3) + r->rttvar4 : 10ull * lo;
-
-	t = max_t(u64, t, lo) + extra;
-	return min_t(u64, t, hi);
-}
-
-/**
- * esp_rtt_backoff() - double a timeout @n times, up to @hi
- * @timeout:	first timeout
- * @n:		expirations so far
- * @hi:		ceiling
- *
- * Return: microseconds
- */
-u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi)
-{
-	u64 t = (u64)timeout << min_t(unsigned int, n, 31);
-
-	return min_t(u64, t, hi);
-}
-
-/**
  * esp_min_rtt_sample() - keep the smallest round trip of ten seconds
  * @m:		filter; zeroed: nothing measured yet
  * @rtt:	measurement
