@@ -229,17 +229,20 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac)
 	return err;
 }
 
-/* For the frames to come: the device may have changed. Returns the headroom. */
-static unsigned int dev_learn(struct esp_dev *ed, const struct net_device *dev)
+/* Headroom, also for the frames to come: nobody tells when it changes. */
+static unsigned int dev_headroom(struct esp_dev *ed,
+				 const struct net_device *dev)
 {
 	unsigned int room = LL_RESERVED_SPACE(dev);
-	bool sums = READ_ONCE(dev->features) & NETIF_F_HW_CSUM;
 
 	if (READ_ONCE(ed->headroom) != room)
 		WRITE_ONCE(ed->headroom, room);
-	if (READ_ONCE(ed->sums) != sums)
-		WRITE_ONCE(ed->sums, sums);
 	return room;
+}
+
+static void dev_features(struct esp_dev *ed, const struct net_device *dev)
+{
+	WRITE_ONCE(ed->sums, !!(dev->features & NETIF_F_HW_CSUM));
 }
 
 /**
@@ -262,7 +265,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 	dev = rcu_dereference(ed->dev);
 	if (!dev || !(dev->flags & IFF_UP) || !READ_ONCE(ed->enabled))
 		goto drop;
-	room = dev_learn(ed, dev);
+	room = dev_headroom(ed, dev);
 	skb->dev = dev;
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
@@ -367,7 +370,8 @@ static int dev_register(struct net_device *dev)
 	INIT_LIST_HEAD(&ed->socks);
 	ed->ifindex = dev->ifindex;
 	ed->ns = esp_net(dev_net(dev));
-	dev_learn(ed, dev);
+	dev_headroom(ed, dev);
+	dev_features(ed, dev);
 	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
 	ed->tx_checksum = stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);
@@ -544,6 +548,9 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 	switch (event) {
 	case NETDEV_UP:
 		esp_dev_enabled(ed);
+		break;
+	case NETDEV_FEAT_CHANGE:
+		dev_features(ed, dev);
 		break;
 	case NETDEV_CHANGEMTU:
 		dev_tell(ed, ESP_EV_MTU);

@@ -195,8 +195,8 @@ struct esp_peer {
  * @ns:		its namespace's state; for who has seen @dev
  * @headroom:	what its headers need, as of the last frame; if it is too little
  *		by now, esp_dev_xmit() makes room
- * @sums:	it computes checksums of what leaves, as of the last frame; if not
- *		by now, the kernel does
+ * @sums:	it computes checksums of what leaves, as its notifier says; if it
+ *		doesn't when a frame leaves, the kernel does
  * @lock:	guards @port's replacement and @socks
  * @port:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
