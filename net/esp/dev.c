@@ -181,25 +181,6 @@ struct esp_port *esp_port_get(struct esp_dev *ed)
 	return port;
 }
 
-/**
- * esp_dev_usable() - can frames leave?
- * @ed:	device
- *
- * Return: 0; ENETDOWN: down, leaving, or not enabled for ESP
- */
-int esp_dev_usable(struct esp_dev *ed)
-{
-	struct net_device *dev;
-	int err = -ENETDOWN;
-
-	rcu_read_lock();
-	dev = rcu_dereference(ed->dev);
-	if (dev && (dev->flags & IFF_UP) && READ_ONCE(ed->enabled))
-		err = 0;
-	rcu_read_unlock();
-	return err;
-}
-
 /* MTU, or 0 if the device has left. */
 int esp_dev_mtu(struct esp_dev *ed)
 {
@@ -370,6 +351,7 @@ static int dev_register(struct net_device *dev)
 	INIT_LIST_HEAD(&ed->socks);
 	ed->ifindex = dev->ifindex;
 	ed->ns = esp_net(dev_net(dev));
+	ed->up = !!(dev->flags & IFF_UP);
 	dev_headroom(ed, dev);
 	dev_features(ed, dev);
 	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
@@ -516,6 +498,7 @@ static void dev_unregister(struct net_device *dev)
 		return;
 	hash_del_rcu(&ed->node);
 	rcu_assign_pointer(ed->dev, NULL);
+	WRITE_ONCE(ed->up, false);
 	esp_sysctl_dev_exit(ed);
 	/* whoever finds the device or links a socket does it under RCU */
 	synchronize_net();
@@ -547,7 +530,11 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UP:
+		WRITE_ONCE(ed->up, true);
 		esp_dev_enabled(ed);
+		break;
+	case NETDEV_DOWN:
+		WRITE_ONCE(ed->up, false);
 		break;
 	case NETDEV_FEAT_CHANGE:
 		dev_features(ed, dev);

@@ -192,6 +192,7 @@ struct esp_peer {
  * @ifindex:	stays
  * @enabled:	carries ESP
  * @tx_checksum: checksums are left to the device, if it says it can
+ * @up:		it is up, as its notifier says
  * @ns:		its namespace's state; for who has seen @dev
  * @headroom:	what its headers need, as of the last frame; if it is too little
  *		by now, esp_dev_xmit() makes room
@@ -216,6 +217,7 @@ struct esp_dev {
 	int			tx_checksum;
 	struct esp_net		*ns;
 	unsigned int		headroom;
+	bool			up;
 	bool			sums;
 	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
@@ -550,7 +552,6 @@ void esp_dev_put(struct esp_dev *ed);
 void esp_dev_link(struct sock *sk, struct esp_dev *ed);
 void esp_dev_unlink(struct sock *sk);
 void esp_dev_release(struct sock *sk);
-int esp_dev_usable(struct esp_dev *ed);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
@@ -558,6 +559,17 @@ void esp_dev_policy(struct net *net);
 void esp_dev_events_run(struct sock *sk);
 void esp_dev_enabled(struct esp_dev *ed);
 struct esp_port *esp_port_get(struct esp_dev *ed);
+
+/**
+ * esp_dev_usable() - can frames leave?
+ * @ed:	device
+ *
+ * Return: 0; ENETDOWN: down, leaving, or not enabled for ESP
+ */
+static inline int esp_dev_usable(const struct esp_dev *ed)
+{
+	return READ_ONCE(ed->up) && READ_ONCE(ed->enabled) ? 0 : -ENETDOWN;
+}
 
 /* In front of the ESP header. */
 static inline unsigned int esp_dev_headroom(const struct esp_dev *ed)
