@@ -5,8 +5,6 @@
  */
 #include "esp.h"
 
-#define ESP_LATE_US	(1000 * 1000)	/* no frame is overtaken by more */
-
 /* Our FIN has been acknowledged. */
 void esp_fin_acked(struct sock *sk)
 {
@@ -88,18 +86,6 @@ static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 		esp_retransmit(sk, skb);
 		n--;
 	}
-}
-
-/*
- * A frame sent after this one is here already: what this one says of
- * permission and advice is out of date.
- */
-bool esp_overtaken(struct esp_opt *esp, struct esp_frame *f, u64 now)
-{
-	u64 ts = esp->ts_recent;
-
-	return (u32)now - (u32)ts < ESP_LATE_US &&
-	       esp_before(f->ts_val, (u32)(ts >> 32));
 }
 
 /* Returns false if the frame must not be used. */

@@ -651,9 +651,23 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
 
 /* ack_rcv.c */
 bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late);
-bool esp_overtaken(struct esp_opt *esp, struct esp_frame *f, u64 now);
 void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now);
 void esp_fin_acked(struct sock *sk);
+
+#define ESP_LATE_US	(1000 * 1000)	/* no frame is overtaken by more */
+
+/*
+ * A frame sent after this one is here already: what this one says of
+ * permission and advice is out of date.
+ */
+static inline bool esp_overtaken(const struct esp_opt *esp,
+				 const struct esp_frame *f, u64 now)
+{
+	u64 ts = esp->ts_recent;
+
+	return (u32)now - (u32)ts < ESP_LATE_US &&
+	       esp_before(f->ts_val, (u32)(ts >> 32));
+}
 
 /* ack_queue.c */
 extern const struct esp_ackq_ops esp_ackq_ops;

@@ -173,18 +173,11 @@ enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 	return ESP_WIRE_OK;
 }
 
-/**
- * esp_wire_hlen() - length of the header that esp_wire_build() makes
- * @f:	only @f->opts is read
- *
- * Return: bytes, a multiple of four, at most ESP_HLEN_MAX
- */
-unsigned int esp_wire_hlen(const struct esp_frame *f)
+/* esp_wire_hlen() of a header with options. */
+unsigned int esp_wire_hlen_options(const struct esp_frame *f)
 {
 	unsigned int n = ESP_HLEN;
 
-	if (!f->opts)
-		return n;
 	if (f->opts & ESP_HAS(ESP_OPT_COOKIE))
 		n += 6;
 	if (f->opts & ESP_HAS(ESP_OPT_MSS))
