@@ -148,11 +148,39 @@ static int wait_data(struct sock *sk, long *timeo)
 	return 0;
 }
 
+/* Nothing to read, and nothing that would tell why. */
+static bool silent(struct sock *sk)
+{
+	return !esp_readable(sk, 1) && !READ_ONCE(sk->sk_err) && !at_end(sk) &&
+	       READ_ONCE(sk->sk_state) != TCP_LISTEN;
+}
+
+/*
+ * Wait for the first byte before the socket is locked, which it would have to
+ * be twice otherwise. Why the wait has ended is found out under the lock. Not
+ * for those of whom wake_reader() must know.
+ */
+static void wait_unlocked(struct sock *sk, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	if (READ_ONCE(esp_sk(sk)->rcv_bytes) || !*timeo ||
+	    READ_ONCE(sk->sk_rcvlowat) > 1 ||
+	    READ_ONCE(esp_sk(sk)->rcv_discard))
+		return;
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	smp_mb();	/* in the queue, before silent(); pairs with wq_has_sleeper() */
+	while (*timeo && silent(sk) && !signal_pending(current))
+		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
 static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
-		      int flags)
+		      int flags, long timeo)
 {
 	int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
-	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	bool record = sk->sk_type == SOCK_SEQPACKET, eor = false;
 	struct esp_opt *esp = esp_sk(sk);
 	size_t room = msg_data_left(msg);
@@ -220,14 +248,16 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = sock->sk;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	int err;
 
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	if (flags & MSG_ERRQUEUE)
 		return -EAGAIN;
+	wait_unlocked(sk, &timeo);
 	lock_sock(sk);
-	err = do_recvmsg(sk, msg, len, flags);
+	err = do_recvmsg(sk, msg, len, flags, timeo);
 	release_sock(sk);
 	return err;
 }
