@@ -150,6 +150,18 @@ static int copy_to_frags(struct sock *sk, struct sk_buff *skb,
 	return n;
 }
 
+/* Copy @n bytes into the packet itself; sum them, if the device doesn't. */
+static int copy_linear(struct sock *sk, struct sk_buff *skb,
+		       struct msghdr *msg, int n)
+{
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		return skb_add_data_nocache(sk, skb, &msg->msg_iter, n);
+	if (copy_from_iter_full(skb_put(skb, n), n, &msg->msg_iter))
+		return 0;
+	__skb_trim(skb, skb->len - n);
+	return -EFAULT;
+}
+
 /* Copy up to @n bytes behind a packet's payload; returns bytes or an error. */
 static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		  int n)
@@ -160,7 +172,7 @@ static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 	/* one byte of a packet is in one place only: linear first */
 	if (tail > 0 && skb->len < ESP_SMALL) {
 		n = min(n, tail);
-		err = skb_add_data_nocache(sk, skb, &msg->msg_iter, n);
+		err = copy_linear(sk, skb, msg, n);
 		return err ? err : n;
 	}
 	return copy_to_frags(sk, skb, msg, n);
