@@ -33,7 +33,7 @@ static u32 others_time(struct esp_opt *esp, u64 now)
  */
 static u32 expiry_time(struct esp_opt *esp, u64 now)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
+	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 	u32 lo = max_t(u32, READ_ONCE(conf->rrq_min_us),
 		       esp_qctl_wire_time(&esp->port->ackq.ctl, ESP_EXTRA_FRAMES));
@@ -61,10 +61,12 @@ static bool packets_due(struct esp_opt *esp)
  */
 void esp_start_rrq_timer(struct esp_opt *esp)
 {
-	u64 now = esp_now();
+	u64 now;
 
-	if (atomic_read(&esp->grant.open) || packets_due(esp))
-		esp_timer_set(esp, ESP_T_RRQ, now + expiry_time(esp, now));
+	if (!atomic_read(&esp->grant.open) && !packets_due(esp))
+		return;
+	now = esp_now();
+	esp_timer_set(esp, ESP_T_RRQ, now + expiry_time(esp, now));
 }
 
 /**

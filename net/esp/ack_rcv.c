@@ -5,13 +5,11 @@
  */
 #include "esp.h"
 
-#define ESP_LATE_US	(1000 * 1000)	/* no frame is overtaken by more */
-
 /* Our FIN has been acknowledged. */
 void esp_fin_acked(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp->ns->conf;
 
 	switch (sk->sk_state) {
 	case TCP_FIN_WAIT1:
@@ -105,18 +103,6 @@ static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 		n -= to - from;
 		from = to;
 	}
-}
-
-/*
- * A frame sent after this one is here already: what this one says of
- * permission and advice is out of date.
- */
-bool esp_overtaken(struct esp_opt *esp, struct esp_frame *f, u64 now)
-{
-	u64 ts = esp->ts_recent;
-
-	return (u32)now - (u32)ts < ESP_LATE_US &&
-	       esp_before(f->ts_val, (u32)(ts >> 32));
 }
 
 /* Returns false if the frame must not be used. */

@@ -31,10 +31,47 @@ void esp_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
+/**
+ * esp_mem_uncharge() - memory that a socket no longer uses
+ * @sk:		socket; its owner calls
+ * @size:	bytes
+ *
+ * A page stays charged for the next message, or each would be charged and
+ * uncharged for all sockets. Not if they have much: what the idle ones keep is to
+ * be no reason for memory pressure.
+ */
+void esp_mem_uncharge(struct sock *sk, int size)
+{
+	sk_forward_alloc_add(sk, size);
+	if (sk->sk_forward_alloc >= 2 * (int)PAGE_SIZE ||
+	    atomic_long_read(&esp_memory_allocated) >
+	    READ_ONCE(esp_mem[0]) / 2)
+		sk_mem_reclaim(sk);
+}
+
+static void esp_rfree(struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+
+	atomic_sub(skb->truesize, &sk->sk_rmem_alloc);
+	esp_mem_uncharge(sk, skb->truesize);
+}
+
+/* As skb_set_owner_r(), for esp_mem_uncharge()'s sake. */
+void esp_set_owner_r(struct sk_buff *skb, struct sock *sk)
+{
+	skb_orphan(skb);
+	skb->sk = sk;
+	skb->destructor = esp_rfree;
+	atomic_add(skb->truesize, &sk->sk_rmem_alloc);
+	sk_mem_charge(sk, skb->truesize);
+}
+
 static void esp_destruct(struct sock *sk)
 {
 	__skb_queue_purge(&sk->sk_receive_queue);
 	__skb_queue_purge(&sk->sk_error_queue);
+	sk_mem_reclaim_final(sk);
 	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
 	WARN_ON_ONCE(sk->sk_wmem_queued);
 	if (sk->sk_type != SOCK_DGRAM)
@@ -102,6 +139,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 		sk_sockets_allocated_inc(sk);
 
 	esp = esp_sk(sk);
+	esp->ns = esp_net(net);
 	INIT_HLIST_NODE(&esp->bind_node);
 	INIT_LIST_HEAD(&esp->dev_node);
 	INIT_LIST_HEAD(&esp->acceptq);

@@ -85,7 +85,7 @@ static u16 own_burst(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->user_burst >= 0 ? esp->user_burst :
-	       READ_ONCE(esp_net(sock_net(sk))->conf.esp_burst_length);
+	       READ_ONCE(esp->ns->conf.esp_burst_length);
 }
 
 /**
@@ -126,7 +126,7 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 /* Fields that both sides set once they know their numbers. */
 static void init_numbers(struct sock *sk)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 
 	esp_window_init(&esp->snd, esp_isn(esp->cookie));
@@ -585,7 +585,9 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	if (f->type != sk->sk_type)
 		goto bad;
 	/* it may have come twice while we were busy */
+	rcu_read_lock();
 	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth->h_source);
+	rcu_read_unlock();
 	if (child) {
 		sock_put(child);
 		goto drop;

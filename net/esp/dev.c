@@ -181,25 +181,6 @@ struct esp_port *esp_port_get(struct esp_dev *ed)
 	return port;
 }
 
-/**
- * esp_dev_usable() - can frames leave?
- * @ed:	device
- *
- * Return: 0; ENETDOWN: down, leaving, or not enabled for ESP
- */
-int esp_dev_usable(struct esp_dev *ed)
-{
-	struct net_device *dev;
-	int err = -ENETDOWN;
-
-	rcu_read_lock();
-	dev = rcu_dereference(ed->dev);
-	if (dev && (dev->flags & IFF_UP) && READ_ONCE(ed->enabled))
-		err = 0;
-	rcu_read_unlock();
-	return err;
-}
-
 /* MTU, or 0 if the device has left. */
 int esp_dev_mtu(struct esp_dev *ed)
 {
@@ -229,40 +210,20 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac)
 	return err;
 }
 
-unsigned int esp_dev_headroom(struct esp_dev *ed)
+/* Headroom, also for the frames to come: nobody tells when it changes. */
+static unsigned int dev_headroom(struct esp_dev *ed,
+				 const struct net_device *dev)
 {
-	struct net_device *dev;
-	unsigned int n = LL_MAX_HEADER;
+	unsigned int room = LL_RESERVED_SPACE(dev);
 
-	rcu_read_lock();
-	dev = rcu_dereference(ed->dev);
-	if (dev)
-		n = LL_RESERVED_SPACE(dev);
-	rcu_read_unlock();
-	return n;
+	if (READ_ONCE(ed->headroom) != room)
+		WRITE_ONCE(ed->headroom, room);
+	return room;
 }
 
-/**
- * esp_dev_checksums() - does the device compute checksums of what leaves?
- * @ed:	device
- *
- * Many a NIC that claims so knows TCP and UDP only, and a bridge may forward to
- * one: tx_checksum decides, which is off where frames may leave the machine.
- *
- * Return: true if so: CHECKSUM_PARTIAL
- */
-bool esp_dev_checksums(struct esp_dev *ed)
+static void dev_features(struct esp_dev *ed, const struct net_device *dev)
 {
-	struct net_device *dev;
-	bool does;
-
-	if (!READ_ONCE(ed->tx_checksum))
-		return false;
-	rcu_read_lock();
-	dev = rcu_dereference(ed->dev);
-	does = dev && (READ_ONCE(dev->features) & NETIF_F_HW_CSUM);
-	rcu_read_unlock();
-	return does;
+	WRITE_ONCE(ed->sums, !!(dev->features & NETIF_F_HW_CSUM));
 }
 
 /**
@@ -297,7 +258,7 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
 
 /**
  * esp_dev_xmit() - hand a frame to the device
- * @skb:	frame from the ESP header on; consumed
+ * @skb:	frame from the ESP header on, whose header nobody shares; consumed
  * @ed:		device
  * @daddr:	destination
  *
@@ -309,27 +270,27 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 {
 	struct net_device *dev;
-	struct net *net;
+	unsigned int room;
 
 	rcu_read_lock();
 	dev = rcu_dereference(ed->dev);
 	if (!dev || !(dev->flags & IFF_UP) || !READ_ONCE(ed->enabled))
 		goto drop;
-	net = dev_net(dev);
+	room = dev_headroom(ed, dev);
 	skb->dev = dev;
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
-	if (skb_cow_head(skb, LL_RESERVED_SPACE(dev)) ||
+	if ((skb_headroom(skb) < room && skb_cow_head(skb, room)) ||
 	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, NULL,
 			    skb->len) < 0) {
-		ESP_INC(net, OutDiscards);
+		ESP_INC_NS(ed->ns, OutDiscards);
 		goto drop;
 	}
 	if (skb_is_gso(skb)) {
-		ESP_ADD(net, OutFrames, skb_shinfo(skb)->gso_segs);
-		ESP_INC(net, OutRuns);
+		ESP_ADD_NS(ed->ns, OutFrames, skb_shinfo(skb)->gso_segs);
+		ESP_INC_NS(ed->ns, OutRuns);
 	} else {
-		ESP_INC(net, OutFrames);
+		ESP_INC_NS(ed->ns, OutFrames);
 	}
 	skb_reset_mac_header(skb);
 	if (!(dev->flags & IFF_LOOPBACK) &&
@@ -338,7 +299,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 		skb->pkt_type = PACKET_HOST;
 		netif_rx(skb);
 	} else if (dev_queue_xmit(skb)) {
-		ESP_INC(net, OutDiscards);
+		ESP_INC_NS(ed->ns, OutDiscards);
 	}
 	rcu_read_unlock();
 	return 0;
@@ -424,6 +385,10 @@ static int dev_register(struct net_device *dev)
 	spin_lock_init(&ed->lock);
 	INIT_LIST_HEAD(&ed->socks);
 	ed->ifindex = dev->ifindex;
+	ed->ns = esp_net(dev_net(dev));
+	ed->up = !!(dev->flags & IFF_UP);
+	dev_headroom(ed, dev);
+	dev_features(ed, dev);
 	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
 	ed->tx_checksum = stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);
@@ -568,6 +533,7 @@ static void dev_unregister(struct net_device *dev)
 		return;
 	hash_del_rcu(&ed->node);
 	rcu_assign_pointer(ed->dev, NULL);
+	WRITE_ONCE(ed->up, false);
 	esp_sysctl_dev_exit(ed);
 	/* whoever finds the device or links a socket does it under RCU */
 	synchronize_net();
@@ -599,7 +565,14 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UP:
+		WRITE_ONCE(ed->up, true);
 		esp_dev_enabled(ed);
+		break;
+	case NETDEV_DOWN:
+		WRITE_ONCE(ed->up, false);
+		break;
+	case NETDEV_FEAT_CHANGE:
+		dev_features(ed, dev);
 		break;
 	case NETDEV_CHANGEMTU:
 		dev_tell(ed, ESP_EV_MTU);

@@ -170,7 +170,7 @@ struct esp_port {
  * @behind:	sockets that have not echoed the cut (rule 21)
  * @min_rtt:	of the last ten seconds (rule 22)
  *
- * Everything under esp_port.lock.
+ * Everything under esp_port.lock; @min_rtt is read without.
  */
 struct esp_peer {
 	struct hlist_node	node;
@@ -193,6 +193,12 @@ struct esp_peer {
  * @ifindex:	stays
  * @enabled:	carries ESP
  * @tx_checksum: checksums are left to the device, if it says it can
+ * @up:		it is up, as its notifier says
+ * @ns:		its namespace's state; for who has seen @dev
+ * @headroom:	what its headers need, as of the last frame; if it is too little
+ *		by now, esp_dev_xmit() makes room
+ * @sums:	it computes checksums of what leaves, as its notifier says; if it
+ *		doesn't when a frame leaves, the kernel does
  * @lock:	guards @port's replacement and @socks
  * @port:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
@@ -210,6 +216,10 @@ struct esp_dev {
 	int			ifindex;
 	int			enabled;
 	int			tx_checksum;
+	struct esp_net		*ns;
+	unsigned int		headroom;
+	bool			up;
+	bool			sums;
 	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
 	bool			own_port;
@@ -248,6 +258,7 @@ enum esp_timer {
 /**
  * struct esp_opt - an ESP socket: struct sock and what the seed adds to it
  * @sk:		must be first
+ * @ns:		its namespace's state, which esp_net() would look up
  * @bind_node:	in the table of bound ports
  * @dev_node:	in esp_dev.socks
  * @dev:	device; set by bind() or connect(), holds a reference until the
@@ -294,6 +305,7 @@ enum esp_timer {
  * @recovering:	una_seq has not reached @rto_high
  * @rto_high:	end of what was sent when the retransmission timer fired
  * @progress_us: when the peer last answered, or sending started
+ * @sent_at:	when a packet of the write queue was sent last
  *
  * @grant:	permission given to the peer: recv_announced, edge, tokens,
  *		rcv_mem_pressure
@@ -359,6 +371,7 @@ enum esp_timer {
  */
 struct esp_opt {
 	struct sock		sk;
+	struct esp_net		*ns;
 	struct hlist_node	bind_node;
 	struct list_head	dev_node;
 	struct esp_dev		*dev;
@@ -401,6 +414,7 @@ struct esp_opt {
 	u8			recovering;
 	u32			rto_high;
 	u64			progress_us;
+	u64			sent_at;
 
 	struct esp_grant	grant;
 	u32			recv_seq;
@@ -524,6 +538,8 @@ extern __be16 esp_ethertype;
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 void esp_set_state(struct sock *sk, int state);
+void esp_mem_uncharge(struct sock *sk, int size);
+void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
 int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
 int esp_addr_check(const struct sockaddr_esp *a, int len);
 int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a);
@@ -568,17 +584,45 @@ void esp_dev_put(struct esp_dev *ed);
 void esp_dev_link(struct sock *sk, struct esp_dev *ed);
 void esp_dev_unlink(struct sock *sk);
 void esp_dev_release(struct sock *sk);
-int esp_dev_usable(struct esp_dev *ed);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
-unsigned int esp_dev_headroom(struct esp_dev *ed);
-bool esp_dev_checksums(struct esp_dev *ed);
 u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size);
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
 void esp_dev_policy(struct net *net);
 void esp_dev_events_run(struct sock *sk);
 void esp_dev_enabled(struct esp_dev *ed);
 struct esp_port *esp_port_get(struct esp_dev *ed);
+
+/**
+ * esp_dev_usable() - can frames leave?
+ * @ed:	device
+ *
+ * Return: 0; ENETDOWN: down, leaving, or not enabled for ESP
+ */
+static inline int esp_dev_usable(const struct esp_dev *ed)
+{
+	return READ_ONCE(ed->up) && READ_ONCE(ed->enabled) ? 0 : -ENETDOWN;
+}
+
+/* In front of the ESP header. */
+static inline unsigned int esp_dev_headroom(const struct esp_dev *ed)
+{
+	return READ_ONCE(ed->headroom);
+}
+
+/**
+ * esp_dev_checksums() - does the device compute checksums of what leaves?
+ * @ed:	device
+ *
+ * Many a NIC that claims so knows TCP and UDP only, and a bridge may forward to
+ * one: tx_checksum decides, which is off where frames may leave the machine.
+ *
+ * Return: true if so: CHECKSUM_PARTIAL
+ */
+static inline bool esp_dev_checksums(const struct esp_dev *ed)
+{
+	return READ_ONCE(ed->tx_checksum) && READ_ONCE(ed->sums);
+}
 
 /* peer.c */
 struct esp_port *esp_port_alloc(struct net *net);
@@ -654,9 +698,23 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
 
 /* ack_rcv.c */
 bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late);
-bool esp_overtaken(struct esp_opt *esp, struct esp_frame *f, u64 now);
 void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now);
 void esp_fin_acked(struct sock *sk);
+
+#define ESP_LATE_US	(1000 * 1000)	/* no frame is overtaken by more */
+
+/*
+ * A frame sent after this one is here already: what this one says of
+ * permission and advice is out of date.
+ */
+static inline bool esp_overtaken(const struct esp_opt *esp,
+				 const struct esp_frame *f, u64 now)
+{
+	u64 ts = esp->ts_recent;
+
+	return (u32)now - (u32)ts < ESP_LATE_US &&
+	       esp_before(f->ts_val, (u32)(ts >> 32));
+}
 
 /* ack_queue.c */
 extern const struct esp_ackq_ops esp_ackq_ops;

@@ -23,6 +23,7 @@ static struct esp_bucket esp_listeners[ESP_PORTS];
 static struct esp_bucket *esp_conns;
 static unsigned int esp_conns_mask;
 static u32 esp_hash_seed;
+static u64 esp_conn_key[4];
 
 /* One port space for the two reliable types, one for EDP. */
 static bool is_dgram(const struct sock *sk)
@@ -43,11 +44,14 @@ static struct esp_bucket *conn_bucket(const struct net *net, int ifindex,
 {
 	u32 ports = (__force u32)sport << 16 | (__force u32)dport;
 	u32 lo = mac[2] << 24 | mac[3] << 16 | mac[4] << 8 | mac[5];
-	u32 hi = mac[0] << 8 | mac[1];
+	u32 hi = (mac[0] << 8 | mac[1]) ^ (u32)ifindex << 16;
+	u64 h = esp_conn_key[0];
 
-	return &esp_conns[jhash_3words(ports ^ net_hash_mix(net), lo,
-				       hi ^ ifindex, esp_hash_seed) &
-			  esp_conns_mask];
+	/* multilinear: who doesn't know the keys can't choose a bucket */
+	h += esp_conn_key[1] * (ports ^ net_hash_mix(net));
+	h += esp_conn_key[2] * lo;
+	h += esp_conn_key[3] * hi;
+	return &esp_conns[(h >> 32) & esp_conns_mask];
 }
 
 static struct esp_opt *bound_sock(struct hlist_node *n)
@@ -246,6 +250,7 @@ void esp_unhash(struct sock *sk)
  * @dport:	the peer's
  * @mac:	the peer's
  *
+ * Context: RCU read side.
  * Return: a reference, or NULL
  */
 struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
@@ -254,18 +259,11 @@ struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 	struct esp_bucket *b = conn_bucket(net, ifindex, sport, dport, mac);
 	struct sock *sk;
 
-	rcu_read_lock();
-	sk_for_each_rcu(sk, &b->head) {
-		if (!conn_matches(sk, net, ifindex, sport, dport, mac))
-			continue;
-		if (!refcount_inc_not_zero(&sk->sk_refcnt))
-			continue;
-		goto found;
-	}
-	sk = NULL;
-found:
-	rcu_read_unlock();
-	return sk;
+	sk_for_each_rcu(sk, &b->head)
+		if (conn_matches(sk, net, ifindex, sport, dport, mac) &&
+		    refcount_inc_not_zero(&sk->sk_refcnt))
+			return sk;
+	return NULL;
 }
 
 static bool port_matches(const struct sock *sk, const struct net *net,
@@ -386,6 +384,7 @@ int esp_hash_init(void)
 		return -ENOMEM;
 	esp_conns_mask = n - 1;
 	esp_hash_seed = get_random_u32();
+	get_random_bytes(esp_conn_key, sizeof(esp_conn_key));
 	init_table(esp_conns, n);
 	init_table(esp_bound, ESP_PORTS);
 	init_table(esp_listeners, ESP_PORTS);

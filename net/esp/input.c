@@ -40,22 +40,25 @@ void esp_ack_now(struct sock *sk)
 	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
-/* An ACK that may ride on what the user sends next; @us at least from now. */
+/*
+ * An ACK that may ride on what the user sends next; at least @us after the
+ * frame that it is for, which esp_ack() has seen.
+ */
 static void ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 delay = READ_ONCE(esp_net(sock_net(sk))->conf.ack_delay_us);
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
 
 	if (esp->ack_pending)
 		return;
 	esp->ack_pending = 1;
-	esp_timer_set(esp, ESP_T_ACK, esp_now() + max(us, delay));
+	esp_timer_set(esp, ESP_T_ACK, esp->progress_us + max(us, delay));
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */
 static u32 before_loss(struct sock *sk)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 
 	return max_t(u32, esp_rtt_smooth(&esp_sk(sk)->rtt),
 		     READ_ONCE(conf->rto_min_us));
@@ -72,7 +75,7 @@ u32 esp_packets_to_ack(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->user_to_ack ? esp->user_to_ack :
-	       READ_ONCE(esp_net(sock_net(sk))->conf.esp_packets_to_ack);
+	       READ_ONCE(esp->ns->conf.esp_packets_to_ack);
 }
 
 /* How long reordering explains a gap: srtt / 4 (rule 19). */
@@ -108,7 +111,7 @@ static void fin_rcv(struct sock *sk)
 	case TCP_FIN_WAIT2:
 		esp_set_state(sk, TCP_TIME_WAIT);
 		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * esp_net(sock_net(sk))->conf.time_wait_ms);
+			      1000ull * esp->ns->conf.time_wait_ms);
 		break;
 	}
 	sk->sk_state_change(sk);
@@ -160,7 +163,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		esp_start_rrq_timer(esp);
 	esp->stats.rx_packets += f->segs;
 	esp->stats.rx_bytes += f->len - f->read;
-	ESP_ADD(sock_net(sk), InData, f->segs);
+	ESP_ADD_NS(esp->ns, InData, f->segs);
 	esp->to_ack += f->segs;
 	c->packets += f->segs;
 	esp->rcv_records += !!(f->flags & ESP_EOR);
@@ -260,7 +263,7 @@ static void gap_seen(struct sock *sk, u32 end)
  */
 void esp_gap_timeout(struct sock *sk)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 	u32 wait;
@@ -323,7 +326,7 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 		return false;
 	/* allowed but beyond the limit: in debt, which the next ones pay */
 	skb->dev = NULL;
-	skb_set_owner_r(skb, sk);
+	esp_set_owner_r(skb, sk);
 	if (each > esp->rcv_est)
 		WRITE_ONCE(esp->rcv_est, each);
 	return true;
@@ -926,10 +929,11 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 		goto drop;
 	}
 	if (skb_is_gso(skb)) {
-		ESP_ADD(net, InFrames, max_t(u32, skb_shinfo(skb)->gso_segs, 1));
-		ESP_INC(net, InRuns);
+		ESP_ADD_NS(ed->ns, InFrames,
+			   max_t(u32, skb_shinfo(skb)->gso_segs, 1));
+		ESP_INC_NS(ed->ns, InRuns);
 	} else {
-		ESP_INC(net, InFrames);
+		ESP_INC_NS(ed->ns, InFrames);
 	}
 	skb_orphan(skb);
 	skb->skb_iif = dev->ifindex;

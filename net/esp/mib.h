@@ -85,8 +85,11 @@ struct esp_mib {
 	unsigned long	mibs[ESP_MIB_MAX];
 };
 
-#define ESP_INC(net, name)	\
-	SNMP_INC_STATS(esp_net(net)->mib, ESP_MIB_##name)
+#define ESP_INC(net, name)	ESP_INC_NS(esp_net(net), name)
+#define ESP_INC_NS(ns, name)	\
+	SNMP_INC_STATS((ns)->mib, ESP_MIB_##name)
+#define ESP_ADD_NS(ns, name, n)	\
+	SNMP_ADD_STATS((ns)->mib, ESP_MIB_##name, n)
 #define ESP_ADD(net, name, n)	\
 	SNMP_ADD_STATS(esp_net(net)->mib, ESP_MIB_##name, n)
 

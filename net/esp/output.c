@@ -49,13 +49,12 @@ static u32 ts_echo(struct esp_opt *esp, u32 now)
 
 /* Fill in what every frame of a connection carries. */
 static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
-		       u16 len, u32 pkt_seq)
+		       u16 len, u32 pkt_seq, u32 now)
 {
-	u32 now = (u32)esp_now();
-
-	memset(f, 0, sizeof(*f));
+	memset_startat(f, 0, peer_cookie);
 	f->version = ESP_VERSION;
 	f->flags = flags;
+	f->opts = 0;
 	f->sport = esp->sport;
 	f->dport = esp->dport;
 	f->cookie = esp->peer_cookie;
@@ -67,6 +66,10 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		f->ack_seq = smp_load_acquire(&esp->recv_seq);
 		f->grant = grant_now(esp, f->ack_seq);
 		f->ts_ecr = ts_echo(esp, now);
+	} else {
+		f->ack_seq = 0;
+		f->grant = 0;
+		f->ts_ecr = 0;
 	}
 	if ((flags & ESP_SYN) || READ_ONCE(esp->echo)) {
 		if (flags == ESP_SYN)
@@ -103,7 +106,8 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 	struct sk_buff *skb;
 	unsigned int room;
 
-	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq);
+	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
+		   (u32)esp_now());
 	room = esp_dev_headroom(esp->dev);
 	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
 	if (!skb) {
@@ -167,7 +171,8 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	struct esp_frame f;
 	struct sk_buff *out;
 
-	cb->sent_us = (u32)esp_now();
+	esp->sent_at = esp_now();
+	cb->sent_us = (u32)esp->sent_at;
 	if (skb_cloned(skb))	/* an earlier copy is still on its way */
 		out = pskb_copy(skb, GFP_ATOMIC);
 	else
@@ -177,7 +182,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	skb_orphan(out);
-	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq);
+	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
 		kfree_skb(out);
 		ESP_INC(net, OutAllocFail);
@@ -201,7 +206,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	} else {
 		esp->stats.tx_packets += cb->segs;
 		esp->stats.tx_bytes += skb->len;
-		ESP_ADD(net, OutData, cb->segs);
+		ESP_ADD_NS(esp->ns, OutData, cb->segs);
 	}
 	return esp_dev_xmit(out, esp->dev, esp->daddr);
 }
@@ -360,26 +365,29 @@ void esp_push_frames(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool idle = esp->snd.una_seq == esp->snd.send_next;
-	bool sent = false;
+	bool sent = false, last;
 	u32 n, one;
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	do {
+		last = sk->sk_send_head == skb_peek_tail(&sk->sk_write_queue);
 		/* who is on this machine gets them together */
-		local_bh_disable();
-		for (n = 0; n < ESP_TOGETHER; n += one) {
+		if (!last)
+			local_bh_disable();
+		for (n = 0; n < ESP_TOGETHER && sk->sk_send_head; n += one) {
 			one = esp_push_one_frame(sk);
 			if (!one)
 				break;
 			sent = true;
 		}
-		local_bh_enable();
+		if (!last)
+			local_bh_enable();
 	} while (n >= ESP_TOGETHER);
 	/* what runs while everything is acknowledged is a probe's, and longer */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {
-		esp->progress_us = esp_now();
+		esp->progress_us = sent ? esp->sent_at : esp_now();
 		esp_arm_send(sk, esp->progress_us);
 	}
 }

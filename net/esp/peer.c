@@ -397,13 +397,15 @@ void esp_peer_tell(struct sock *sk)
 u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 min;
+	struct esp_min_rtt *m;
 
 	if (!esp->peer)
 		return rtt;
-	spin_lock_bh(&esp->port->lock);
-	esp_min_rtt_sample(&esp->peer->min_rtt, rtt, now);
-	min = esp_min_rtt_get(&esp->peer->min_rtt);
-	spin_unlock_bh(&esp->port->lock);
-	return min;
+	m = &esp->peer->min_rtt;
+	if (esp_min_rtt_changes(m, rtt, now)) {
+		spin_lock_bh(&esp->port->lock);
+		esp_min_rtt_sample(m, rtt, now);
+		spin_unlock_bh(&esp->port->lock);
+	}
+	return esp_min_rtt_get(m);
 }

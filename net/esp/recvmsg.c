@@ -39,6 +39,20 @@ bool esp_readable(struct sock *sk, int target)
 	       at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
 }
 
+/* Copy @n bytes of a packet, from @off on, to the user. */
+static int copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
+{
+	int done;
+
+	if (off + n > skb_headlen(skb))
+		return skb_copy_datagram_msg(skb, off, msg, n);
+	done = copy_to_iter(skb->data + off, n, &msg->msg_iter);
+	if (done == n)
+		return 0;
+	iov_iter_revert(&msg->msg_iter, done);
+	return -EFAULT;
+}
+
 /* Take @n bytes off the packet at the head; true if it is used up. */
 static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 {
@@ -52,7 +66,7 @@ static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 	if (cb->f.flags & ESP_EOR)
 		WRITE_ONCE(esp->rcv_records, esp->rcv_records - 1);
 	__skb_unlink(skb, &sk->sk_receive_queue);
-	kfree_skb(skb);
+	consume_skb(skb);
 	return true;
 }
 
@@ -91,8 +105,7 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		int err = 0;
 
 		if (!(flags & MSG_TRUNC) || record)
-			err = skb_copy_datagram_msg(skb, cb->f.hlen + cb->f.read,
-						    msg, n);
+			err = copy_packet(skb, cb->f.hlen + cb->f.read, msg, n);
 		if (err)
 			return copied ? copied : err;
 		copied += n;
@@ -135,11 +148,39 @@ static int wait_data(struct sock *sk, long *timeo)
 	return 0;
 }
 
+/* Nothing to read, and nothing that would tell why. */
+static bool silent(struct sock *sk)
+{
+	return !esp_readable(sk, 1) && !READ_ONCE(sk->sk_err) && !at_end(sk) &&
+	       READ_ONCE(sk->sk_state) != TCP_LISTEN;
+}
+
+/*
+ * Wait for the first byte before the socket is locked, which it would have to
+ * be twice otherwise. Why the wait has ended is found out under the lock. Not
+ * for those of whom wake_reader() must know.
+ */
+static void wait_unlocked(struct sock *sk, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	if (READ_ONCE(esp_sk(sk)->rcv_bytes) || !*timeo ||
+	    READ_ONCE(sk->sk_rcvlowat) > 1 ||
+	    READ_ONCE(esp_sk(sk)->rcv_discard))
+		return;
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	smp_mb();	/* in the queue, before silent(); pairs with wq_has_sleeper() */
+	while (*timeo && silent(sk) && !signal_pending(current))
+		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
 static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
-		      int flags)
+		      int flags, long timeo)
 {
 	int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
-	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	bool record = sk->sk_type == SOCK_SEQPACKET, eor = false;
 	struct esp_opt *esp = esp_sk(sk);
 	size_t room = msg_data_left(msg);
@@ -275,14 +316,16 @@ ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = sock->sk;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	int err;
 
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	if (flags & MSG_ERRQUEUE)
 		return -EAGAIN;
+	wait_unlocked(sk, &timeo);
 	lock_sock(sk);
-	err = do_recvmsg(sk, msg, len, flags);
+	err = do_recvmsg(sk, msg, len, flags, timeo);
 	release_sock(sk);
 	return err;
 }

@@ -29,38 +29,6 @@ void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
 }
 
 /**
- * esp_rtt_timeout() - srtt + 4 rttvar + @extra, within bounds
- * @r:		estimator
- * @extra:	delay that the peer may add (ACK delay, a burst on the wire)
- * @lo:		floor
- * @hi:		ceiling
- *
- * Return: microseconds; before the first measurement ten times the floor
- */
-u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi)
-{
-	u64 t = r->srtt8 ? (u64)(r->srtt8 >> 3) + r->rttvar4 : 10ull * lo;
-
-	t = max_t(u64, t, lo) + extra;
-	return min_t(u64, t, hi);
-}
-
-/**
- * esp_rtt_backoff() - double a timeout @n times, up to @hi
- * @timeout:	first timeout
- * @n:		expirations so far
- * @hi:		ceiling
- *
- * Return: microseconds
- */
-u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi)
-{
-	u64 t = (u64)timeout << min_t(unsigned int, n, 31);
-
-	return min_t(u64, t, hi);
-}
-
-/**
  * esp_min_rtt_sample() - keep the smallest round trip of ten seconds
  * @m:		filter; zeroed: nothing measured yet
  * @rtt:	measurement
@@ -69,15 +37,15 @@ u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi)
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now)
 {
 	if (!m->since || now - m->since >= 2 * ESP_MIN_RTT_WINDOW_US) {
-		m->cur = rtt;
-		m->prev = rtt;
-		m->since = now ? now : 1;
+		WRITE_ONCE(m->cur, rtt);
+		WRITE_ONCE(m->prev, rtt);
+		WRITE_ONCE(m->since, now ? now : 1);
 	} else if (now - m->since >= ESP_MIN_RTT_WINDOW_US) {
-		m->prev = m->cur;
-		m->cur = rtt;
-		m->since = now;
+		WRITE_ONCE(m->prev, m->cur);
+		WRITE_ONCE(m->cur, rtt);
+		WRITE_ONCE(m->since, now);
 	} else if (rtt < m->cur) {
-		m->cur = rtt;
+		WRITE_ONCE(m->cur, rtt);
 	}
 }
 

@@ -44,8 +44,6 @@ struct esp_rtt_round {
 };
 
 void esp_rtt_sample(struct esp_rtt *r, u32 rtt);
-u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi);
-u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi);
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now);
 bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median);
@@ -57,7 +55,51 @@ static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
 
 static inline u32 esp_min_rtt_get(const struct esp_min_rtt *m)
 {
-	return min(m->cur, m->prev);
+	u32 cur = READ_ONCE(m->cur), prev = READ_ONCE(m->prev);
+
+	return min(cur, prev);
+}
+
+/* Would esp_min_rtt_sample() change anything? For who has no lock: perhaps. */
+static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
+				       u64 now)
+{
+	u64 since = READ_ONCE(m->since);
+
+	return !since || now - since >= ESP_MIN_RTT_WINDOW_US ||
+	       rtt < READ_ONCE(m->cur);
+}
+
+/**
+ * esp_rtt_timeout() - srtt + 4 rttvar + @extra, within bounds
+ * @r:		estimator
+ * @extra:	delay that the peer may add (ACK delay, a burst on the wire)
+ * @lo:		floor
+ * @hi:		ceiling
+ *
+ * Return: microseconds; before the first measurement ten times the floor
+ */
+static inline u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi)
+{
+	u64 t = r->srtt8 ? (u64)(r->srtt8 >> 3) + r->rttvar4 : 10ull * lo;
+
+	t = max_t(u64, t, lo) + extra;
+	return min_t(u64, t, hi);
+}
+
+/**
+ * esp_rtt_backoff() - double a timeout @n times, up to @hi
+ * @timeout:	first timeout
+ * @n:		expirations so far
+ * @hi:		ceiling
+ *
+ * Return: microseconds
+ */
+static inline u32 esp_rtt_backoff(u32 timeout, unsigned int n, u32 hi)
+{
+	u64 t = (u64)timeout << min_t(unsigned int, n, 31);
+
+	return min_t(u64, t, hi);
 }
 
 #endif /* _ESP_RTT_H */

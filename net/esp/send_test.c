@@ -321,7 +321,10 @@ static void send__checksum_by_device(struct kunit *test)
 	int on;
 
 	open_conn(test, &c, 0, 4);
+	rtnl_lock();
 	fx.dev->features |= NETIF_F_HW_CSUM;
+	netdev_features_change(fx.dev);
+	rtnl_unlock();
 	s = c.ack;
 	for (on = 1; on >= 0; on--) {
 		WRITE_ONCE(fx.ed->tx_checksum, on);
@@ -336,7 +339,7 @@ static void send__checksum_by_device(struct kunit *test)
 		c.ack = s;
 		feed_ack(test, &c, 4);
 	}
-	/* a device that cannot is not asked to */
+	/* a device that no longer can is not asked to, even if we don't know yet */
 	WRITE_ONCE(fx.ed->tx_checksum, 1);
 	fx.dev->features &= ~NETIF_F_HW_CSUM;
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 100, 0), 100);

@@ -77,7 +77,7 @@ static void unshare(struct sock *sk, struct sk_buff *skb, unsigned int before)
 	if (more > 0)
 		sk_mem_charge(sk, more);
 	else
-		sk_mem_uncharge(sk, -more);
+		esp_mem_uncharge(sk, -more);
 }
 
 /**
@@ -165,7 +165,7 @@ static void unlink_and_free(struct sock *sk, struct sk_buff *skb)
 {
 	__skb_unlink(skb, &sk->sk_write_queue);
 	sk_wmem_queued_add(sk, -skb->truesize);
-	sk_mem_uncharge(sk, skb->truesize);
+	esp_mem_uncharge(sk, skb->truesize);
 	__kfree_skb(skb);
 }
 
@@ -308,6 +308,18 @@ static int copy_to_frags(struct sock *sk, struct sk_buff *skb,
 	return n;
 }
 
+/* Copy @n bytes into the packet itself; sum them, if the device doesn't. */
+static int copy_linear(struct sock *sk, struct sk_buff *skb,
+		       struct msghdr *msg, int n)
+{
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		return skb_add_data_nocache(sk, skb, &msg->msg_iter, n);
+	if (copy_from_iter_full(skb_put(skb, n), n, &msg->msg_iter))
+		return 0;
+	__skb_trim(skb, skb->len - n);
+	return -EFAULT;
+}
+
 /*
  * Refer to up to @n bytes in the pages that splice() or sendfile() lends. They
  * may change on their way: then the checksum is wrong, and the packet is sent
@@ -338,7 +350,7 @@ static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 
 	if (room > 0) {
 		n = min(n, room);
-		err = skb_add_data_nocache(sk, skb, &msg->msg_iter, n);
+		err = copy_linear(sk, skb, msg, n);
 		return err ? err : n;
 	}
 	if (msg->msg_flags & MSG_SPLICE_PAGES)
@@ -439,10 +451,10 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 			grow(esp, skb);
 			esp->notsent += n;
 			copied += n;
-			if (skb->len < ESP_TX(skb)->limit)
-				continue;
-			if (esp->snd.una_seq == esp->snd.send_next ||
-			    esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)
+			/* what comes last does not leave before do_sendmsg() */
+			if (msg_data_left(msg) && skb->len >= ESP_TX(skb)->limit &&
+			    (esp->snd.una_seq == esp->snd.send_next ||
+			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH))
 				esp_push_frames(sk);
 			continue;
 		}
@@ -624,15 +636,15 @@ void esp_splice_eof(struct socket *sock)
 void esp_queue_fin(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	unsigned int room = esp_dev_headroom(esp->dev) + ESP_HLEN_MAX;
 	struct sk_buff *skb;
 
-	skb = alloc_skb_fclone(esp_dev_headroom(esp->dev) + ESP_HLEN_MAX,
-			       gfp_any());
+	skb = alloc_skb_fclone(room, gfp_any());
 	if (!skb) {
 		esp_timer_set(esp, ESP_T_CORK, esp_now() + ESP_CORK_US);
 		return;
 	}
-	skb_reserve(skb, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX);
+	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	/* must be had: otherwise the socket is in debt, and pays next time */
 	if (!sk_wmem_schedule(sk, skb->truesize))

@@ -157,7 +157,7 @@ EXPORT_SYMBOL_GPL(esp_get_info);
 
 static int get_int(struct sock *sk, int name, int *v)
 {
-	struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 
 	switch (name) {

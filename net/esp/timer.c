@@ -126,7 +126,7 @@ void esp_timer_stop(struct sock *sk)
  */
 u32 esp_rto(struct esp_opt *esp)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(&esp->sk))->conf;
+	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 
 	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt,
@@ -142,7 +142,7 @@ u32 esp_rto(struct esp_opt *esp)
  */
 void esp_arm_send(struct sock *sk, u64 now)
 {
-	const struct esp_conf *conf = &esp_net(sock_net(sk))->conf;
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 	u32 wait;
 
@@ -164,7 +164,7 @@ void esp_arm_send(struct sock *sk, u64 now)
 static bool gave_up(struct sock *sk, u32 tries, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 limit = READ_ONCE(esp_net(sock_net(sk))->conf.retries);
+	u32 limit = READ_ONCE(esp_sk(sk)->ns->conf.retries);
 
 	if (esp->user_timeout_ms ?
 	    now - esp->progress_us < 1000ull * esp->user_timeout_ms :
@@ -210,21 +210,21 @@ static void send_timeout(struct sock *sk, u64 now)
 /* An option, or the sysctl of its name: in microseconds, and a count. */
 static u64 keep_idle(struct esp_opt *esp)
 {
-	u32 conf = READ_ONCE(esp_net(sock_net(&esp->sk))->conf.keepalive_time);
+	u32 conf = READ_ONCE(esp->ns->conf.keepalive_time);
 
 	return 1000000ull * (esp->keep_idle ? esp->keep_idle : conf);
 }
 
 static u64 keep_intvl(struct esp_opt *esp)
 {
-	u32 conf = READ_ONCE(esp_net(sock_net(&esp->sk))->conf.keepalive_intvl);
+	u32 conf = READ_ONCE(esp->ns->conf.keepalive_intvl);
 
 	return 1000000ull * (esp->keep_intvl ? esp->keep_intvl : conf);
 }
 
 static u32 keep_cnt(struct esp_opt *esp)
 {
-	u32 conf = READ_ONCE(esp_net(sock_net(&esp->sk))->conf.keepalive_probes);
+	u32 conf = READ_ONCE(esp->ns->conf.keepalive_probes);
 
 	return esp->keep_cnt ? esp->keep_cnt : conf;
 }
@@ -280,12 +280,13 @@ static void keep_timeout(struct sock *sk, u64 now)
  */
 void esp_start_orphan_timer(struct sock *sk)
 {
-	u32 ms = READ_ONCE(esp_net(sock_net(sk))->conf.fin_timeout_ms);
+	struct esp_opt *esp = esp_sk(sk);
 
 	if (sock_flag(sk, SOCK_DEAD) &&
 	    ((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
 				    TCPF_CLOSING | TCPF_LAST_ACK)))
-		esp_timer_set(esp_sk(sk), ESP_T_CONN, esp_now() + 1000ull * ms);
+		esp_timer_set(esp, ESP_T_CONN, esp_now() +
+			      1000ull * READ_ONCE(esp->ns->conf.fin_timeout_ms));
 }
 
 static void cork_timeout(struct sock *sk)

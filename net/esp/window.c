@@ -43,17 +43,6 @@ u32 esp_window_first_burst(const struct esp_window *w)
 }
 
 /**
- * esp_window_may_announce() - does announce_seq move with the next TXS?
- * @w:	window
- *
- * Return: false while the last announcement is unacknowledged (rule 3)
- */
-bool esp_window_may_announce(const struct esp_window *w)
-{
-	return !w->announcing;
-}
-
-/**
  * esp_window_announce() - the packet send_next announces a transmission
  * @w:		window
  * @small:	it is a whole transmission of at most ESP_SMALL bytes (rule 7)
@@ -74,37 +63,6 @@ void esp_window_announce(struct esp_window *w, bool small)
 	w->announcing = 1;
 	w->granted = 0;
 	w->held = 0;
-}
-
-/**
- * esp_window_sent() - packets from send_next on were sent for the first time
- * @w:		window
- * @n:		how many
- * @txf:	the last one ended its transmission
- */
-void esp_window_sent(struct esp_window *w, u32 n, bool txf)
-{
-	w->send_next += n;
-	w->in_trans = !txf;
-}
-
-/**
- * esp_window_test() - may this packet be sent for the first time?
- * @w:		window
- * @seq:	its number
- * @txs:	it begins a transmission
- *
- * The pure part of esp_cwnd_test(). While an announcement is unacknowledged,
- * the transmissions behind it share its first burst; but not the permission
- * that has come for it, which its end gives back (rule 16).
- *
- * Return: true if it is before the edge
- */
-bool esp_window_test(const struct esp_window *w, u32 seq, bool txs)
-{
-	if (txs && w->announcing && w->granted && seq != w->announce_seq)
-		return false;
-	return esp_before(seq, w->edge);
 }
 
 /**

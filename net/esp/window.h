@@ -52,10 +52,49 @@ struct esp_window {
 
 void esp_window_init(struct esp_window *w, u32 isn);
 u32 esp_window_first_burst(const struct esp_window *w);
-bool esp_window_may_announce(const struct esp_window *w);
 void esp_window_announce(struct esp_window *w, bool small);
-void esp_window_sent(struct esp_window *w, u32 n, bool txf);
-bool esp_window_test(const struct esp_window *w, u32 seq, bool txs);
 unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant);
+
+/**
+ * esp_window_may_announce() - does announce_seq move with the next TXS?
+ * @w:	window
+ *
+ * Return: false while the last announcement is unacknowledged (rule 3)
+ */
+static inline bool esp_window_may_announce(const struct esp_window *w)
+{
+	return !w->announcing;
+}
+
+/**
+ * esp_window_sent() - packets from send_next on were sent for the first time
+ * @w:		window
+ * @n:		how many
+ * @txf:	the last one ended its transmission
+ */
+static inline void esp_window_sent(struct esp_window *w, u32 n, bool txf)
+{
+	w->send_next += n;
+	w->in_trans = !txf;
+}
+
+/**
+ * esp_window_test() - may this packet be sent for the first time?
+ * @w:		window
+ * @seq:	its number
+ * @txs:	it begins a transmission
+ *
+ * The pure part of esp_cwnd_test(). While an announcement is unacknowledged,
+ * the transmissions behind it share its first burst; but not the permission
+ * that has come for it, which its end gives back (rule 16).
+ *
+ * Return: true if it is before the edge
+ */
+static inline bool esp_window_test(const struct esp_window *w, u32 seq, bool txs)
+{
+	if (txs && w->announcing && w->granted && seq != w->announce_seq)
+		return false;
+	return esp_before(seq, w->edge);
+}
 
 #endif /* _ESP_WINDOW_H */

@@ -121,7 +121,8 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
  * @avail:	bytes readable at @data; at least the header's, with options, if
  *		the frame has them
  * @frame_len:	bytes in the frame, padding included
- * @f:		result; @f->version is valid with ESP_WIRE_VERSION too
+ * @f:		result; of a frame that must be dropped nothing is valid but
+ *		@f->version, with ESP_WIRE_VERSION
  *
  * The checksum is the caller's business: it covers the payload.
  *
@@ -132,7 +133,7 @@ enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 {
 	enum esp_malformed bad;
 
-	memset(f, 0, sizeof(*f));
+	memset_startat(f, 0, peer_cookie);
 	if (avail < ESP_HLEN || frame_len < ESP_HLEN)
 		return ESP_WIRE_SHORT;
 	f->version = data[0] >> 4;
@@ -172,13 +173,8 @@ enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 	return ESP_WIRE_OK;
 }
 
-/**
- * esp_wire_hlen() - length of the header that esp_wire_build() makes
- * @f:	only @f->opts is read
- *
- * Return: bytes, a multiple of four, at most ESP_HLEN_MAX
- */
-unsigned int esp_wire_hlen(const struct esp_frame *f)
+/* esp_wire_hlen() of a header with options. */
+unsigned int esp_wire_hlen_options(const struct esp_frame *f)
 {
 	unsigned int n = ESP_HLEN;
 
@@ -230,6 +226,8 @@ void esp_wire_build(u8 *data, const struct esp_frame *f)
 	put16(data + 28, f->len);
 	put16(data + 30, 0);
 
+	if (!f->opts)
+		return;
 	if (f->opts & ESP_HAS(ESP_OPT_COOKIE)) {
 		put32(opt(p, ESP_OPT_COOKIE, 6), f->peer_cookie);
 		p += 6;

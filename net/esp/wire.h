@@ -98,8 +98,19 @@ struct esp_frame {
 enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 				  unsigned int frame_len, struct esp_frame *f);
 enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f);
-unsigned int esp_wire_hlen(const struct esp_frame *f);
+unsigned int esp_wire_hlen_options(const struct esp_frame *f);
 void esp_wire_build(u8 *data, const struct esp_frame *f);
+
+/**
+ * esp_wire_hlen() - length of the header that esp_wire_build() makes
+ * @f:	only @f->opts is read
+ *
+ * Return: bytes, a multiple of four, at most ESP_HLEN_MAX
+ */
+static inline unsigned int esp_wire_hlen(const struct esp_frame *f)
+{
+	return f->opts ? esp_wire_hlen_options(f) : ESP_HLEN;
+}
 
 /* EDP: none of the reliable types' flags. */
 static inline bool esp_frame_is_dgram(const struct esp_frame *f)
