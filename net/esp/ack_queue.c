@@ -61,12 +61,15 @@ static bool packets_due(struct esp_opt *esp)
  */
 void esp_start_rrq_timer(struct esp_opt *esp)
 {
+	u32 wait;
 	u64 now;
 
 	if (!atomic_read(&esp->grant.open) && !packets_due(esp))
 		return;
 	now = esp_now();
-	esp_timer_set(esp, ESP_T_RRQ, now + expiry_time(esp, now));
+	wait = expiry_time(esp, now);
+	WRITE_ONCE(esp->rrq_wait, wait);
+	esp_timer_set(esp, ESP_T_RRQ, now + wait);
 }
 
 /**
@@ -108,11 +111,13 @@ static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 static void esp_ack_send_other(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u32 told = READ_ONCE(esp->recv_seq);
 	struct sk_buff *skb;
 
 	skb = esp_skb_alloc_sk(sk, ESP_ACK, 0, READ_ONCE(esp->snd.send_next));
 	if (!skb)
 		return;		/* the RRQ timer will say it again */
+	WRITE_ONCE(esp->told_seq, told);
 	ESP_INC(sock_net(sk), OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);

@@ -265,6 +265,12 @@ void esp_ack_pump(struct esp_ackq *q)
 	while (READ_ONCE(q->qlen)) {
 		struct esp_grant *g;
 		u32 n, wait;
+
+		/* as head_waits() would find; whoever changes that pumps */
+		if (q->policy.adaptive && READ_ONCE(q->ctl.limited) &&
+		    READ_ONCE(q->ctl.busy) &&
+		    atomic_read(&q->open) >= (int)READ_ONCE(q->ctl.q))
+			return;
 		bool ok;
 		int had;
 		u64 now;

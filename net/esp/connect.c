@@ -149,6 +149,7 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 	esp_set_burst(sk);
 	esp->recv_seq = esp_isn(f->peer_cookie) + 1;
 	esp->ack_seq = esp->recv_seq;
+	esp->told_seq = esp->recv_seq;
 	esp->ooo_high = esp->recv_seq;
 	esp_grant_init(&esp->grant, esp->recv_seq);
 	esp->rcv_est = SKB_TRUESIZE(own_mss(esp->dev) + ESP_HLEN_MAX);

@@ -292,6 +292,7 @@ enum esp_timer {
  * @unacked:	bytes sent and unacknowledged
  * @copying:	calls of sendmsg that feed the write queue (rule 4)
  * @waiting:	those of them that wait for memory
+ * @feeding:	one of them has filled a buffer and has more
  * @nodelay:	ESP_NODELAY
  * @cork:	ESP_CORK
  * @more:	the last sendmsg had MSG_MORE
@@ -311,6 +312,8 @@ enum esp_timer {
  *		rcv_mem_pressure
  * @recv_seq:	next packet expected
  * @ack_seq:	last acknowledgment sent
+ * @told_seq:	last one that went with permission from the ACK queue; at least
+ * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
  * @ooo:	packets that came out of order, by number
  * @ooo_high:	behind the highest of them
  * @rcv_bytes:	bytes on the receive queue
@@ -402,6 +405,7 @@ struct esp_opt {
 	u8			fin_queued;
 	u16			copying;
 	u16			waiting;
+	u8			feeding;
 	u8			nodelay;
 	u8			cork;
 	u8			more;
@@ -419,6 +423,8 @@ struct esp_opt {
 	struct esp_grant	grant;
 	u32			recv_seq;
 	u32			ack_seq;
+	u32			told_seq;
+	u32			rrq_wait;
 	struct rb_root		ooo;
 	u32			ooo_high;
 	u32			rcv_bytes;

@@ -123,6 +123,7 @@ struct consumed {
 	bool	bytes;		/* the reader has something to read */
 	bool	ask;		/* a TXS: permission is due */
 	bool	at_once;	/* TXF, FIN: an ACK leaves now */
+	bool	end;		/* TXF, EOR: of a message */
 	u32	packets;	/* how many they were */
 };
 
@@ -167,6 +168,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	esp->to_ack += f->segs;
 	c->packets += f->segs;
 	esp->rcv_records += !!(f->flags & ESP_EOR);
+	c->end |= !!(f->flags & (ESP_TXF | ESP_EOR));
 	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len - f->read);
 	__skb_queue_tail(&sk->sk_receive_queue, skb);
 	c->bytes = true;
@@ -359,9 +361,14 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
 	u32 n = esp_packets_to_ack(sk);
+	u32 told = READ_ONCE(esp->told_seq);
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
+	if (esp_after(told, esp->ack_seq)) {
+		esp->ack_seq = told;
+		esp->to_ack = esp->recv_seq - told;
+	}
 	if (g->recv_announced) {
 		u32 left = READ_ONCE(g->edge) - esp->recv_seq;
 
@@ -388,11 +395,17 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 		ack_soon(sk, 0);
 }
 
-static void wake_reader(struct sock *sk)
+/*
+ * Once for what there was nothing to read before, and at the end of a message:
+ * whoever has been told need not be told again with each packet. @told: there
+ * was something.
+ */
+static void wake_reader(struct sock *sk, bool told)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (esp->readers || esp_readable(sk, READ_ONCE(sk->sk_rcvlowat)))
+	if (esp->readers ||
+	    (!told && esp_readable(sk, READ_ONCE(sk->sk_rcvlowat))))
 		sk->sk_data_ready(sk);
 }
 
@@ -419,7 +432,9 @@ static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
 				     f->segs);
 
 	esp->expiries = 0;
-	if (READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1)
+	if ((READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
+	    READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
+	    READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8)
 		esp_start_rrq_timer(esp);
 	return pump;
 }
@@ -485,7 +500,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	struct net *net = sock_net(sk);
 	struct consumed c = {};
 	struct rb_node *parent;
-	bool pump;
+	bool pump, told;
 	u32 seq;
 
 	if (esp_before(f->pkt_seq, esp->recv_seq)) {
@@ -539,6 +554,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		return;
 	}
 	pump = tokens_arrived(sk, f);
+	told = esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
 	consume(sk, skb, &c);
 	if (esp->grant.here)
 		consume_ooo(sk, &c);
@@ -555,7 +571,7 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 			      esp_now() + reorder_time(esp));
 	}
 	if (c.bytes)
-		wake_reader(sk);
+		wake_reader(sk, told && !c.end);
 	ack_consumed(sk, &c);
 	return;
 drop:

@@ -301,14 +301,15 @@ bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
 
 /*
  * While a sendmsg is copying, the last packet stays: it may have to carry
- * TXF. But if that call waits for the memory of this very buffer, it goes.
+ * TXF. But if that call has more to put behind it, or waits for the memory of
+ * this very buffer, it goes.
  */
-static bool waits_alone(struct sock *sk)
+static bool more_follows(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	return esp->waiting == esp->copying &&
-	       skb_queue_len(&sk->sk_write_queue) == 1;
+	return esp->feeding || (esp->waiting == esp->copying &&
+				skb_queue_len(&sk->sk_write_queue) == 1);
 }
 
 /**
@@ -340,7 +341,7 @@ u32 esp_push_one_frame(struct sock *sk)
 		if (!esp->copying) {
 			cb->flags |= ESP_TXF;
 			esp->snd.trans_announced = 0;
-		} else if (!waits_alone(sk)) {
+		} else if (!more_follows(sk)) {
 			n--;
 		}
 	}

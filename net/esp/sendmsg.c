@@ -454,8 +454,11 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 			/* what comes last does not leave before do_sendmsg() */
 			if (msg_data_left(msg) && skb->len >= ESP_TX(skb)->limit &&
 			    (esp->snd.una_seq == esp->snd.send_next ||
-			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH))
+			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)) {
+				esp->feeding = 1;
 				esp_push_frames(sk);
+				esp->feeding = 0;
+			}
 			continue;
 		}
 		if (n == -ENOSPC) {	/* no more fragments fit */
