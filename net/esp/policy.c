@@ -63,7 +63,7 @@ u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count)
 
 	if (!p->adaptive)
 		return max_t(u32, p->burst_length, 1);
-	n = clamp_t(u32, q / (count <= 1 ? 2 : 4), ESP_GRANT_MIN, ESP_GRANT_MAX);
+	n = clamp_t(u32, q / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
 	if (count <= 1 && open < ESP_GRANT_LONE)
 		n = max_t(u32, n, ESP_GRANT_LONE - max(open, 0));
 	if (p->burst_length)
