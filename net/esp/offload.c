@@ -342,7 +342,7 @@ void esp_offload_exit(void)
 
 	WRITE_ONCE(gro_off, true);
 	synchronize_net();
-	for (ms = 0; atomic_read(&gro_runs) && ms < ESP_GRO_WAIT_MS; ms++)
-		msleep(1);
+	for (ms = 0; atomic_read(&gro_runs) && ms < ESP_GRO_WAIT_MS; ms += 20)
+		msleep(20);
 	dev_remove_offload(&esp_offload);
 }
