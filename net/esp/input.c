@@ -554,7 +554,8 @@ static void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		return;
 	}
 	pump = tokens_arrived(sk, f);
-	told = esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
+	told = esp->rcv_bytes &&
+	       esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
 	consume(sk, skb, &c);
 	if (esp->grant.here)
 		consume_ooo(sk, &c);

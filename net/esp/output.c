@@ -189,7 +189,8 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	esp_wire_build(skb_push(out, esp_wire_hlen(&f)), &f);
-	esp_gso_mark(out, cb->size, cb->segs);
+	if (cb->segs > 1 || skb_is_gso(out))
+		esp_gso_mark(out, cb->size, cb->segs);
 	if (cb->segs > 1)
 		;	/* each packet's when they are taken apart */
 	else if (skb->ip_summed == CHECKSUM_NONE)	/* computed while copying */
