@@ -85,15 +85,18 @@ bool esp_gso_valid(const struct sk_buff *skb)
 	       info->gso_size >= ESP_MSS_MIN && info->gso_size != GSO_BY_FRAGS;
 }
 
-/* Each frame of the list is as long as skb_segment() relies on. */
-static bool list_uniform(const struct sk_buff *skb, unsigned int first)
+/*
+ * Each frame of the list is as long as skb_segment() relies on, and in one
+ * piece, if it is to be copied: of others it would mistake one for another.
+ */
+static bool list_uniform(const struct sk_buff *skb, unsigned int first, bool sg)
 {
 	unsigned int size = skb_shinfo(skb)->gso_size, rest = skb->len;
 	const struct sk_buff *iter;
 
 	skb_walk_frags(skb, iter) {
 		if (iter->len > size || (iter->len < size && iter->next) ||
-		    skb_has_frag_list(iter))
+		    skb_has_frag_list(iter) || (!sg && skb_is_nonlinear(iter)))
 			return false;
 		rest -= iter->len;
 	}
@@ -139,7 +142,7 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	struct sk_buff *segs, *seg;
 	struct esp_wire *h;
 	unsigned int hlen;
-	bool by_device;
+	bool by_device, sg;
 	u32 pkt_seq;
 	u8 flags;
 
@@ -154,8 +157,11 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	pkt_seq = ntohl(h->pkt_seq);
 	flags = h->flags;
 	by_device = checksum_by_device(skb, features);
+	/* skb_segment() copies what is DODGY */
+	sg = (features & NETIF_F_SG) &&
+	     !(skb_shinfo(skb)->gso_type & SKB_GSO_DODGY);
 	if (skb_has_frag_list(skb) &&
-	    !list_uniform(skb, hlen + skb_shinfo(skb)->gso_size) &&
+	    !list_uniform(skb, hlen + skb_shinfo(skb)->gso_size, sg) &&
 	    skb_linearize(skb))
 		return ERR_PTR(-ENOMEM);
 

@@ -507,6 +507,57 @@ static void offload__coalesced(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Without scatter-gather skb_segment() must see no list that it would misread. */
+static void offload__list_without_sg(struct kunit *test)
+{
+	static const u32 len[] = { T_MSS, 77 }, head[] = { 77, 77 };
+	struct sk_buff *skb, *part, *segs, *next;
+	struct page *page;
+	struct t_conn c;
+	u32 k, n;
+
+	open_conn(test, &c, 0, 64);
+	skb = new_run(test, &c, 0, c.seq, 1, T_MSS, T_MSS);
+	for (k = ARRAY_SIZE(len); k--; ) {
+		part = alloc_skb(head[k], GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, part);
+		skb_put_zero(part, head[k]);
+		if (len[k] > head[k]) {
+			page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+			KUNIT_ASSERT_NOT_NULL(test, page);
+			skb_add_rx_frag(part, 0, page, 0, len[k] - head[k],
+					PAGE_SIZE);
+		}
+		part->next = skb_shinfo(skb)->frag_list;
+		skb_shinfo(skb)->frag_list = part;
+		skb->len += part->len;
+		skb->data_len += part->len;
+		skb->truesize += part->truesize;
+	}
+	((struct esp_wire *)(skb->data + ETH_HLEN))->len = htons(2 * T_MSS + 77);
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->protocol = esp_ethertype;
+	skb->dev = fx.dev;
+	rcu_read_lock();
+	segs = __skb_gso_segment(skb, 0, true);
+	rcu_read_unlock();
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(segs));
+	for (n = 0; segs; segs = next, n++) {
+		next = segs->next;
+		skb_mark_not_on_list(segs);
+		KUNIT_EXPECT_EQ(test, segs->len, ETH_HLEN + ESP_HLEN +
+				(n == 2 ? 77u : T_MSS));
+		KUNIT_EXPECT_EQ(test, csum_fold(skb_checksum(segs, ETH_HLEN,
+							     segs->len - ETH_HLEN, 0)),
+				0);
+		kfree_skb(segs);
+	}
+	KUNIT_EXPECT_EQ(test, n, 3u);
+	kfree_skb(skb);
+	close_conn(test, &c);
+}
+
 static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__as_one_by_one),
 	KUNIT_CASE(offload__one_frame),
@@ -517,5 +568,6 @@ static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__not_ours),
 	KUNIT_CASE(offload__odd_list),
 	KUNIT_CASE(offload__coalesced),
+	KUNIT_CASE(offload__list_without_sg),
 	{}
 };
