@@ -23,6 +23,12 @@
  */
 #define ESP_GSO_TRANSPORT	(ESP_HLEN - 12)
 
+/* What tunnels say of themselves, and what changes nothing. */
+#define ESP_GSO_AROUND	(SKB_GSO_DODGY | SKB_GSO_GRE | SKB_GSO_GRE_CSUM | \
+			 SKB_GSO_IPXIP4 | SKB_GSO_IPXIP6 | \
+			 SKB_GSO_UDP_TUNNEL | SKB_GSO_UDP_TUNNEL_CSUM | \
+			 SKB_GSO_ESP)
+
 #define ESP_GRO_WAIT_MS		500	/* for runs to end, before the module does */
 
 /* What a packet of a run may have set. */
@@ -73,7 +79,7 @@ void esp_gso_mark(struct sk_buff *skb, u16 size, u16 segs)
  * @skb:	frame
  *
  * They are made on this machine, but not by us alone: a packet socket or a tun
- * device can make frames of any kind.
+ * device can make frames of any kind. In a tunnel they are what it carries.
  *
  * Return: true if so
  */
@@ -81,7 +87,7 @@ bool esp_gso_valid(const struct sk_buff *skb)
 {
 	const struct skb_shared_info *info = skb_shinfo(skb);
 
-	return (info->gso_type & ~SKB_GSO_DODGY) == SKB_GSO_SCTP &&
+	return (info->gso_type & ~ESP_GSO_AROUND) == SKB_GSO_SCTP &&
 	       info->gso_size >= ESP_MSS_MIN && info->gso_size != GSO_BY_FRAGS;
 }
 

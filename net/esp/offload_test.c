@@ -558,6 +558,39 @@ static void offload__list_without_sg(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A tunnel marks what it carries: the packets come apart all the same. */
+static void offload__in_tunnel(struct kunit *test)
+{
+	static const u32 type[] = {
+		SKB_GSO_UDP_TUNNEL, SKB_GSO_UDP_TUNNEL_CSUM, SKB_GSO_GRE,
+		SKB_GSO_GRE_CSUM,
+	};
+	struct sk_buff *skb, *segs, *next;
+	struct t_conn c;
+	u32 i, n;
+
+	open_conn(test, &c, 0, 64);
+	for (i = 0; i < ARRAY_SIZE(type); i++) {
+		skb = new_run(test, &c, 0, c.seq, 5, T_MSS, T_MSS);
+		skb_shinfo(skb)->gso_type |= type[i];
+		skb_reset_mac_header(skb);
+		skb_set_network_header(skb, ETH_HLEN);
+		skb->protocol = esp_ethertype;
+		skb->dev = fx.dev;
+		rcu_read_lock();
+		segs = __skb_gso_segment(skb, 0, true);
+		rcu_read_unlock();
+		KUNIT_EXPECT_FALSE_MSG(test, IS_ERR_OR_NULL(segs), "case %d", i);
+		for (n = 0; !IS_ERR_OR_NULL(segs); segs = next, n++) {
+			next = segs->next;
+			kfree_skb(segs);
+		}
+		KUNIT_EXPECT_EQ(test, n, 5u);
+		kfree_skb(skb);
+	}
+	close_conn(test, &c);
+}
+
 static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__as_one_by_one),
 	KUNIT_CASE(offload__one_frame),
@@ -569,5 +602,6 @@ static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__odd_list),
 	KUNIT_CASE(offload__coalesced),
 	KUNIT_CASE(offload__list_without_sg),
+	KUNIT_CASE(offload__in_tunnel),
 	{}
 };
