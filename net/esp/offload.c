@@ -293,7 +293,8 @@ static struct sk_buff *esp_gro_receive(struct list_head *head,
 		else
 			NAPI_GRO_CB(p)->same_flow = 0;
 	}
-	if (alone(&h) || skb_is_gso(skb) || skb->destructor ||
+	if (alone(&h) || skb_is_gso(skb) || skb_has_frag_list(skb) ||
+	    skb->destructor ||
 	    ntohs(h.len) < ESP_MSS_MIN ||
 	    skb->len - offset != ESP_HLEN + ntohs(h.len))
 		return kept;

@@ -591,6 +591,51 @@ static void offload__in_tunnel(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A frame that is a list of buffers already is nothing to be chained to. */
+static void offload__coalesced_lists(struct kunit *test)
+{
+	struct napi_struct *napi = kunit_kzalloc(test, sizeof(*napi), GFP_KERNEL);
+	struct sk_buff *skb, *part;
+	struct esp_frame f;
+	struct t_conn c;
+	u8 *data;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, napi);
+	open_conn(test, &c, 0, 64);
+	netif_napi_add(fx.dev, napi, no_poll);
+	napi_enable(napi);
+	local_bh_disable();
+	set_bit(NAPI_STATE_SCHED, &napi->state);
+	for (i = 0; i < 3; i++) {
+		skb = new_frame(c.mac, ESP_HLEN + T_MSS);
+		part = alloc_skb(T_MSS, GFP_ATOMIC);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		KUNIT_ASSERT_NOT_NULL(test, part);
+		conn_frame(&c, &f, (i ? 0 : ESP_TXS) | ESP_ACK, c.seq + i, T_MSS);
+		f.grant = c.grant;
+		data = skb_put(skb, ESP_HLEN + 100);
+		esp_wire_build(data, &f);
+		memset(data + ESP_HLEN, c.seq + i, 100);
+		memset(skb_put(part, T_MSS - 100), c.seq + i, T_MSS - 100);
+		skb_shinfo(skb)->frag_list = part;
+		skb->len += part->len;
+		skb->data_len += part->len;
+		skb->truesize += part->truesize;
+		((struct esp_wire *)data)->csum =
+			(__force u16)csum_fold(skb_checksum(skb, ETH_HLEN, ESP_HLEN + T_MSS, 0));
+		skb->protocol = eth_type_trans(skb, fx.dev);
+		napi_gro_receive(napi, skb);
+	}
+	napi_complete_done(napi, 1);
+	local_bh_enable();
+	napi_disable(napi);
+	netif_napi_del(napi);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 3);
+	expect_data(test, &c, c.seq, 3, T_MSS);
+	close_conn(test, &c);
+}
+
 static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__as_one_by_one),
 	KUNIT_CASE(offload__one_frame),
@@ -603,5 +648,6 @@ static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__coalesced),
 	KUNIT_CASE(offload__list_without_sg),
 	KUNIT_CASE(offload__in_tunnel),
+	KUNIT_CASE(offload__coalesced_lists),
 	{}
 };
