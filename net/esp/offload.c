@@ -251,6 +251,7 @@ static bool gro_append(struct sk_buff *p, struct sk_buff *skb,
 	if (ntohl(h->pkt_seq) != next || (h->flags & ESP_TXS) ||
 	    (ph->flags & (ESP_TXF | ESP_EOR)) ||
 	    ntohs(h->len) > skb_shinfo(p)->gso_size ||
+	    (NAPI_GRO_CB(p)->count == 1 && READ_ONCE(gro_off)) ||
 	    p->len + skb->len > ESP_GSO_MAX || p->pp_recycle != skb->pp_recycle ||
 	    skb_zcopy(p) || skb_zcopy(skb))
 		return false;
