@@ -153,6 +153,7 @@ static void move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
 	from->nr_frags -= i;
 	memmove(from->frags, from->frags + i,
 		from->nr_frags * sizeof(from->frags[0]));
+	to->flags |= from->flags & SKBFL_SHARED_FRAG;
 	skb->len += n;
 	skb->data_len += n;
 	skb->truesize += n;
@@ -323,13 +324,14 @@ static int copy_linear(struct sock *sk, struct sk_buff *skb,
 /*
  * Refer to up to @n bytes in the pages that splice() or sendfile() lends. They
  * may change on their way: then the checksum is wrong, and the packet is sent
- * again. Returns bytes or an error.
+ * again. So it is not computed before it leaves. Returns bytes or an error.
  */
 static int lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		      int n)
 {
 	if (!sk_wmem_schedule(sk, n))
 		return -ENOMEM;
+	skb->ip_summed = CHECKSUM_PARTIAL;
 	n = skb_splice_from_iter(skb, &msg->msg_iter, n);
 	if (n == -EMSGSIZE)
 		return -ENOSPC;
