@@ -391,6 +391,33 @@ static void send__lent_page_changes(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Rule 4: who gets no more memory, and doesn't wait for it, has stopped feeding. */
+static void send__no_memory_ends(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, 64 * T_MSS, GFP_KERNEL);
+	struct sk_buff *skb;
+	struct esp_frame f = {};
+	struct t_conn c;
+	int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	open_conn(test, &c, 0, 64);
+	WRITE_ONCE(fx.dev->gso_max_segs, 4);
+	c.sock->sk->sk_sndbuf = 4 * T_MSS;
+	n = send_bytes(&c, buf, 64 * T_MSS, 0);
+	KUNIT_EXPECT_GT(test, n, 0);
+	KUNIT_EXPECT_LT(test, n, 64 * T_MSS);
+	while ((skb = next_skb(2))) {
+		read_frame(test, skb, &f, NULL);
+		kfree_skb(skb);
+	}
+	KUNIT_EXPECT_TRUE(test, f.flags & ESP_TXF);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.trans_announced, 0);
+	c.ack = c.esp->snd.send_seq;
+	feed_ack(test, &c, 64);
+	close_conn(test, &c);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__first_burst_then_grants),
 	KUNIT_CASE(send__merges_into_unsent),
@@ -405,5 +432,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__smaller_cap),
 	KUNIT_CASE(send__checksum_by_device),
 	KUNIT_CASE(send__lent_page_changes),
+	KUNIT_CASE(send__no_memory_ends),
 	{}
 };

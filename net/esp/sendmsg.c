@@ -390,14 +390,15 @@ static void drop_empty_tail(struct sock *sk)
 static int wait_memory(struct sock *sk, long *timeo)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	bool waits = *timeo;	/* who doesn't has come to its end (rule 4) */
 	int err;
 
 	drop_empty_tail(sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	esp->waiting++;
+	esp->waiting += waits;
 	esp_push_frames(sk);
 	err = sk_stream_wait_memory(sk, timeo);
-	esp->waiting--;
+	esp->waiting -= waits;
 	return err ? err : preconditions(sk);
 }
 
@@ -457,7 +458,8 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 			if (msg_data_left(msg) && skb->len >= ESP_TX(skb)->limit &&
 			    (esp->snd.una_seq == esp->snd.send_next ||
 			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)) {
-				esp->feeding = 1;
+				/* who doesn't wait may have to end here */
+				esp->feeding = timeo || sk_stream_memory_free(sk);
 				esp_push_frames(sk);
 				esp->feeding = 0;
 			}
