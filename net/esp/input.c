@@ -365,7 +365,8 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
-	if (esp_after(told, esp->ack_seq)) {
+	/* one of 2^31 packets ago is behind both */
+	if (esp_after(told, esp->ack_seq) && !esp_after(told, esp->recv_seq)) {
 		esp->ack_seq = told;
 		esp->to_ack = esp->recv_seq - told;
 	}

@@ -521,6 +521,19 @@ static void memory__own_probe_stays(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* What was told 2^31 packets ago is not what will be told. */
+static void receive__told_long_ago(struct kunit *test)
+{
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	c.esp->told_seq = c.seq - 0x80000010;
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	silence(test);		/* it rides on the answer */
+	KUNIT_EXPECT_EQ(test, c.esp->to_ack, 1u);
+	close_conn(test, &c);
+}
+
 static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
@@ -542,5 +555,6 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(memory__unsolicited_is_bounded),
 	KUNIT_CASE(memory__gap_before_full_buffer),
 	KUNIT_CASE(memory__own_probe_stays),
+	KUNIT_CASE(receive__told_long_ago),
 	{}
 };
