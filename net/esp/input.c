@@ -424,6 +424,7 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
  * Granted packets have come. While others are on their way, each gives them
  * the time of the RRQ timer anew: the burst's time on the wire. But a first
  * burst must be here when all that were to come are, if others wait for it.
+ * After an expiry the time was backed off: the first one ends that.
  * Returns true if the caller is to pump.
  */
 static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
@@ -431,11 +432,12 @@ static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
 	struct esp_opt *esp = esp_sk(sk);
 	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
 				     f->segs);
+	bool anew = esp->expiries;
 
 	esp->expiries = 0;
 	if ((READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
-	    READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
-	    READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8)
+	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
+	     READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8))
 		esp_start_rrq_timer(esp);
 	return pump;
 }
