@@ -462,6 +462,23 @@ static void trim_front(struct sk_buff *skb, u32 n)
 
 static void esp_data_rcv(struct sock *sk, struct sk_buff *skb);
 
+/*
+ * @n bytes of a super-packet, in memory of their own: for one packet that is
+ * kept, and charged, the others are not to stay.
+ */
+static struct sk_buff *copy_part(struct sk_buff *skb, u32 at, u32 n)
+{
+	struct sk_buff *part = alloc_skb(n, GFP_ATOMIC);
+
+	if (!part)
+		return NULL;
+	*ESP_RX(part) = *ESP_RX(skb);
+	if (!skb_copy_bits(skb, at, skb_put(part, n), n))
+		return part;
+	kfree_skb(part);
+	return NULL;
+}
+
 /* A super-packet can't be taken as a whole: one after the other, then. */
 static void one_by_one(struct sock *sk, struct sk_buff *skb)
 {
@@ -470,24 +487,24 @@ static void one_by_one(struct sock *sk, struct sk_buff *skb)
 	struct esp_opt *esp = esp_sk(sk);
 
 	for (i = 0; i < all.segs; i++) {
-		struct sk_buff *one = skb_clone(skb, GFP_ATOMIC);
+		u32 at = all.read + i * size, n = min(all.len - at, size);
+		struct sk_buff *one = copy_part(skb, all.hlen + at, n);
 		struct esp_frame *f;
 
 		if (!one) {	/* the rest is as good as lost */
 			ESP_ADD(sock_net(sk), InMemDrop, all.segs - i);
 			break;
 		}
-		one->truesize = SKB_TRUESIZE(size);
 		f = &ESP_RX(one)->f;
 		f->segs = 1;
 		f->pkt_seq += i;
-		f->read += i * size;
+		f->hlen = 0;
+		f->read = 0;
+		f->len = n;
 		if (i)
 			f->flags &= ~ESP_TXS;
-		if (i < all.segs - 1u) {
-			f->len = f->read + size;
+		if (i < all.segs - 1u)
 			f->flags &= ~(ESP_TXF | ESP_EOR);
-		}
 		esp_data_rcv(sk, one);
 		if (sk->sk_state == TCP_CLOSE || esp->reset)
 			break;

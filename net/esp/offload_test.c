@@ -263,6 +263,7 @@ static void offload__in_order(struct kunit *test)
 static void offload__partly_here(struct kunit *test)
 {
 	unsigned long dup = mib(ESP_MIB_InDuplicate);
+	struct rb_node *n;
 	struct t_conn c;
 
 	open_conn(test, &c, 0, 64);
@@ -275,6 +276,13 @@ static void offload__partly_here(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 6u);
 	feed_run(test, &c, 0, c.seq + 10, 5);		/* 12, 13 new */
 	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 8u);
+	/* what is kept of it is charged as what it is */
+	for (n = rb_first(&c.esp->ooo); n; n = rb_next(n)) {
+		const struct sk_buff *skb = rb_to_skb(n);
+
+		KUNIT_EXPECT_FALSE(test, skb_cloned(skb));
+		KUNIT_EXPECT_LE(test, skb_end_offset(skb), skb->truesize);
+	}
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 5);
 	feed_run(test, &c, 0, c.seq + 8, 4);		/* nothing new */
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 9);
