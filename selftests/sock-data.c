@@ -425,6 +425,20 @@ TEST_F(pair, sendfile_beyond_end)
 	EXPECT_TRUE(alive(self->fd));
 }
 
+/* A header, then a file: both in one packet, whose header was summed alone. */
+TEST_F(pair, header_then_file)
+{
+	int file = stream_file(1000);
+	char header[100];
+	off_t pos = sizeof(header);
+
+	fill(header, 0, sizeof(header));
+	ASSERT_EQ(100, send(self->fd[0], header, sizeof(header), MSG_MORE));
+	ASSERT_EQ(900, sendfile(self->fd[0], file, &pos, 900));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
+	EXPECT_TRUE(alive(self->fd));
+}
+
 /* From a socket through a pipe into a socket. */
 TEST_F(pair, splice)
 {

@@ -365,7 +365,8 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
-	if (esp_after(told, esp->ack_seq)) {
+	/* one of 2^31 packets ago is behind both */
+	if (esp_after(told, esp->ack_seq) && !esp_after(told, esp->recv_seq)) {
 		esp->ack_seq = told;
 		esp->to_ack = esp->recv_seq - told;
 	}
@@ -423,6 +424,7 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
  * Granted packets have come. While others are on their way, each gives them
  * the time of the RRQ timer anew: the burst's time on the wire. But a first
  * burst must be here when all that were to come are, if others wait for it.
+ * After an expiry the time was backed off: the first one ends that.
  * Returns true if the caller is to pump.
  */
 static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
@@ -430,11 +432,12 @@ static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
 	struct esp_opt *esp = esp_sk(sk);
 	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
 				     f->segs);
+	bool anew = esp->expiries;
 
 	esp->expiries = 0;
 	if ((READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
-	    READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
-	    READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8)
+	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
+	     READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8))
 		esp_start_rrq_timer(esp);
 	return pump;
 }
@@ -459,6 +462,23 @@ static void trim_front(struct sk_buff *skb, u32 n)
 
 static void esp_data_rcv(struct sock *sk, struct sk_buff *skb);
 
+/*
+ * @n bytes of a super-packet, in memory of their own: for one packet that is
+ * kept, and charged, the others are not to stay.
+ */
+static struct sk_buff *copy_part(struct sk_buff *skb, u32 at, u32 n)
+{
+	struct sk_buff *part = alloc_skb(n, GFP_ATOMIC);
+
+	if (!part)
+		return NULL;
+	*ESP_RX(part) = *ESP_RX(skb);
+	if (!skb_copy_bits(skb, at, skb_put(part, n), n))
+		return part;
+	kfree_skb(part);
+	return NULL;
+}
+
 /* A super-packet can't be taken as a whole: one after the other, then. */
 static void one_by_one(struct sock *sk, struct sk_buff *skb)
 {
@@ -467,24 +487,24 @@ static void one_by_one(struct sock *sk, struct sk_buff *skb)
 	struct esp_opt *esp = esp_sk(sk);
 
 	for (i = 0; i < all.segs; i++) {
-		struct sk_buff *one = skb_clone(skb, GFP_ATOMIC);
+		u32 at = all.read + i * size, n = min(all.len - at, size);
+		struct sk_buff *one = copy_part(skb, all.hlen + at, n);
 		struct esp_frame *f;
 
 		if (!one) {	/* the rest is as good as lost */
 			ESP_ADD(sock_net(sk), InMemDrop, all.segs - i);
 			break;
 		}
-		one->truesize = SKB_TRUESIZE(size);
 		f = &ESP_RX(one)->f;
 		f->segs = 1;
 		f->pkt_seq += i;
-		f->read += i * size;
+		f->hlen = 0;
+		f->read = 0;
+		f->len = n;
 		if (i)
 			f->flags &= ~ESP_TXS;
-		if (i < all.segs - 1u) {
-			f->len = f->read + size;
+		if (i < all.segs - 1u)
 			f->flags &= ~(ESP_TXF | ESP_EOR);
-		}
 		esp_data_rcv(sk, one);
 		if (sk->sk_state == TCP_CLOSE || esp->reset)
 			break;

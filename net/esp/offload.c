@@ -23,6 +23,12 @@
  */
 #define ESP_GSO_TRANSPORT	(ESP_HLEN - 12)
 
+/* What tunnels say of themselves, and what changes nothing. */
+#define ESP_GSO_AROUND	(SKB_GSO_DODGY | SKB_GSO_GRE | SKB_GSO_GRE_CSUM | \
+			 SKB_GSO_IPXIP4 | SKB_GSO_IPXIP6 | \
+			 SKB_GSO_UDP_TUNNEL | SKB_GSO_UDP_TUNNEL_CSUM | \
+			 SKB_GSO_ESP)
+
 #define ESP_GRO_WAIT_MS		500	/* for runs to end, before the module does */
 
 /* What a packet of a run may have set. */
@@ -73,7 +79,7 @@ void esp_gso_mark(struct sk_buff *skb, u16 size, u16 segs)
  * @skb:	frame
  *
  * They are made on this machine, but not by us alone: a packet socket or a tun
- * device can make frames of any kind.
+ * device can make frames of any kind. In a tunnel they are what it carries.
  *
  * Return: true if so
  */
@@ -81,19 +87,22 @@ bool esp_gso_valid(const struct sk_buff *skb)
 {
 	const struct skb_shared_info *info = skb_shinfo(skb);
 
-	return (info->gso_type & ~SKB_GSO_DODGY) == SKB_GSO_SCTP &&
+	return (info->gso_type & ~ESP_GSO_AROUND) == SKB_GSO_SCTP &&
 	       info->gso_size >= ESP_MSS_MIN && info->gso_size != GSO_BY_FRAGS;
 }
 
-/* Each frame of the list is as long as skb_segment() relies on. */
-static bool list_uniform(const struct sk_buff *skb, unsigned int first)
+/*
+ * Each frame of the list is as long as skb_segment() relies on, and in one
+ * piece, if it is to be copied: of others it would mistake one for another.
+ */
+static bool list_uniform(const struct sk_buff *skb, unsigned int first, bool sg)
 {
 	unsigned int size = skb_shinfo(skb)->gso_size, rest = skb->len;
 	const struct sk_buff *iter;
 
 	skb_walk_frags(skb, iter) {
 		if (iter->len > size || (iter->len < size && iter->next) ||
-		    skb_has_frag_list(iter))
+		    skb_has_frag_list(iter) || (!sg && skb_is_nonlinear(iter)))
 			return false;
 		rest -= iter->len;
 	}
@@ -139,7 +148,7 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	struct sk_buff *segs, *seg;
 	struct esp_wire *h;
 	unsigned int hlen;
-	bool by_device;
+	bool by_device, sg;
 	u32 pkt_seq;
 	u8 flags;
 
@@ -154,8 +163,11 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	pkt_seq = ntohl(h->pkt_seq);
 	flags = h->flags;
 	by_device = checksum_by_device(skb, features);
+	/* skb_segment() copies what is DODGY */
+	sg = (features & NETIF_F_SG) &&
+	     !(skb_shinfo(skb)->gso_type & SKB_GSO_DODGY);
 	if (skb_has_frag_list(skb) &&
-	    !list_uniform(skb, hlen + skb_shinfo(skb)->gso_size) &&
+	    !list_uniform(skb, hlen + skb_shinfo(skb)->gso_size, sg) &&
 	    skb_linearize(skb))
 		return ERR_PTR(-ENOMEM);
 
@@ -239,6 +251,7 @@ static bool gro_append(struct sk_buff *p, struct sk_buff *skb,
 	if (ntohl(h->pkt_seq) != next || (h->flags & ESP_TXS) ||
 	    (ph->flags & (ESP_TXF | ESP_EOR)) ||
 	    ntohs(h->len) > skb_shinfo(p)->gso_size ||
+	    (NAPI_GRO_CB(p)->count == 1 && READ_ONCE(gro_off)) ||
 	    p->len + skb->len > ESP_GSO_MAX || p->pp_recycle != skb->pp_recycle ||
 	    skb_zcopy(p) || skb_zcopy(skb))
 		return false;
@@ -281,7 +294,8 @@ static struct sk_buff *esp_gro_receive(struct list_head *head,
 		else
 			NAPI_GRO_CB(p)->same_flow = 0;
 	}
-	if (alone(&h) || skb_is_gso(skb) || skb->destructor ||
+	if (alone(&h) || skb_is_gso(skb) || skb_has_frag_list(skb) ||
+	    skb->destructor ||
 	    ntohs(h.len) < ESP_MSS_MIN ||
 	    skb->len - offset != ESP_HLEN + ntohs(h.len))
 		return kept;

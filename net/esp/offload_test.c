@@ -263,6 +263,7 @@ static void offload__in_order(struct kunit *test)
 static void offload__partly_here(struct kunit *test)
 {
 	unsigned long dup = mib(ESP_MIB_InDuplicate);
+	struct rb_node *n;
 	struct t_conn c;
 
 	open_conn(test, &c, 0, 64);
@@ -275,6 +276,13 @@ static void offload__partly_here(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 6u);
 	feed_run(test, &c, 0, c.seq + 10, 5);		/* 12, 13 new */
 	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 8u);
+	/* what is kept of it is charged as what it is */
+	for (n = rb_first(&c.esp->ooo); n; n = rb_next(n)) {
+		const struct sk_buff *skb = rb_to_skb(n);
+
+		KUNIT_EXPECT_FALSE(test, skb_cloned(skb));
+		KUNIT_EXPECT_LE(test, skb_end_offset(skb), skb->truesize);
+	}
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 5);
 	feed_run(test, &c, 0, c.seq + 8, 4);		/* nothing new */
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 9);
@@ -507,6 +515,135 @@ static void offload__coalesced(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Without scatter-gather skb_segment() must see no list that it would misread. */
+static void offload__list_without_sg(struct kunit *test)
+{
+	static const u32 len[] = { T_MSS, 77 }, head[] = { 77, 77 };
+	struct sk_buff *skb, *part, *segs, *next;
+	struct page *page;
+	struct t_conn c;
+	u32 k, n;
+
+	open_conn(test, &c, 0, 64);
+	skb = new_run(test, &c, 0, c.seq, 1, T_MSS, T_MSS);
+	for (k = ARRAY_SIZE(len); k--; ) {
+		part = alloc_skb(head[k], GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, part);
+		skb_put_zero(part, head[k]);
+		if (len[k] > head[k]) {
+			page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+			KUNIT_ASSERT_NOT_NULL(test, page);
+			skb_add_rx_frag(part, 0, page, 0, len[k] - head[k],
+					PAGE_SIZE);
+		}
+		part->next = skb_shinfo(skb)->frag_list;
+		skb_shinfo(skb)->frag_list = part;
+		skb->len += part->len;
+		skb->data_len += part->len;
+		skb->truesize += part->truesize;
+	}
+	((struct esp_wire *)(skb->data + ETH_HLEN))->len = htons(2 * T_MSS + 77);
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->protocol = esp_ethertype;
+	skb->dev = fx.dev;
+	rcu_read_lock();
+	segs = __skb_gso_segment(skb, 0, true);
+	rcu_read_unlock();
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(segs));
+	for (n = 0; segs; segs = next, n++) {
+		next = segs->next;
+		skb_mark_not_on_list(segs);
+		KUNIT_EXPECT_EQ(test, segs->len, ETH_HLEN + ESP_HLEN +
+				(n == 2 ? 77u : T_MSS));
+		KUNIT_EXPECT_EQ(test, csum_fold(skb_checksum(segs, ETH_HLEN,
+							     segs->len - ETH_HLEN, 0)),
+				0);
+		kfree_skb(segs);
+	}
+	KUNIT_EXPECT_EQ(test, n, 3u);
+	kfree_skb(skb);
+	close_conn(test, &c);
+}
+
+/* A tunnel marks what it carries: the packets come apart all the same. */
+static void offload__in_tunnel(struct kunit *test)
+{
+	static const u32 type[] = {
+		SKB_GSO_UDP_TUNNEL, SKB_GSO_UDP_TUNNEL_CSUM, SKB_GSO_GRE,
+		SKB_GSO_GRE_CSUM,
+	};
+	struct sk_buff *skb, *segs, *next;
+	struct t_conn c;
+	u32 i, n;
+
+	open_conn(test, &c, 0, 64);
+	for (i = 0; i < ARRAY_SIZE(type); i++) {
+		skb = new_run(test, &c, 0, c.seq, 5, T_MSS, T_MSS);
+		skb_shinfo(skb)->gso_type |= type[i];
+		skb_reset_mac_header(skb);
+		skb_set_network_header(skb, ETH_HLEN);
+		skb->protocol = esp_ethertype;
+		skb->dev = fx.dev;
+		rcu_read_lock();
+		segs = __skb_gso_segment(skb, 0, true);
+		rcu_read_unlock();
+		KUNIT_EXPECT_FALSE_MSG(test, IS_ERR_OR_NULL(segs), "case %d", i);
+		for (n = 0; !IS_ERR_OR_NULL(segs); segs = next, n++) {
+			next = segs->next;
+			kfree_skb(segs);
+		}
+		KUNIT_EXPECT_EQ(test, n, 5u);
+		kfree_skb(skb);
+	}
+	close_conn(test, &c);
+}
+
+/* A frame that is a list of buffers already is nothing to be chained to. */
+static void offload__coalesced_lists(struct kunit *test)
+{
+	struct napi_struct *napi = kunit_kzalloc(test, sizeof(*napi), GFP_KERNEL);
+	struct sk_buff *skb, *part;
+	struct esp_frame f;
+	struct t_conn c;
+	u8 *data;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, napi);
+	open_conn(test, &c, 0, 64);
+	netif_napi_add(fx.dev, napi, no_poll);
+	napi_enable(napi);
+	local_bh_disable();
+	set_bit(NAPI_STATE_SCHED, &napi->state);
+	for (i = 0; i < 3; i++) {
+		skb = new_frame(c.mac, ESP_HLEN + T_MSS);
+		part = alloc_skb(T_MSS, GFP_ATOMIC);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		KUNIT_ASSERT_NOT_NULL(test, part);
+		conn_frame(&c, &f, (i ? 0 : ESP_TXS) | ESP_ACK, c.seq + i, T_MSS);
+		f.grant = c.grant;
+		data = skb_put(skb, ESP_HLEN + 100);
+		esp_wire_build(data, &f);
+		memset(data + ESP_HLEN, c.seq + i, 100);
+		memset(skb_put(part, T_MSS - 100), c.seq + i, T_MSS - 100);
+		skb_shinfo(skb)->frag_list = part;
+		skb->len += part->len;
+		skb->data_len += part->len;
+		skb->truesize += part->truesize;
+		((struct esp_wire *)data)->csum =
+			(__force u16)csum_fold(skb_checksum(skb, ETH_HLEN, ESP_HLEN + T_MSS, 0));
+		skb->protocol = eth_type_trans(skb, fx.dev);
+		napi_gro_receive(napi, skb);
+	}
+	napi_complete_done(napi, 1);
+	local_bh_enable();
+	napi_disable(napi);
+	netif_napi_del(napi);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 3);
+	expect_data(test, &c, c.seq, 3, T_MSS);
+	close_conn(test, &c);
+}
+
 static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__as_one_by_one),
 	KUNIT_CASE(offload__one_frame),
@@ -517,5 +654,8 @@ static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__not_ours),
 	KUNIT_CASE(offload__odd_list),
 	KUNIT_CASE(offload__coalesced),
+	KUNIT_CASE(offload__list_without_sg),
+	KUNIT_CASE(offload__in_tunnel),
+	KUNIT_CASE(offload__coalesced_lists),
 	{}
 };

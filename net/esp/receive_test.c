@@ -521,6 +521,42 @@ static void memory__own_probe_stays(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* What was told 2^31 packets ago is not what will be told. */
+static void receive__told_long_ago(struct kunit *test)
+{
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	c.esp->told_seq = c.seq - 0x80000010;
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	silence(test);		/* it rides on the answer */
+	KUNIT_EXPECT_EQ(test, c.esp->to_ack, 1u);
+	close_conn(test, &c);
+}
+
+/* Rule 17: what comes after an expiry ends the back-off, at once. */
+static void receive__arrival_ends_backoff(struct kunit *test)
+{
+	u64 now = esp_now();
+	struct t_conn c;
+
+	conf()->rrq_min_us = 500000;
+	open_conn(test, &c, 0, 8);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	c.esp->rtt.srtt8 = 8 * 1000;
+	c.esp->rtt.rttvar4 = 0;
+	c.esp->expiries = 4;		/* as after the fourth */
+	esp_start_rrq_timer(c.esp);
+	KUNIT_EXPECT_GT(test, c.esp->deadline[ESP_T_RRQ], now + 16 * 400000);
+	atomic_add(1000, &ackq()->open);	/* others have the budget */
+	feed(test, &c, 0, c.seq + 1, T_MSS);
+	atomic_sub(1000, &ackq()->open);
+	KUNIT_EXPECT_EQ(test, c.esp->expiries, 0);
+	KUNIT_EXPECT_LT(test, c.esp->deadline[ESP_T_RRQ], esp_now() + 2 * 500000);
+	KUNIT_EXPECT_GT(test, c.esp->deadline[ESP_T_RRQ], 0ull);
+	close_conn(test, &c);
+}
+
 static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
@@ -542,5 +578,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(memory__unsolicited_is_bounded),
 	KUNIT_CASE(memory__gap_before_full_buffer),
 	KUNIT_CASE(memory__own_probe_stays),
+	KUNIT_CASE(receive__told_long_ago),
+	KUNIT_CASE(receive__arrival_ends_backoff),
 	{}
 };

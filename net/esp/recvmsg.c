@@ -260,7 +260,9 @@ static ssize_t do_splice_read(struct sock *sk, struct pipe_inode_info *pipe,
 		f = &ESP_RX(skb)->f;
 		n = skb_splice_bits(skb, sk, f->hlen + f->read, pipe,
 				    min_t(size_t, len, f->len - f->read), flags);
-		if (n <= 0)
+		if (!n)		/* which would be the end of the stream */
+			n = -ENOMEM;
+		if (n < 0)
 			break;
 		end = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR) &&
 		      f->read + n == f->len;
@@ -282,7 +284,7 @@ static ssize_t do_splice_read(struct sock *sk, struct pipe_inode_info *pipe,
  * @len:	bytes, not 0
  * @flags:	SPLICE_F_*
  *
- * Return: bytes, of one record at most; otherwise as esp_recvmsg()
+ * Return: bytes, of one record at most; ENOMEM; otherwise as esp_recvmsg()
  */
 ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 			struct pipe_inode_info *pipe, size_t len,

@@ -363,6 +363,61 @@ static void send__ack_of_unsent(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A page that is lent may change until it leaves, and is summed only then. */
+static void send__lent_page_changes(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	struct bio_vec bv;
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_MORE | MSG_SPLICE_PAGES,
+	};
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	open_conn(test, &c, 0, 4);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 100, MSG_MORE), 100);
+	bvec_set_page(&bv, page, 600, 0);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bv, 1, 600);
+	KUNIT_EXPECT_EQ(test, sock_sendmsg(c.sock, &msg), 600);
+	memset(page_address(page), 0x5a, 600);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 10, 0), 10);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);	/* checks the sum */
+	KUNIT_EXPECT_EQ(test, f.len, 710);
+	c.ack++;
+	feed_ack(test, &c, 4);
+	put_page(page);
+	close_conn(test, &c);
+}
+
+/* Rule 4: who gets no more memory, and doesn't wait for it, has stopped feeding. */
+static void send__no_memory_ends(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, 64 * T_MSS, GFP_KERNEL);
+	struct sk_buff *skb;
+	struct esp_frame f = {};
+	struct t_conn c;
+	int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	open_conn(test, &c, 0, 64);
+	WRITE_ONCE(fx.dev->gso_max_segs, 4);
+	c.sock->sk->sk_sndbuf = 4 * T_MSS;
+	n = send_bytes(&c, buf, 64 * T_MSS, 0);
+	KUNIT_EXPECT_GT(test, n, 0);
+	KUNIT_EXPECT_LT(test, n, 64 * T_MSS);
+	while ((skb = next_skb(2))) {
+		read_frame(test, skb, &f, NULL);
+		kfree_skb(skb);
+	}
+	KUNIT_EXPECT_TRUE(test, f.flags & ESP_TXF);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.trans_announced, 0);
+	c.ack = c.esp->snd.send_seq;
+	feed_ack(test, &c, 64);
+	close_conn(test, &c);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__first_burst_then_grants),
 	KUNIT_CASE(send__merges_into_unsent),
@@ -376,5 +431,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__ack_of_unsent),
 	KUNIT_CASE(send__smaller_cap),
 	KUNIT_CASE(send__checksum_by_device),
+	KUNIT_CASE(send__lent_page_changes),
+	KUNIT_CASE(send__no_memory_ends),
 	{}
 };

@@ -154,6 +154,7 @@ static void move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
 	from->nr_frags -= i;
 	memmove(from->frags, from->frags + i,
 		from->nr_frags * sizeof(from->frags[0]));
+	to->flags |= from->flags & SKBFL_SHARED_FRAG;
 	skb->len += n;
 	skb->data_len += n;
 	skb->truesize += n;
@@ -324,13 +325,14 @@ static int copy_linear(struct sock *sk, struct sk_buff *skb,
 /*
  * Refer to up to @n bytes in the pages that splice() or sendfile() lends. They
  * may change on their way: then the checksum is wrong, and the packet is sent
- * again. Returns bytes or an error.
+ * again. So it is not computed before it leaves. Returns bytes or an error.
  */
 static int lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		      int n)
 {
 	if (!sk_wmem_schedule(sk, n))
 		return -ENOMEM;
+	skb->ip_summed = CHECKSUM_PARTIAL;
 	n = skb_splice_from_iter(skb, &msg->msg_iter, n);
 	if (n == -EMSGSIZE)
 		return -ENOSPC;
@@ -389,14 +391,15 @@ static void drop_empty_tail(struct sock *sk)
 static int wait_memory(struct sock *sk, long *timeo)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	bool waits = *timeo;	/* who doesn't has come to its end (rule 4) */
 	int err;
 
 	drop_empty_tail(sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	esp->waiting++;
+	esp->waiting += waits;
 	esp_push_frames(sk);
 	err = sk_stream_wait_memory(sk, timeo);
-	esp->waiting--;
+	esp->waiting -= waits;
 	return err ? err : preconditions(sk);
 }
 
@@ -456,7 +459,8 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 			if (msg_data_left(msg) && skb->len >= ESP_TX(skb)->limit &&
 			    (esp->snd.una_seq == esp->snd.send_next ||
 			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)) {
-				esp->feeding = 1;
+				/* who doesn't wait may have to end here */
+				esp->feeding = timeo || sk_stream_memory_free(sk);
 				esp_push_frames(sk);
 				esp->feeding = 0;
 			}
