@@ -160,7 +160,7 @@ static void policy__adaptive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 1), 32u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 0), 32u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 7, 1), 25u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 100, 1), 4u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 100, 1), 2u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 64, 0, 1), 32u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4000, 0, 1), 32u);
 	p.burst_length = 5;	/* only a cap */
