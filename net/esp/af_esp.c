@@ -707,6 +707,7 @@ static const struct proto_ops esp_stream_ops = {
 #endif
 	.recvmsg	= esp_recvmsg,
 	.splice_read	= esp_splice_read,
+	.set_rcvlowat	= esp_set_rcvlowat,
 	.mmap		= sock_no_mmap,
 };
 

@@ -739,6 +739,7 @@ ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 			struct pipe_inode_info *pipe, size_t len,
 			unsigned int flags);
 bool esp_readable(struct sock *sk, int target);
+int esp_set_rcvlowat(struct sock *sk, int val);
 
 /* timer.c */
 void esp_timer_init(struct sock *sk);

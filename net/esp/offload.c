@@ -249,6 +249,7 @@ static bool gro_append(struct sk_buff *p, struct sk_buff *skb,
 	u32 next = ntohl(ph->pkt_seq) + NAPI_GRO_CB(p)->count;
 
 	if (ntohl(h->pkt_seq) != next || (h->flags & ESP_TXS) ||
+	    esp_before(ntohl(h->ts_val), ntohl(ph->ts_val)) ||
 	    (ph->flags & (ESP_TXF | ESP_EOR)) ||
 	    ntohs(h->len) > skb_shinfo(p)->gso_size ||
 	    (NAPI_GRO_CB(p)->count == 1 && READ_ONCE(gro_off)) ||

@@ -39,6 +39,23 @@ bool esp_readable(struct sock *sk, int target)
 	       at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
 }
 
+/**
+ * esp_set_rcvlowat() - SO_RCVLOWAT
+ * @sk:		socket; its owner calls
+ * @val:	bytes
+ *
+ * What was too little to tell of may be enough now.
+ *
+ * Return: 0
+ */
+int esp_set_rcvlowat(struct sock *sk, int val)
+{
+	WRITE_ONCE(sk->sk_rcvlowat, val ? val : 1);
+	if (esp_readable(sk, sk->sk_rcvlowat))
+		sk->sk_data_ready(sk);
+	return 0;
+}
+
 /* Copy @n bytes of a packet, from @off on, to the user. */
 static int copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
 {
