@@ -235,6 +235,22 @@ static struct sk_buff *new_run(struct kunit *test, struct t_conn *c, u8 flags,
 	return skb;
 }
 
+/* What a device without SKB_GSO_SCTP, but with @features, would be handed. */
+static struct sk_buff *take_apart(struct sk_buff *skb,
+				  netdev_features_t features)
+{
+	struct sk_buff *segs;
+
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->protocol = esp_ethertype;
+	skb->dev = fx.dev;
+	rcu_read_lock();
+	segs = __skb_gso_segment(skb, features, true);
+	rcu_read_unlock();
+	return segs;
+}
+
 static void feed_run(struct kunit *test, struct t_conn *c, u8 flags, u32 seq,
 		     u32 n)
 {
@@ -353,13 +369,7 @@ static void offload__not_ours(struct kunit *test)
 		skb = new_run(test, &c, ESP_TXS, c.seq, 5, T_MSS, T_MSS);
 		skb_shinfo(skb)->gso_size = v[i].size;
 		skb_shinfo(skb)->gso_type = v[i].type;
-		skb_reset_mac_header(skb);
-		skb_set_network_header(skb, ETH_HLEN);
-		skb->protocol = esp_ethertype;
-		skb->dev = fx.dev;
-		rcu_read_lock();
-		segs = __skb_gso_segment(skb, 0, true);
-		rcu_read_unlock();
+		segs = take_apart(skb, 0);
 		KUNIT_EXPECT_TRUE_MSG(test, IS_ERR(segs), "case %d", i);
 		skb_push(skb, skb->data - skb_mac_header(skb));
 		receive(skb);
@@ -404,14 +414,7 @@ static void offload__odd_list(struct kunit *test)
 		for (j = 0; j < first; j++)
 			skb->data[ETH_HLEN + ESP_HLEN + j] = c.seq + j / T_MSS;
 		((struct esp_wire *)(skb->data + ETH_HLEN))->len = htons(at);
-		skb_reset_mac_header(skb);
-		skb_set_network_header(skb, ETH_HLEN);
-		skb->protocol = esp_ethertype;
-		skb->dev = fx.dev;
-		rcu_read_lock();
-		segs = __skb_gso_segment(skb, NETIF_F_SG | NETIF_F_HW_CSUM |
-					 NETIF_F_GSO_SCTP, true);
-		rcu_read_unlock();
+		segs = take_apart(skb, NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_GSO_SCTP);
 		KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(segs));
 		for (n = 0; segs; segs = next, n++) {
 			next = segs->next;
@@ -543,13 +546,7 @@ static void offload__list_without_sg(struct kunit *test)
 		skb->truesize += part->truesize;
 	}
 	((struct esp_wire *)(skb->data + ETH_HLEN))->len = htons(2 * T_MSS + 77);
-	skb_reset_mac_header(skb);
-	skb_set_network_header(skb, ETH_HLEN);
-	skb->protocol = esp_ethertype;
-	skb->dev = fx.dev;
-	rcu_read_lock();
-	segs = __skb_gso_segment(skb, 0, true);
-	rcu_read_unlock();
+	segs = take_apart(skb, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(segs));
 	for (n = 0; segs; segs = next, n++) {
 		next = segs->next;
@@ -581,13 +578,7 @@ static void offload__in_tunnel(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(type); i++) {
 		skb = new_run(test, &c, 0, c.seq, 5, T_MSS, T_MSS);
 		skb_shinfo(skb)->gso_type |= type[i];
-		skb_reset_mac_header(skb);
-		skb_set_network_header(skb, ETH_HLEN);
-		skb->protocol = esp_ethertype;
-		skb->dev = fx.dev;
-		rcu_read_lock();
-		segs = __skb_gso_segment(skb, 0, true);
-		rcu_read_unlock();
+		segs = take_apart(skb, 0);
 		KUNIT_EXPECT_FALSE_MSG(test, IS_ERR_OR_NULL(segs), "case %d", i);
 		for (n = 0; !IS_ERR_OR_NULL(segs); segs = next, n++) {
 			next = segs->next;
