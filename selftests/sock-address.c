@@ -4,21 +4,7 @@
  * (socket-api.rst, "Addresses"), and socket() itself.
  */
 #include "sock-hosts.h"
-
-FIXTURE_VARIANT(hosts)
-{
-	int type;
-};
-
-FIXTURE_VARIANT_ADD(hosts, stream)
-{
-	.type = SOCK_STREAM,
-};
-
-FIXTURE_VARIANT_ADD(hosts, seqpacket)
-{
-	.type = SOCK_SEQPACKET,
-};
+#include "sock-types.h"
 
 FIXTURE_VARIANT_ADD(hosts, dgram)
 {
