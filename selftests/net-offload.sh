@@ -125,9 +125,11 @@ in_host n0 timeout 60 tcpdump -U -i w0 -w "$TMP/w0.pcap" -s 80 2>"$TMP/w0.log" &
 in_host n1 timeout 60 tcpdump -U -i w1 -w "$TMP/w1.pcap" 2>"$TMP/w1.log" &
 until_true 10 [ -s "$TMP/w0.pcap" -a -s "$TMP/w1.pcap" ] || exit
 check "while packets are captured at both ends" some InRuns direct
+# Not all of them, on a slow machine; but one that is longer than a frame can be.
+captured() { [ "$(wc -c <"$TMP/w0.pcap")" -gt 1000 ] && [ "$(wc -c <"$TMP/w1.pcap")" -gt 10000 ]; }
+check "... captured they were" until_true 10 captured
 kill %1 %2
 wait
-check "... captured they were" [ "$(wc -c <"$TMP/w0.pcap")" -gt 2000 -a "$(wc -c <"$TMP/w1.pcap")" -gt 100000 ]
 
 check "no sockets are left" until_true 30 no_sockets n0 n1
 finish
