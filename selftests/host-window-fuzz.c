@@ -225,7 +225,7 @@ static void send_timeout(void)
 }
 
 /*
- * Receiver, as in input.c and ack_queue.c; instead of a queue, dice.
+ * Receiver, as in data_rcv.c and ack_queue.c; instead of a queue, dice.
  */
 
 static void ack_out(void)

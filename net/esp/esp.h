@@ -696,11 +696,16 @@ bool esp_gso_valid(const struct sk_buff *skb);
 int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	    struct packet_type *pt, struct net_device *orig_dev);
 int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
+void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
+
+/* data_rcv.c */
 void esp_ack_now(struct sock *sk);
+void esp_ack_soon(struct sock *sk, u32 us);
 u32 esp_packets_to_ack(struct sock *sk);
 bool esp_permission_due(struct esp_opt *esp);
+void esp_gap_seen(struct sock *sk, u32 end);
 void esp_gap_timeout(struct sock *sk);
-void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
+void esp_data_rcv(struct sock *sk, struct sk_buff *skb);
 
 /* ack_rcv.c */
 bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late);

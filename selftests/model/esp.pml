@@ -917,7 +917,7 @@ inline esp_expiry(i)
 	fi
 }
 
-/* gap_seen(), rule 19 */
+/* esp_gap_seen(), rule 19 */
 inline gap_seen(i, end)
 {
 	if
@@ -1020,7 +1020,7 @@ inline ack_consumed(i)
 	:: !r_ann[i] && !at_once ->
 		if
 		:: r_toack[i] >= P2A -> esp_ack_now(i)
-		:: else -> t_ack[i] = true	/* ack_soon() */
+		:: else -> t_ack[i] = true	/* esp_ack_soon() */
 		fi
 	fi
 }
