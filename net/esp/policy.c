@@ -126,6 +126,7 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 	u64 took = now - c->stretch;
 	u32 n = arrived - c->arrived;
 
+	c->total = arrived;
 	if (c->busy && took < pause) {
 		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
 			return;
@@ -211,6 +212,21 @@ static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
 }
 
 /*
+ * Is the link idle for a quarter of the time, or more? Then nothing waits for it:
+ * round trips are long because a host is slow to wake up, or takes frames many
+ * at a time. Of a lone sender, which can tell by what arrives.
+ */
+static bool link_idle(struct esp_qctl *c, int count, u64 now)
+{
+	u64 took = 1000 * (now - c->looked), ns = frame_time(c);
+	u32 n = c->total - c->seen;
+
+	c->seen = c->total;
+	c->looked = now;
+	return count <= 1 && ns * n < took / 4 * 3 && ns;
+}
+
+/*
  * A queue that never empties hides the smallest round trip. So it is made to,
  * for two round trips. Returns true while that goes on.
  */
@@ -257,13 +273,15 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	/* one sample, whatever a peer claims, holds nobody up for long */
 	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
 	u8 limited = c->limited;
+	bool idle;
 
 	if (drain(c, p, round, now) || (s64)(now - c->last) < (s64)round)
 		return;
 	c->last = now;
 	c->limited = 0;
 	c->busy = 0;
-	if (extra > bound) {
+	idle = link_idle(c, count, now);
+	if (extra > bound && !idle) {
 		c->fast = 0;
 		q = div_u64((u64)q * (min_rtt + bound * 3 / 4), median);
 		set_q(c, p, max(q, c->q / 2));
@@ -277,6 +295,9 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	} else if (extra <= bound * 7 / 8) {
 		c->fast = 0;
 		set_q(c, p, q + q / 16 + 1);
+	} else if (idle && q < ESP_Q_IDLE) {
+		c->fast = 0;
+		set_q(c, p, q + q / 4 + 1);
 	}
 }
 

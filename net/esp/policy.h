@@ -13,6 +13,7 @@
 #define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
+#define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
@@ -53,6 +54,9 @@ struct esp_policy {
  *		arrivals, of the last ten seconds; nanoseconds
  * @stretch:	when that stretch began
  * @arrived:	packets that had arrived then
+ * @total:	that have arrived so far
+ * @seen:	that had when the budget was last looked at
+ * @looked:	when that was, microseconds
  * @paced:	when the link will have carried all that was permitted, if it
  *		carries one after the other; nanoseconds
  * @drained:	when the queue was last made empty, to see the smallest round
@@ -69,6 +73,9 @@ struct esp_qctl {
 	struct esp_min_rtt	frame;
 	u64			stretch;
 	u32			arrived;
+	u32			total;
+	u32			seen;
+	u64			looked;
 	atomic64_t		paced;
 	u64			drained;
 	u32			saved;
