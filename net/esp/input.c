@@ -28,7 +28,7 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	bool answer = (f->flags & ESP_TXS) || (f->opts & ESP_HAS(ESP_OPT_COOKIE));
 
 	esp->stats.rx_empty++;
-	ESP_INC(sock_net(sk), InEmpty);
+	ESP_INC_BH(esp->ns, InEmpty);
 	if (esp_after(seq, esp->recv_seq) &&
 	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
 		esp_gap_seen(sk, seq);
@@ -188,7 +188,9 @@ static void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 
 int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 {
+	local_bh_disable();	/* as it would be without a backlog */
 	esp_do_rcv(sk, skb);
+	local_bh_enable();
 	return 0;
 }
 
@@ -386,11 +388,11 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 		goto drop;
 	}
 	if (skb_is_gso(skb)) {
-		ESP_ADD_NS(ed->ns, InFrames,
+		ESP_ADD_BH(ed->ns, InFrames,
 			   max_t(u32, skb_shinfo(skb)->gso_segs, 1));
-		ESP_INC_NS(ed->ns, InRuns);
+		ESP_INC_BH(ed->ns, InRuns);
 	} else {
-		ESP_INC_NS(ed->ns, InFrames);
+		ESP_INC_BH(ed->ns, InFrames);
 	}
 	skb_orphan(skb);
 	skb->skb_iif = dev->ifindex;

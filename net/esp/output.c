@@ -367,15 +367,16 @@ void esp_push_frames(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool idle = esp->snd.una_seq == esp->snd.send_next;
-	bool sent = false, last;
+	bool sent = false, one_frame;
 	u32 n, one;
 
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	do {
-		last = sk->sk_send_head == skb_peek_tail(&sk->sk_write_queue);
+		one_frame = sk->sk_send_head && ESP_TX(sk->sk_send_head)->segs == 1 &&
+			    skb_queue_is_last(&sk->sk_write_queue, sk->sk_send_head);
 		/* who is on this machine gets them together */
-		if (!last)
+		if (!one_frame)
 			local_bh_disable();
 		for (n = 0; n < ESP_TOGETHER && sk->sk_send_head; n += one) {
 			one = esp_push_one_frame(sk);
@@ -383,7 +384,7 @@ void esp_push_frames(struct sock *sk)
 				break;
 			sent = true;
 		}
-		if (!last)
+		if (!one_frame)
 			local_bh_enable();
 	} while (n >= ESP_TOGETHER);
 	/* what runs while everything is acknowledged is a probe's, and longer */
@@ -416,7 +417,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	ack_left(esp, 0);
 	esp->last_ack_us = esp_now();
 	esp->stats.tx_empty++;
-	ESP_INC(sock_net(sk), OutEmpty);
+	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
 }
