@@ -31,22 +31,51 @@ void esp_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
+/*
+ * May a socket charge ahead, or keep charged what it has freed? Who is in the
+ * middle of much, but not so that sockets together come under pressure for it.
+ */
+static bool charges_ahead(struct sock *sk)
+{
+	return (esp_sk(sk)->grant.recv_announced ||
+		READ_ONCE(sk->sk_wmem_queued) >= 65536) &&
+	       atomic_long_read(&esp_memory_allocated) <= READ_ONCE(esp_mem[0]) / 2;
+}
+
 /**
  * esp_mem_uncharge() - memory that a socket no longer uses
  * @sk:		socket; its owner calls
  * @size:	bytes
  *
  * A page stays charged for the next message, or each would be charged and
- * uncharged for all sockets. Not if they have much: what the idle ones keep is to
- * be no reason for memory pressure.
+ * uncharged for all sockets.
  */
 void esp_mem_uncharge(struct sock *sk, int size)
 {
 	sk_forward_alloc_add(sk, size);
-	if (sk->sk_forward_alloc >= 2 * (int)PAGE_SIZE ||
-	    atomic_long_read(&esp_memory_allocated) >
-	    READ_ONCE(esp_mem[0]) / 2)
+	if (sk->sk_forward_alloc >= 2 * (int)PAGE_SIZE &&
+	    (sk->sk_forward_alloc >= 2 * ESP_CHARGE || !charges_ahead(sk)))
 		sk_mem_reclaim(sk);
+}
+
+/**
+ * esp_mem_schedule() - may a socket use memory?
+ * @sk:		socket; its owner calls
+ * @skb:	packet that it has received; NULL: it sends
+ * @size:	bytes
+ *
+ * Return: true if so
+ */
+bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size)
+{
+	int all = size < ESP_CHARGE && charges_ahead(sk) ? ESP_CHARGE : size;
+
+	if (size <= sk->sk_forward_alloc)
+		return true;
+	if (skb)
+		return sk_rmem_schedule(sk, skb, all) ||
+		       sk_rmem_schedule(sk, skb, size);
+	return sk_wmem_schedule(sk, all) || sk_wmem_schedule(sk, size);
 }
 
 static void esp_rfree(struct sk_buff *skb)
@@ -132,7 +161,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	if (type != SOCK_DGRAM)
 		sk->sk_write_space = esp_write_space;
 	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
-	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
+	sk->sk_sndbuf = min(READ_ONCE(conf->sndbuf), ESP_SNDBUF);
 	sk->sk_state = TCP_CLOSE;
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	if (type != SOCK_DGRAM)

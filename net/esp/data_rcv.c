@@ -158,7 +158,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		esp_start_rrq_timer(esp);
 	esp->stats.rx_packets += f->segs;
 	esp->stats.rx_bytes += f->len - f->read;
-	ESP_ADD_NS(esp->ns, InData, f->segs);
+	ESP_ADD_BH(esp->ns, InData, f->segs);
 	esp->to_ack += f->segs;
 	c->packets += f->segs;
 	esp->rcv_records += !!(f->flags & ESP_EOR);
@@ -319,7 +319,7 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 each = DIV_ROUND_UP(skb->truesize, ESP_RX(skb)->f.segs);
-	bool fits = sk_rmem_schedule(sk, skb, skb->truesize) &&
+	bool fits = esp_mem_schedule(sk, skb, skb->truesize) &&
 		    atomic_read(&sk->sk_rmem_alloc) <= sk->sk_rcvbuf;
 
 	if (!fits && !was_allowed(sk, &ESP_RX(skb)->f))

@@ -39,6 +39,8 @@
 #define ESP_GSO_MAX	65535	/* bytes of a super-packet, header and payload */
 #define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
 #define ESP_PEER_BUCKETS 64
+#define ESP_SNDBUF	(1024 * 1024)	/* bytes with which a send buffer starts */
+#define ESP_CHARGE	(256 * 1024)	/* bytes that are charged ahead */
 #define ESP_CORK_US	(5 * 1000)	/* longest that a packet is held back */
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
@@ -320,6 +322,7 @@ enum esp_timer {
  * @rcv_records: ends of records on the receive queue
  * @rcv_discard: seqpacket: the rest of a record is to be thrown away
  * @readers:	calls of recvmsg that wait
+ * @reading:	a call of recvmsg copies from the head of the queue, unlocked
  * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
  * @to_ack:	packets queued since the last ACK
  * @ack_pending: ACK due, waiting for data to carry it
@@ -431,6 +434,7 @@ struct esp_opt {
 	u32			rcv_records;
 	u8			rcv_discard;
 	u16			readers;
+	u8			reading;
 	u32			rcv_est;
 	u32			to_ack;
 	u8			ack_pending;
@@ -545,6 +549,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 void esp_set_state(struct sock *sk, int state);
 void esp_mem_uncharge(struct sock *sk, int size);
+bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size);
 void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
 int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
 int esp_addr_check(const struct sockaddr_esp *a, int len);

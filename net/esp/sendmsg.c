@@ -29,7 +29,7 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	skb = alloc_skb_fclone(room + linear, sk->sk_allocation);
 	if (!skb)
 		return NULL;
-	if (!sk_wmem_schedule(sk, skb->truesize)) {
+	if (!esp_mem_schedule(sk, NULL, skb->truesize)) {
 		kfree_skb(skb);
 		return NULL;
 	}
@@ -294,7 +294,7 @@ static int copy_to_frags(struct sock *sk, struct sk_buff *skb,
 	if (!merge && i >= MAX_SKB_FRAGS)
 		return -ENOSPC;
 	n = min_t(int, n, pfrag->size - pfrag->offset);
-	if (!sk_wmem_schedule(sk, n))
+	if (!esp_mem_schedule(sk, NULL, n))
 		return -ENOMEM;
 	err = skb_copy_to_page_nocache(sk, &msg->msg_iter, skb, pfrag->page,
 				       pfrag->offset, n);
@@ -330,7 +330,7 @@ static int copy_linear(struct sock *sk, struct sk_buff *skb,
 static int lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		      int n)
 {
-	if (!sk_wmem_schedule(sk, n))
+	if (!esp_mem_schedule(sk, NULL, n))
 		return -ENOMEM;
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	n = skb_splice_from_iter(skb, &msg->msg_iter, n);
@@ -387,6 +387,23 @@ static void drop_empty_tail(struct sock *sk)
 	unlink_and_free(sk, tail);
 }
 
+/*
+ * A send buffer that is not larger than needed stays in the processor's cache.
+ * So it starts small, and grows if more than a quarter of it is on its way: who
+ * is woken when a third is free must come before it is empty.
+ */
+static bool grow_sndbuf(struct sock *sk)
+{
+	int most = READ_ONCE(esp_sk(sk)->ns->conf.sndbuf);
+	int sent = READ_ONCE(sk->sk_wmem_queued) - (int)esp_sk(sk)->notsent;
+
+	if ((sk->sk_userlocks & SOCK_SNDBUF_LOCK) || sk->sk_sndbuf >= most ||
+	    sent < sk->sk_sndbuf / 4)
+		return false;
+	WRITE_ONCE(sk->sk_sndbuf, min(2 * sk->sk_sndbuf, most));
+	return true;
+}
+
 /* Wait for room on the write queue; what is there may go meanwhile. */
 static int wait_memory(struct sock *sk, long *timeo)
 {
@@ -395,6 +412,8 @@ static int wait_memory(struct sock *sk, long *timeo)
 	int err;
 
 	drop_empty_tail(sk);
+	if (grow_sndbuf(sk))
+		return 0;
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	esp->waiting += waits;
 	esp_push_frames(sk);
@@ -464,6 +483,9 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 				esp_push_frames(sk);
 				esp->feeding = 0;
 			}
+			/* permission doesn't wait for the end of a long copy */
+			if (sk_flush_backlog(sk) && preconditions(sk))
+				return copied;
 			continue;
 		}
 		if (n == -ENOSPC) {	/* no more fragments fit */
@@ -655,7 +677,7 @@ void esp_queue_fin(struct sock *sk)
 	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	/* must be had: otherwise the socket is in debt, and pays next time */
-	if (!sk_wmem_schedule(sk, skb->truesize))
+	if (!esp_mem_schedule(sk, NULL, skb->truesize))
 		net_dbg_ratelimited("esp: a FIN beyond the limit of memory\n");
 	esp->fin_seq = esp->snd.send_seq;
 	esp->fin_queued = 1;
