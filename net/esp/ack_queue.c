@@ -93,13 +93,41 @@ u32 esp_grant_room(struct esp_opt *esp)
 	return n ? n : !atomic_read(&sk->sk_rmem_alloc);
 }
 
+/*
+ * How much room is worth telling of: a packet at a time, as the reader makes it,
+ * would be an ACK for each. To whom had to stop, a quarter of the buffer: the
+ * reader has the rest to read meanwhile. Records come in pieces only if they must.
+ */
+static u32 least_room(struct esp_opt *esp)
+{
+	u32 n = READ_ONCE(esp->sk.sk_rcvbuf) / 4 / READ_ONCE(esp->rcv_est);
+
+	if (esp->sk.sk_type == SOCK_SEQPACKET || !n)
+		return 1;
+	return READ_ONCE(esp->grant.rcv_mem_pressure) ? n :
+	       min_t(u32, n, ESP_GRANT_MAX / 2);
+}
+
+/* Packets for which there is memory, beyond those that are permitted. */
+static u32 more_room(struct esp_opt *esp, u32 recv_seq)
+{
+	u32 n = esp_grant_room(esp) + READ_ONCE(esp->grant.here);
+	u32 edge = READ_ONCE(esp->grant.edge);
+
+	if (esp_after(edge, recv_seq))
+		n -= min(n, edge - recv_seq);
+	return n < least_room(esp) && READ_ONCE(esp->rcv_bytes) ? 0 : n;
+}
+
 /* Memory is reserved when permission is given (rule 20). */
 static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 {
 	struct esp_opt *esp = grant_owner(g);
-	u32 n = esp_grant_room(esp) + READ_ONCE(esp->grant.here);
+	u32 edge = READ_ONCE(g->edge), n = more_room(esp, recv_seq);
 
-	return recv_seq + min_t(u32, n, ESP_SEQ_WINDOW);
+	if (esp_before(edge, recv_seq))
+		edge = recv_seq;
+	return min_t(u32, edge - recv_seq + n, ESP_SEQ_WINDOW) + recv_seq;
 }
 
 /*
@@ -118,7 +146,7 @@ static void esp_ack_send_other(struct sock *sk)
 	if (!skb)
 		return;		/* the RRQ timer will say it again */
 	WRITE_ONCE(esp->told_seq, told);
-	ESP_INC(sock_net(sk), OutEmpty);
+	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr);
 }
@@ -144,7 +172,7 @@ static void grant_send(struct esp_grant *g, bool queued)
 			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		sk->sk_data_ready(sk);
 	}
-	ESP_INC(sock_net(sk), AckReleased);
+	ESP_INC_NS(esp->ns, AckReleased);
 	count_parked(esp);
 	rcu_read_lock();	/* esp_connect_failed() waits before it takes the port */
 	if (smp_load_acquire(&sk->sk_state) != TCP_CLOSE) {
@@ -216,7 +244,7 @@ void esp_announced(struct sock *sk, u32 recv_seq, u32 edge)
 
 static void hold(struct sock *sk)
 {
-	ESP_INC(sock_net(sk), HoldsSent);
+	ESP_INC_NS(esp_sk(sk)->ns, HoldsSent);
 	esp_send_ack(sk);
 }
 
@@ -243,8 +271,11 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 			hold(sk);
 		return;
 	}
+	/* the reader tells when it has made room: esp_pressure_lifted() */
+	if (!answer && !more_room(esp, esp->recv_seq))
+		return;
 	if (esp_ackq_fast(q, g)) {
-		ESP_INC(sock_net(sk), AckFast);
+		ESP_INC_NS(esp->ns, AckFast);
 		while (packets > ESP_GRANT_MAX && esp_permission_due(esp) &&
 		       esp_ackq_fast(q, g))
 			packets -= ESP_GRANT_MAX;
@@ -263,7 +294,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	}
 	esp->parked_at = esp_now();
 	esp->stats.parked++;
-	ESP_INC(sock_net(sk), AckParked);
+	ESP_INC_NS(esp->ns, AckParked);
 	sock_hold(sk);
 	esp_ackq_park(q, g);
 	esp_ack_pump(q);
@@ -339,20 +370,17 @@ void esp_expiry(struct sock *sk)
  * esp_pressure_lifted() - recvmsg() has made room
  * @sk:	socket; its owner calls
  *
- * The end of rcv_mem_pressure is a cause for an ACK; but not for every byte:
- * when an eighth of the buffer, or four packets, are free.
+ * The end of rcv_mem_pressure is a cause for an ACK; but not for every byte.
  */
 void esp_pressure_lifted(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
-	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
 
 	smp_mb();	/* what was freed, before the flag; grant_send() */
 	if (!READ_ONCE(g->rcv_mem_pressure) || !esp->port)
 		return;
-	if (room < min_t(int, sk->sk_rcvbuf / 8, 4 * esp->rcv_est) &&
-	    esp->rcv_bytes)
+	if (esp->rcv_bytes && !more_room(esp, esp->recv_seq))
 		return;
 	/* not between the flag and the end of queueing: esp_ack_pump() */
 	spin_lock_bh(&esp->port->ackq.lock);

@@ -7,7 +7,11 @@
  * ends. What doesn't fit into the user's buffer is thrown away (MSG_TRUNC).
  * A record larger than the receive buffer comes in pieces without MSG_EOR.
  */
+#include <linux/wait_bit.h>
 #include "esp.h"
+
+#define ESP_COPY_LEAST	4096		/* bytes that are worth an unlocked copy */
+#define ESP_COPY_MOST	(256 * 1024)	/* copied before their senders get more */
 
 /* Nothing more will come. */
 static bool at_end(struct sock *sk)
@@ -103,6 +107,99 @@ static void discard(struct sock *sk)
 	esp_pressure_lifted(sk);
 }
 
+/* Whole packets from the head of the queue, at most @len bytes; a record's. */
+static void detach(struct sock *sk, struct sk_buff_head *list, size_t len)
+{
+	u32 left, n = 0;
+	bool end = false;
+	struct sk_buff *skb;
+
+	while (!end && n < ESP_COPY_MOST && (skb = skb_peek(&sk->sk_receive_queue))) {
+		struct esp_frame *f = &ESP_RX(skb)->f;
+
+		left = f->len - f->read;
+		if (left > len - n)
+			break;
+		n += left;
+		end = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR);
+		skb_get(skb);
+		take(sk, skb, left);
+		skb_orphan(skb);
+		f->read -= left;
+		__skb_queue_tail(list, skb);
+	}
+}
+
+/* Back where they were: the user's memory can't be written. */
+static void put_back(struct sock *sk, struct sk_buff_head *list)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue_tail(list))) {
+		struct esp_frame *f = &ESP_RX(skb)->f;
+
+		esp_set_owner_r(skb, sk);
+		if (f->flags & ESP_EOR)
+			WRITE_ONCE(esp->rcv_records, esp->rcv_records + 1);
+		WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len - f->read);
+		__skb_queue_head(&sk->sk_receive_queue, skb);
+	}
+}
+
+/*
+ * Copy much without the lock: frames that come meanwhile, and permission for
+ * the sender, need not wait for it. Nobody else reads until it is done:
+ * wait_turn(). Returns bytes, 0 if there is not so much, or an error.
+ */
+static int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
+			 bool *eor)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff_head list;
+	int copied = 0, err = 0;
+	struct sk_buff *skb;
+
+	if (len < ESP_COPY_LEAST || esp->rcv_bytes < ESP_COPY_LEAST)
+		return 0;
+	__skb_queue_head_init(&list);
+	detach(sk, &list, len);
+	if (skb_queue_empty(&list))
+		return 0;
+	esp->reading = 1;
+	esp_pressure_lifted(sk);
+	release_sock(sk);
+	while (!err && (skb = skb_peek(&list))) {
+		struct esp_frame *f = &ESP_RX(skb)->f;
+
+		err = copy_packet(skb, f->hlen + f->read, msg, f->len - f->read);
+		if (err)
+			break;
+		copied += f->len - f->read;
+		*eor = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR);
+		__skb_unlink(skb, &list);
+		consume_skb(skb);
+	}
+	lock_sock(sk);
+	put_back(sk, &list);
+	smp_store_release(&esp->reading, 0);
+	smp_mb();	/* before it is seen whether anybody waits: wait_turn() */
+	wake_up_var(&esp->reading);
+	return copied ? copied : err;
+}
+
+/* Another call copies from the head of the queue. */
+static void wait_turn(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	while (esp->reading) {
+		release_sock(sk);
+		wait_var_event(&esp->reading, !smp_load_acquire(&esp->reading));
+		lock_sock(sk);
+	}
+}
+
 /*
  * Copy what is there, up to @len bytes, to the end of a record at most.
  * Returns bytes or an error; *@eor: the record's end has been reached.
@@ -110,17 +207,29 @@ static void discard(struct sock *sk)
 static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		    bool *eor)
 {
-	struct sk_buff *skb = skb_peek(&sk->sk_receive_queue), *next;
 	bool record = sk->sk_type == SOCK_SEQPACKET;
-	int copied = 0;
+	struct sk_buff *skb, *next;
+	int copied = 0, n;
 
-	while (skb && copied < len) {
+	while (!(flags & (MSG_PEEK | MSG_TRUNC)) && !*eor) {
+		n = copy_unlocked(sk, msg, len - copied, eor);
+		if (n < 0)
+			return copied ? copied : n;
+		if (!n)
+			break;
+		copied += n;
+	}
+	if (*eor)
+		return copied;
+	for (skb = skb_peek(&sk->sk_receive_queue); skb && copied < len;
+	     skb = next) {
 		struct esp_rx_cb *cb = ESP_RX(skb);
-		u32 n = min_t(size_t, cb->f.len - cb->f.read, len - copied);
-		bool end = record && (cb->f.flags & ESP_EOR) &&
-			   cb->f.read + n == cb->f.len;
+		bool end;
 		int err = 0;
 
+		n = min_t(size_t, cb->f.len - cb->f.read, len - copied);
+		end = record && (cb->f.flags & ESP_EOR) &&
+		      cb->f.read + n == cb->f.len;
 		if (!(flags & MSG_TRUNC) || record)
 			err = copy_packet(skb, cb->f.hlen + cb->f.read, msg, n);
 		if (err)
@@ -134,7 +243,6 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 			*eor = true;
 			break;
 		}
-		skb = next;
 	}
 	return copied;
 }
@@ -204,6 +312,7 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	int copied = 0, err;
 
 	for (;;) {
+		wait_turn(sk);
 		discard(sk);
 		if (flags & MSG_PEEK) {	/* from the start again */
 			iov_iter_revert(&msg->msg_iter,
@@ -262,6 +371,7 @@ static ssize_t do_splice_read(struct sock *sk, struct pipe_inode_info *pipe,
 		struct esp_frame *f;
 		bool end;
 
+		wait_turn(sk);
 		discard(sk);
 		if (!esp_readable(sk, 1)) {
 			n = spliced ? 0 : ending(sk);
