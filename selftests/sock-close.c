@@ -235,6 +235,7 @@ TEST_F(pair, close_in_flight)
 	size_t n = 2 * MEGA;
 	char c;
 
+	buffers(self->fd[0], 2 * MEGA, 0);
 	buffers(self->fd[1], 0, 100000);
 	ASSERT_EQ(0, write_stream(self->fd[0], 0, n));
 	close(self->fd[0]);

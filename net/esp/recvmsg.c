@@ -182,7 +182,7 @@ static int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
 	}
 	lock_sock(sk);
 	put_back(sk, &list);
-	smp_store_release(&esp->reading, 0);
+	WRITE_ONCE(esp->reading, 0);
 	smp_mb();	/* before it is seen whether anybody waits: wait_turn() */
 	wake_up_var(&esp->reading);
 	return copied ? copied : err;
@@ -195,7 +195,7 @@ static void wait_turn(struct sock *sk)
 
 	while (esp->reading) {
 		release_sock(sk);
-		wait_var_event(&esp->reading, !smp_load_acquire(&esp->reading));
+		wait_var_event(&esp->reading, !READ_ONCE(esp->reading));
 		lock_sock(sk);
 	}
 }

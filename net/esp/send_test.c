@@ -404,6 +404,7 @@ static void send__no_memory_ends(struct kunit *test)
 	open_conn(test, &c, 0, 64);
 	WRITE_ONCE(fx.dev->gso_max_segs, 4);
 	c.sock->sk->sk_sndbuf = 4 * T_MSS;
+	c.sock->sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 	n = send_bytes(&c, buf, 64 * T_MSS, 0);
 	KUNIT_EXPECT_GT(test, n, 0);
 	KUNIT_EXPECT_LT(test, n, 64 * T_MSS);
