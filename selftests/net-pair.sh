@@ -28,6 +28,10 @@ check "$ROLE: $DEV is enabled" esp dev enable "$DEV"
 meet enabled || exit
 check "$ROLE: 8M in both directions, clean, Linux $(uname -r)" exchange -n 8M
 check "$ROLE: records, clean" exchange -q -n 1M
+check "$ROLE: busy polling can be asked for" sysctl -qw net.core.busy_read=50
+meet busy || exit
+check "$ROLE: 1M in both directions, by readers that poll the device" exchange -n 1M
+sysctl -qw net.core.busy_read=0
 tc qdisc add dev "$DEV" root netem limit 10000 delay 1ms reorder 25% loss 5% duplicate 5% corrupt 1% || exit
 meet netem || exit
 check "$ROLE: 2M in both directions, with loss, duplicates, reordering and corruption" exchange -n 2M

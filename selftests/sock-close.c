@@ -235,7 +235,7 @@ TEST_F(pair, close_in_flight)
 	size_t n = 2 * MEGA;
 	char c;
 
-	buffers(self->fd[0], 2 * MEGA, 0);
+	MUST(set_int(self->fd[0], SOL_SOCKET, SO_SNDBUFFORCE, 2 * MEGA));
 	buffers(self->fd[1], 0, 100000);
 	ASSERT_EQ(0, write_stream(self->fd[0], 0, n));
 	close(self->fd[0]);
@@ -273,6 +273,43 @@ TEST_F(pair, waitall_reset)
 	EXPECT_TRUE(right(buf, 0, 100));
 	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], buf, 200, MSG_WAITALL));
 	EXPECT_EQ(0, recv(self->fd[1], buf, 200, 0));
+}
+
+/*
+ * A reset while much is being sent: the call that sends tells of it, or the next
+ * one does, whatever it is.
+ */
+TEST_F(pair, reset_in_send)
+{
+	static char buf[16 * MEGA];
+	int i, fd[2], seen = 0;
+	pid_t pid;
+	ssize_t n;
+	char c;
+
+	for (i = 0; i < 40; i++) {
+		make_pair(SOCK_STREAM, fd);
+		pid = MUST(fork());
+		if (!pid) {
+			close(fd[0]);
+			recv(fd[1], buf, i * 100000 + 1, MSG_WAITALL);
+			linger(fd[1], 0);
+			_exit(0);
+		}
+		close(fd[1]);
+		impatient(fd[0]);
+		n = send(fd[0], buf, sizeof(buf), 0);
+		if (n < 0) {
+			EXPECT_EQ(ECONNRESET, errno);
+		} else {
+			ASSERT_GT((ssize_t)sizeof(buf), n);
+			EXPECT_ERRNO(ECONNRESET, recv(fd[0], &c, 1, 0));
+			seen++;
+		}
+		EXPECT_EQ(0, reap(pid));
+		close(fd[0]);
+	}
+	EXPECT_LT(0, seen);
 }
 
 /* A process dies in send(): what it had sent arrives, and the end. */

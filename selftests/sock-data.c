@@ -9,6 +9,8 @@
 #include <sys/sendfile.h>
 #include "sock-pair.h"
 
+#define LONG_READ 32768
+
 TEST_F(pair, both_ways)
 {
 	EXPECT_EQ(0, transfer(self->fd[0], self->fd[1], 3 * MEGA));
@@ -67,7 +69,11 @@ TEST_F(pair, partial_write)
 	put = send(self->fd[0], buf, n, MSG_DONTWAIT);
 	ASSERT_LT(0, put);
 	ASSERT_GT((ssize_t)n, put);
-	sent = put + stuff(self->fd[0], put);
+	/* what room is left the receiver tells of when it is asked */
+	for (sent = 0; put; put = stuff(self->fd[0], sent)) {
+		sent += put;
+		usleep(100 * 1000);
+	}
 	EXPECT_EQ(0, events(self->fd[0], POLLOUT, 0));
 	nonblock(self->fd[0], true);
 	EXPECT_ERRNO(EAGAIN, send(self->fd[0], buf, 1, 0));
@@ -367,6 +373,35 @@ TEST_F(pair, fault_recv)
 	EXPECT_TRUE(alive(self->fd));
 }
 
+/* The same where much is copied at once. */
+TEST_F(pair, fault_recv_long)
+{
+	static char buf[200000];
+	char *wall = two_pages();
+	struct iovec iov[] = { { buf, 100000 }, { wall, 100000 } };
+	size_t pos = 0, total = 400000;
+	ssize_t n;
+	int i;
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, total));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == (int)total));
+	EXPECT_ERRNO(EFAULT, recv(self->fd[1], wall, 100000, 0));
+	EXPECT_EQ((int)total, queued(self->fd[1], SIOCINQ));
+	for (i = 0; i < 3; i++) {
+		n = readv(self->fd[1], iov, 2);
+		if (n < 0) {
+			EXPECT_EQ(EFAULT, errno);
+			continue;
+		}
+		EXPECT_GE(100000, n);
+		EXPECT_TRUE(right(buf, pos, n));
+		pos += n;
+		EXPECT_EQ((int)(total - pos), queued(self->fd[1], SIOCINQ));
+	}
+	EXPECT_EQ(0, read_stream(self->fd[1], pos, total - pos));
+	EXPECT_TRUE(alive(self->fd));
+}
+
 TEST_F(pair, queues)
 {
 	int q;
@@ -528,42 +563,72 @@ TEST_F(pair, two_writers)
 	EXPECT_TRUE(alive(self->fd));
 }
 
-/* Two processes read from one socket: nothing is lost, nothing comes twice. */
-TEST_F(pair, two_readers)
+/* Counts what it reads, @n bytes at a time. */
+static int count_words(int fd, __u8 *seen, size_t n)
 {
-	__u8 *seen = mmap(NULL, MEGA, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t pid[2];
+	static __u32 word[LONG_READ / 4];
+	ssize_t got;
+
+	/* the queue holds whole words, so a reader gets whole words */
+	while ((got = recv(fd, word, n, MSG_WAITALL)) > 0)
+		for (got /= 4; got--;)
+			__atomic_add_fetch(&seen[word[got]], 1, __ATOMIC_RELAXED);
+	return got < 0;
+}
+
+/* What is at the head of the queue is one piece, whoever else reads. */
+static int look_at_words(int fd)
+{
+	static __u32 word[LONG_READ / 4];
+	ssize_t got;
 	int i;
 
-	for (i = 0; i < 2; i++) {
-		__u32 word[256];
-		ssize_t n;
+	while ((got = recv(fd, word, sizeof(word), MSG_PEEK)) > 0)
+		for (i = 1; i < got / 4; i++)
+			if (word[i] != word[0] + i)
+				return 1;
+	return got < 0;
+}
 
+/* Processes read from one socket: nothing is lost, nothing comes twice. */
+static void read_together(struct __test_metadata *_metadata, int fd[2], size_t n,
+			  int others)
+{
+	__u8 *seen = mmap(NULL, 8 * MEGA, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int i, j, words = n == LONG_READ ? 8 * MEGA / 4 : MEGA / 4;
+	pid_t pid[3];
+
+	for (i = 0; i < 2 + others; i++) {
 		pid[i] = MUST(fork());
-		if (pid[i])
-			continue;
-		/* the queue holds whole words, so a reader gets whole words */
-		while ((n = recv(self->fd[1], word, sizeof(word),
-				 MSG_WAITALL)) > 0)
-			for (n /= 4; n--;)
-				__atomic_add_fetch(&seen[word[n]], 1,
-						   __ATOMIC_RELAXED);
-		_exit(n < 0);
+		if (!pid[i])
+			_exit(i < 2 ? count_words(fd[1], seen, n) :
+				      look_at_words(fd[1]));
 	}
-	for (i = 0; i < MEGA / 4; i += 256) {
+	for (i = 0; i < words; i += 256) {
 		__u32 word[256];
-		int j;
 
 		for (j = 0; j < 256; j++)
 			word[j] = i + j;
-		ASSERT_EQ(1024, send(self->fd[0], word, 1024, 0));
+		ASSERT_EQ(1024, send(fd[0], word, 1024, 0));
 	}
-	shutdown(self->fd[0], SHUT_WR);
-	for (i = 0; i < 2; i++)
+	shutdown(fd[0], SHUT_WR);
+	for (i = 0; i < 2 + others; i++)
 		EXPECT_EQ(0, reap(pid[i]));
-	for (i = 0; i < MEGA / 4; i++)
+	for (i = 0; i < words; i++)
 		ASSERT_EQ(1, seen[i]) TH_LOG("word %d", i);
+	munmap(seen, 8 * MEGA);
+}
+
+TEST_F(pair, two_readers)
+{
+	read_together(_metadata, self->fd, 1024, 0);
+}
+
+/* Their copies are long enough to be made without the lock. */
+TEST_F(pair, two_long_readers)
+{
+	read_together(_metadata, self->fd, LONG_READ, 1);
 }
 
 TEST_HARNESS_MAIN

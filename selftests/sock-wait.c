@@ -3,6 +3,7 @@
  * Waiting for a stream: for how much, for how long, by poll(), epoll and signals,
  * and being interrupted. What a test asks for is what TCP does.
  */
+#include <linux/sock_diag.h>
 #include "sock-pair.h"
 
 /* A child that writes @n bytes at @pos of the stream, but not at once. */
@@ -83,6 +84,46 @@ TEST_F(pair, peek_waitall)
 	EXPECT_TRUE(right(buf, 0, 6000));
 	EXPECT_EQ(0, reap(pid));
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 6000));
+}
+
+/* Is there room for less than two packets? */
+static bool full(int fd)
+{
+	__u32 mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	MUST(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
+	return mem[SK_MEMINFO_RMEM_ALLOC] + 2 * 2304 >= mem[SK_MEMINFO_RCVBUF];
+}
+
+/*
+ * Who looks at a message before reading it must be able to see as much as the
+ * buffer holds, though room is not told of by the packet: by waiting, and without.
+ */
+TEST_F(pair, peek_full_buffer)
+{
+	static char buf[MEGA];
+	size_t n;
+	pid_t pid;
+
+	buffers(self->fd[1], 0, 150000);
+	nonblock(self->fd[0], true);
+	n = stuff(self->fd[0], 0);
+	EXPECT_TRUE(UNTIL(full(self->fd[1])));
+	/* some is read: not enough to be told of */
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 20000));
+	EXPECT_TRUE(UNTIL(full(self->fd[1])));
+	EXPECT_EQ(0, read_stream(self->fd[1], 20000, 20000));
+	pid = MUST(fork());
+	if (!pid) {
+		set_timeo(self->fd[1], SO_RCVTIMEO, LONG);
+		recv(self->fd[1], buf, sizeof(buf), MSG_PEEK | MSG_WAITALL);
+		_exit(0);
+	}
+	EXPECT_TRUE(UNTIL(full(self->fd[1])));
+	kill(pid, SIGKILL);
+	reap(pid);
+	EXPECT_EQ(0, read_stream(self->fd[1], 40000, n - 40000));
 }
 
 /* With MSG_TRUNC nothing is copied while it waits, and nothing taken. */

@@ -96,13 +96,16 @@ u32 esp_grant_room(struct esp_opt *esp)
 /*
  * How much room is worth telling of: a packet at a time, as the reader makes it,
  * would be an ACK for each. To whom had to stop, a quarter of the buffer: the
- * reader has the rest to read meanwhile. Records come in pieces only if they must.
+ * reader has the rest to read meanwhile. Any, to a probe, or if the reader waits
+ * for more: it may want all of a message first. Records come in pieces only if
+ * they must.
  */
 static u32 least_room(struct esp_opt *esp)
 {
 	u32 n = READ_ONCE(esp->sk.sk_rcvbuf) / 4 / READ_ONCE(esp->rcv_est);
 
-	if (esp->sk.sk_type == SOCK_SEQPACKET || !n)
+	if (esp->sk.sk_type == SOCK_SEQPACKET || !n ||
+	    READ_ONCE(esp->any_room) || READ_ONCE(esp_memory_pressure))
 		return 1;
 	return READ_ONCE(esp->grant.rcv_mem_pressure) ? n :
 	       min_t(u32, n, ESP_GRANT_MAX / 2);
@@ -114,7 +117,7 @@ static u32 more_room(struct esp_opt *esp, u32 recv_seq)
 	u32 n = esp_grant_room(esp) + READ_ONCE(esp->grant.here);
 	u32 edge = READ_ONCE(esp->grant.edge);
 
-	if (esp_after(edge, recv_seq))
+	if (READ_ONCE(esp->grant.recv_announced) && esp_after(edge, recv_seq))
 		n -= min(n, edge - recv_seq);
 	return n < least_room(esp) && READ_ONCE(esp->rcv_bytes) ? 0 : n;
 }
@@ -264,16 +267,20 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 
 	if (esp_dev_usable(esp->dev))
 		return;		/* no point while the device is down */
-	esp->to_ack = 0;
 	if (smp_load_acquire(&g->queued)) {	/* unlink_grant() */
+		esp->to_ack = 0;
 		/* merged into the cause that is queued already (rule 11) */
 		if (answer)
 			hold(sk);
 		return;
 	}
 	/* the reader tells when it has made room: esp_pressure_lifted() */
-	if (!answer && !more_room(esp, esp->recv_seq))
+	if (!answer && !more_room(esp, esp->recv_seq)) {
+		if (esp->to_ack >= esp_packets_to_ack(sk))
+			esp_send_ack(sk);
 		return;
+	}
+	esp->to_ack = 0;
 	if (esp_ackq_fast(q, g)) {
 		ESP_INC_NS(esp->ns, AckFast);
 		while (packets > ESP_GRANT_MAX && esp_permission_due(esp) &&
@@ -351,6 +358,7 @@ void esp_expiry(struct sock *sk)
 		esp->expiries = 0;
 		ESP_INC(net, ExpiryAbandoned);
 		esp_ackq_leave(sk, true);
+		sk_mem_reclaim(sk);	/* what was charged ahead */
 		if (esp_advice_changed(sk))	/* could not be told until now */
 			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		return;
@@ -390,4 +398,17 @@ void esp_pressure_lifted(struct sock *sk)
 		esp_enqueue_ack(sk, true, 1);
 	else
 		esp_send_ack(sk);
+	WRITE_ONCE(esp->any_room, 0);
+}
+
+/**
+ * esp_any_room() - somebody can't wait until much room is made
+ * @sk:	socket; its owner calls
+ */
+void esp_any_room(struct sock *sk)
+{
+	if (!READ_ONCE(esp_sk(sk)->grant.rcv_mem_pressure))
+		return;
+	WRITE_ONCE(esp_sk(sk)->any_room, 1);
+	esp_pressure_lifted(sk);
 }

@@ -31,15 +31,18 @@ void esp_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
-/*
- * May a socket charge ahead, or keep charged what it has freed? Who is in the
- * middle of much, but not so that sockets together come under pressure for it.
- */
+/* What sockets charge ahead, or keep, is to be no reason for memory pressure. */
+static bool memory_is_ample(void)
+{
+	return atomic_long_read(&esp_memory_allocated) <=
+	       READ_ONCE(esp_mem[0]) / 2;
+}
+
+/* In the middle of much: what is charged now will be used, or used again. */
 static bool charges_ahead(struct sock *sk)
 {
-	return (esp_sk(sk)->grant.recv_announced ||
-		READ_ONCE(sk->sk_wmem_queued) >= 65536) &&
-	       atomic_long_read(&esp_memory_allocated) <= READ_ONCE(esp_mem[0]) / 2;
+	return esp_sk(sk)->grant.recv_announced ||
+	       READ_ONCE(sk->sk_wmem_queued) >= 65536;
 }
 
 /**
@@ -48,13 +51,15 @@ static bool charges_ahead(struct sock *sk)
  * @size:	bytes
  *
  * A page stays charged for the next message, or each would be charged and
- * uncharged for all sockets.
+ * uncharged for all sockets; more in the middle of much. Not if sockets have
+ * much together.
  */
 void esp_mem_uncharge(struct sock *sk, int size)
 {
+	int keep = charges_ahead(sk) ? 2 * ESP_CHARGE : 2 * (int)PAGE_SIZE;
+
 	sk_forward_alloc_add(sk, size);
-	if (sk->sk_forward_alloc >= 2 * (int)PAGE_SIZE &&
-	    (sk->sk_forward_alloc >= 2 * ESP_CHARGE || !charges_ahead(sk)))
+	if (sk->sk_forward_alloc >= keep || !memory_is_ample())
 		sk_mem_reclaim(sk);
 }
 
@@ -68,10 +73,12 @@ void esp_mem_uncharge(struct sock *sk, int size)
  */
 bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size)
 {
-	int all = size < ESP_CHARGE && charges_ahead(sk) ? ESP_CHARGE : size;
+	int all = size;
 
 	if (size <= sk->sk_forward_alloc)
 		return true;
+	if (size < ESP_CHARGE && charges_ahead(sk) && memory_is_ample())
+		all = ESP_CHARGE;
 	if (skb)
 		return sk_rmem_schedule(sk, skb, all) ||
 		       sk_rmem_schedule(sk, skb, size);
@@ -161,7 +168,9 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	if (type != SOCK_DGRAM)
 		sk->sk_write_space = esp_write_space;
 	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
-	sk->sk_sndbuf = min(READ_ONCE(conf->sndbuf), ESP_SNDBUF);
+	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
+	if (type != SOCK_DGRAM)		/* it grows: grow_sndbuf() */
+		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
 	sk->sk_state = TCP_CLOSE;
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	if (type != SOCK_DGRAM)

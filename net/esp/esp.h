@@ -71,7 +71,7 @@
  *			doesn't close
  * @time_wait_ms:	how long a closed connection answers the last FIN
  * @rcvbuf:		default SO_RCVBUF, bytes
- * @sndbuf:		default SO_SNDBUF, bytes
+ * @sndbuf:		largest SO_SNDBUF that a socket grows to by itself, bytes
  */
 struct esp_conf {
 	int	esp_burst_length;
@@ -322,6 +322,7 @@ enum esp_timer {
  * @rcv_records: ends of records on the receive queue
  * @rcv_discard: seqpacket: the rest of a record is to be thrown away
  * @readers:	calls of recvmsg that wait
+ * @any_room:	a probe, or a reader that waits, needs what room there is
  * @reading:	a call of recvmsg copies from the head of the queue, unlocked
  * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
  * @to_ack:	packets queued since the last ACK
@@ -435,6 +436,7 @@ struct esp_opt {
 	u8			rcv_discard;
 	u16			readers;
 	u8			reading;
+	u8			any_room;
 	u32			rcv_est;
 	u32			to_ack;
 	u8			ack_pending;
@@ -742,6 +744,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets);
 void esp_expiry(struct sock *sk);
 void esp_ackq_leave(struct sock *sk, bool void_tokens);
 void esp_pressure_lifted(struct sock *sk);
+void esp_any_room(struct sock *sk);
 
 /* recvmsg.c */
 int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);

@@ -9,6 +9,7 @@
  *     |
  *   write queue shrinks, frames go
  */
+#include <net/busy_poll.h>
 #include "esp.h"
 
 #define ESP_STALE_PROBES 3	/* unanswered, before a SYN replaces a connection */
@@ -47,8 +48,7 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	}
 	if (!esp->grant.recv_announced)
 		esp_announced(sk, seq, seq);
-	if (READ_ONCE(esp->grant.rcv_mem_pressure))
-		esp_pressure_lifted(sk);
+	esp_any_room(sk);
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
 		esp_ack_now(sk);	/* the answer was lost: again */
 	else
@@ -197,6 +197,7 @@ int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 /* Hand a frame to the socket, or to its backlog. Takes over the reference. */
 static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
+	sk_mark_napi_id(sk, skb);
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk)) {
 		esp_do_rcv(sk, skb);

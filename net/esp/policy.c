@@ -214,16 +214,18 @@ static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
 /*
  * Is the link idle for a quarter of the time, or more? Then nothing waits for it:
  * round trips are long because a host is slow to wake up, or takes frames many
- * at a time. Of a lone sender, which can tell by what arrives.
+ * at a time. Of a lone sender, which can tell by what arrives; a pause of its own
+ * says nothing.
  */
-static bool link_idle(struct esp_qctl *c, int count, u64 now)
+static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
 {
-	u64 took = 1000 * (now - c->looked), ns = frame_time(c);
+	u64 took = now - c->looked, ns = frame_time(c);
 	u32 n = c->total - c->seen;
 
 	c->seen = c->total;
 	c->looked = now;
-	return count <= 1 && ns * n < took / 4 * 3 && ns;
+	return count <= 1 && ns && took < 4 * (u64)round + 2 * ESP_ROUND_US &&
+	       ns * n < 750 * took;
 }
 
 /*
@@ -275,12 +277,16 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	u8 limited = c->limited;
 	bool idle;
 
-	if (drain(c, p, round, now) || (s64)(now - c->last) < (s64)round)
+	if (drain(c, p, round, now)) {
+		link_idle(c, count, round, now);
+		return;
+	}
+	if ((s64)(now - c->last) < (s64)round)
 		return;
 	c->last = now;
 	c->limited = 0;
 	c->busy = 0;
-	idle = link_idle(c, count, now);
+	idle = link_idle(c, count, round, now) && q <= ESP_Q_IDLE;
 	if (extra > bound && !idle) {
 		c->fast = 0;
 		q = div_u64((u64)q * (min_rtt + bound * 3 / 4), median);
@@ -295,9 +301,9 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	} else if (extra <= bound * 7 / 8) {
 		c->fast = 0;
 		set_q(c, p, q + q / 16 + 1);
-	} else if (idle && q < ESP_Q_IDLE) {
+	} else if (idle) {
 		c->fast = 0;
-		set_q(c, p, q + q / 4 + 1);
+		set_q(c, p, min_t(u32, q + q / 4 + 1, ESP_Q_IDLE));
 	}
 }
 

@@ -297,6 +297,54 @@ static void qctl__frame_time(struct kunit *test)
 	KUNIT_EXPECT_LE(test, esp_min_rtt_get(&c.frame), 25000u);
 }
 
+/* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
+static u64 slow_rounds(struct esp_qctl *c, int times, int count, u32 n, u64 now)
+{
+	for (; times; times--) {
+		c->limited = 1;
+		c->busy = 1;
+		c->total += n;
+		esp_qctl_sample(c, &adaptive_policy, count, 5000, 200, now += 5000);
+	}
+	return now;
+}
+
+/* Rule 22: what waits where the link is idle waits for a host. */
+static void qctl__idle_link(struct kunit *test)
+{
+	const struct esp_policy *p = &adaptive_policy;
+	u64 now = 1000000;
+	struct esp_qctl c;
+	u32 q;
+
+	esp_qctl_init(&c, p);
+	now = slow_rounds(&c, 4, 1, 100, now);	/* how fast the link is isn't known */
+	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_START);
+	esp_qctl_init(&c, p);
+	c.frame.cur = 10000;
+	c.frame.prev = 10000;
+	c.looked = now;
+	q = c.q;
+	now = slow_rounds(&c, 2, 1, 370, now);
+	KUNIT_EXPECT_GT(test, c.q, q);
+	now = slow_rounds(&c, 20, 1, 370, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	/* others could be sending too, which don't share this port's arrivals */
+	q = c.q;
+	slow_rounds(&c, 1, 2, 370, now);
+	KUNIT_EXPECT_EQ(test, c.q, q / 2);
+	/* it is busy for more than three quarters of the time */
+	c.q = q;
+	slow_rounds(&c, 1, 1, 700, now + 10000);
+	KUNIT_EXPECT_EQ(test, c.q, q);
+	slow_rounds(&c, 1, 1, 1200, now + 20000);
+	KUNIT_EXPECT_EQ(test, c.q, q / 2);
+	/* the pause was the sender's */
+	c.q = q;
+	slow_rounds(&c, 1, 1, 370, now + 100000);
+	KUNIT_EXPECT_EQ(test, c.q, q / 2);
+}
+
 /* Rule 22: the queue is emptied now and then, for the smallest round trip. */
 static void qctl__drains(struct kunit *test)
 {
@@ -394,6 +442,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__grows_when_limited),
 	KUNIT_CASE(qctl__bounds),
 	KUNIT_CASE(qctl__frame_time),
+	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
 	KUNIT_CASE(advice__handshake),

@@ -463,6 +463,41 @@ static void memory__pressure_lifts(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Rule 20: room that is made packet by packet is told of by the quarter buffer. */
+static void memory__not_by_the_packet(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, T_MSS, GFP_KERNEL);
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, n = 0;
+	u8 rest[8];
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	c.sock->sk->sk_rcvbuf = 64 * c.esp->rcv_est;
+	for (i = 1; i < 200 && !c.esp->grant.rcv_mem_pressure; i++)
+		feed(test, &c, 0, c.seq + i, T_MSS);
+	KUNIT_ASSERT_TRUE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_GE(test, i, 48u);
+	KUNIT_EXPECT_LE(test, i, 66u);
+	skb_queue_purge(&fx.out);
+	while (!(skb = skb_dequeue(&fx.out)) && n < 64) {
+		KUNIT_EXPECT_EQ(test, recv_bytes(&c, buf, T_MSS), (int)T_MSS);
+		n++;
+	}
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	read_frame(test, skb, &f, rest);
+	kfree_skb(skb);
+	KUNIT_EXPECT_GE(test, f.grant, 16);
+	KUNIT_EXPECT_LE(test, n, 18u);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	close_conn(test, &c);
+}
+
 /* Data that nobody allowed is taken while there is room, not without end. */
 static void memory__unsolicited_is_bounded(struct kunit *test)
 {
@@ -575,6 +610,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(expiry__without_tokens),
 	KUNIT_CASE(expiry__goes_to_the_head),
 	KUNIT_CASE(memory__pressure_lifts),
+	KUNIT_CASE(memory__not_by_the_packet),
 	KUNIT_CASE(memory__unsolicited_is_bounded),
 	KUNIT_CASE(memory__gap_before_full_buffer),
 	KUNIT_CASE(memory__own_probe_stays),

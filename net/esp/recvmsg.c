@@ -8,6 +8,7 @@
  * A record larger than the receive buffer comes in pieces without MSG_EOR.
  */
 #include <linux/wait_bit.h>
+#include <net/busy_poll.h>
 #include "esp.h"
 
 #define ESP_COPY_LEAST	4096		/* bytes that are worth an unlocked copy */
@@ -158,6 +159,7 @@ static int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff_head list;
 	int copied = 0, err = 0;
+	u32 cookie = esp->cookie;
 	struct sk_buff *skb;
 
 	if (len < ESP_COPY_LEAST || esp->rcv_bytes < ESP_COPY_LEAST)
@@ -181,7 +183,12 @@ static int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
 		consume_skb(skb);
 	}
 	lock_sock(sk);
-	put_back(sk, &list);
+	if (esp->cookie != cookie)	/* reset, and connected anew */
+		__skb_queue_purge(&list);
+	if (!skb_queue_empty(&list)) {
+		put_back(sk, &list);
+		sk->sk_data_ready(sk);
+	}
 	WRITE_ONCE(esp->reading, 0);
 	smp_mb();	/* before it is seen whether anybody waits: wait_turn() */
 	wake_up_var(&esp->reading);
@@ -212,6 +219,8 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 	int copied = 0, n;
 
 	while (!(flags & (MSG_PEEK | MSG_TRUNC)) && !*eor) {
+		if (copied && signal_pending(current))
+			return copied;
 		n = copy_unlocked(sk, msg, len - copied, eor);
 		if (n < 0)
 			return copied ? copied : n;
@@ -267,6 +276,8 @@ static int wait_data(struct sock *sk, long *timeo)
 		return -EAGAIN;
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
+	if (esp_sk(sk)->rcv_bytes)
+		esp_any_room(sk);
 	esp_sk(sk)->readers++;
 	sk_wait_data(sk, timeo, skb_peek_tail(&sk->sk_receive_queue));
 	esp_sk(sk)->readers--;
@@ -452,6 +463,9 @@ int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 		return -EOPNOTSUPP;
 	if (flags & MSG_ERRQUEUE)
 		return -EAGAIN;
+	if (sk_can_busy_loop(sk) && sk->sk_state == TCP_ESTABLISHED &&
+	    skb_queue_empty_lockless(&sk->sk_receive_queue))
+		sk_busy_loop(sk, flags & MSG_DONTWAIT);
 	wait_unlocked(sk, &timeo);
 	lock_sock(sk);
 	err = do_recvmsg(sk, msg, len, flags, timeo);

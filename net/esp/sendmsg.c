@@ -371,6 +371,13 @@ static int preconditions(struct sock *sk)
 	return esp_dev_usable(esp_sk(sk)->dev);
 }
 
+/* The same, but an error stays for the next call. */
+static bool may_go_on(struct sock *sk)
+{
+	return !sk->sk_err && !(sk->sk_shutdown & SEND_SHUTDOWN) &&
+	       may_send(sk) && !esp_dev_usable(esp_sk(sk)->dev);
+}
+
 /* A buffer that was begun and got no byte must not stay. */
 static void drop_empty_tail(struct sock *sk)
 {
@@ -387,23 +394,6 @@ static void drop_empty_tail(struct sock *sk)
 	unlink_and_free(sk, tail);
 }
 
-/*
- * A send buffer that is not larger than needed stays in the processor's cache.
- * So it starts small, and grows if more than a quarter of it is on its way: who
- * is woken when a third is free must come before it is empty.
- */
-static bool grow_sndbuf(struct sock *sk)
-{
-	int most = READ_ONCE(esp_sk(sk)->ns->conf.sndbuf);
-	int sent = READ_ONCE(sk->sk_wmem_queued) - (int)esp_sk(sk)->notsent;
-
-	if ((sk->sk_userlocks & SOCK_SNDBUF_LOCK) || sk->sk_sndbuf >= most ||
-	    sent < sk->sk_sndbuf / 4)
-		return false;
-	WRITE_ONCE(sk->sk_sndbuf, min(2 * sk->sk_sndbuf, most));
-	return true;
-}
-
 /* Wait for room on the write queue; what is there may go meanwhile. */
 static int wait_memory(struct sock *sk, long *timeo)
 {
@@ -412,14 +402,29 @@ static int wait_memory(struct sock *sk, long *timeo)
 	int err;
 
 	drop_empty_tail(sk);
-	if (grow_sndbuf(sk))
-		return 0;
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	esp->waiting += waits;
 	esp_push_frames(sk);
 	err = sk_stream_wait_memory(sk, timeo);
 	esp->waiting -= waits;
 	return err ? err : preconditions(sk);
+}
+
+/*
+ * A send buffer that is not larger than needed stays in the processor's cache.
+ * So it starts small, and grows if a quarter of it, or more, is on its way: who
+ * is woken when a third is free must come before it is empty.
+ */
+static bool grow_sndbuf(struct sock *sk)
+{
+	int most = READ_ONCE(esp_sk(sk)->ns->conf.sndbuf);
+
+	if ((sk->sk_userlocks & SOCK_SNDBUF_LOCK) || sk->sk_sndbuf >= most ||
+	    esp_sk(sk)->unacked < esp_sk(sk)->notsent / 3 ||
+	    atomic_long_read(&esp_memory_allocated) >= READ_ONCE(esp_mem[0]))
+		return false;
+	WRITE_ONCE(sk->sk_sndbuf, min(2 * sk->sk_sndbuf, most));
+	return sk_stream_memory_free(sk);
 }
 
 /* A buffer to write into: the open one at the tail, or a new one. */
@@ -430,7 +435,7 @@ static struct sk_buff *packet_for(struct sock *sk, size_t left)
 
 	/* a new packet needs room, be it in an old buffer */
 	if ((!skb || !(skb->len % ESP_TX(skb)->size)) &&
-	    !sk_stream_memory_free(sk))
+	    !sk_stream_memory_free(sk) && !grow_sndbuf(sk))
 		return NULL;
 	if (skb) {
 		announce(sk);
@@ -484,7 +489,7 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 				esp->feeding = 0;
 			}
 			/* permission doesn't wait for the end of a long copy */
-			if (sk_flush_backlog(sk) && preconditions(sk))
+			if (sk_flush_backlog(sk) && !may_go_on(sk))
 				return copied;
 			continue;
 		}
