@@ -111,9 +111,9 @@ TEST_F(pair, peek_full_buffer)
 	n = stuff(self->fd[0], 0);
 	EXPECT_TRUE(UNTIL(full(self->fd[1])));
 	/* some is read: not enough to be told of */
-	EXPECT_EQ(0, read_stream(self->fd[1], 0, 20000));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 60000));
 	EXPECT_TRUE(UNTIL(full(self->fd[1])));
-	EXPECT_EQ(0, read_stream(self->fd[1], 20000, 20000));
+	EXPECT_EQ(0, read_stream(self->fd[1], 60000, 60000));
 	pid = MUST(fork());
 	if (!pid) {
 		set_timeo(self->fd[1], SO_RCVTIMEO, LONG);
@@ -123,7 +123,7 @@ TEST_F(pair, peek_full_buffer)
 	EXPECT_TRUE(UNTIL(full(self->fd[1])));
 	kill(pid, SIGKILL);
 	reap(pid);
-	EXPECT_EQ(0, read_stream(self->fd[1], 40000, n - 40000));
+	EXPECT_EQ(0, read_stream(self->fd[1], 120000, n - 120000));
 }
 
 /* With MSG_TRUNC nothing is copied while it waits, and nothing taken. */
