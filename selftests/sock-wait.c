@@ -25,7 +25,7 @@ TEST_F(pair, timeouts)
 
 	set_timeo(self->fd[1], SO_RCVTIMEO, 40);
 	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, 0));
-	EXPECT_LE(35, now_ms() - start);
+	EXPECT_LE(30, now_ms() - start);
 	EXPECT_GT(LONG, now_ms() - start);
 }
 

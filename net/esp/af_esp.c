@@ -56,27 +56,19 @@ static bool charges_ahead(struct sock *sk)
  */
 void esp_mem_uncharge(struct sock *sk, int size)
 {
-	int keep = charges_ahead(sk) ? 2 * ESP_CHARGE : 2 * (int)PAGE_SIZE;
-
 	sk_forward_alloc_add(sk, size);
-	if (sk->sk_forward_alloc >= keep || !memory_is_ample())
-		sk_mem_reclaim(sk);
+	if (memory_is_ample() &&
+	    (sk->sk_forward_alloc < 2 * (int)PAGE_SIZE ||
+	     (sk->sk_forward_alloc < 2 * ESP_CHARGE && charges_ahead(sk))))
+		return;
+	sk_mem_reclaim(sk);
 }
 
-/**
- * esp_mem_schedule() - may a socket use memory?
- * @sk:		socket; its owner calls
- * @skb:	packet that it has received; NULL: it sends
- * @size:	bytes
- *
- * Return: true if so
- */
-bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size)
+/* For esp_mem_schedule(), if what is charged already is not enough. */
+bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size)
 {
 	int all = size;
 
-	if (size <= sk->sk_forward_alloc)
-		return true;
 	if (size < ESP_CHARGE && charges_ahead(sk) && memory_is_ample())
 		all = ESP_CHARGE;
 	if (skb)

@@ -537,6 +537,21 @@ static inline u32 esp_rx_end(const struct sk_buff *skb)
 	return ESP_RX(skb)->f.pkt_seq + ESP_RX(skb)->f.segs;
 }
 
+bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size);
+
+/**
+ * esp_mem_schedule() - may a socket use memory?
+ * @sk:		socket; its owner calls
+ * @skb:	packet that it has received; NULL: it sends
+ * @size:	bytes
+ *
+ * Return: true if so
+ */
+static inline bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size)
+{
+	return size <= sk->sk_forward_alloc || esp_mem_charge_more(sk, skb, size);
+}
+
 static inline u64 esp_now(void)
 {
 	return ktime_to_us(ktime_get());
@@ -551,7 +566,6 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 void esp_set_state(struct sock *sk, int state);
 void esp_mem_uncharge(struct sock *sk, int size);
-bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size);
 void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
 int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
 int esp_addr_check(const struct sockaddr_esp *a, int len);

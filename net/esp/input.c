@@ -197,7 +197,7 @@ int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 /* Hand a frame to the socket, or to its backlog. Takes over the reference. */
 static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
-	sk_mark_napi_id(sk, skb);
+	sk_mark_napi_id_once(sk, skb);
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk)) {
 		esp_do_rcv(sk, skb);

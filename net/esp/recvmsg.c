@@ -151,7 +151,7 @@ static void put_back(struct sock *sk, struct sk_buff_head *list)
 /*
  * Copy much without the lock: frames that come meanwhile, and permission for
  * the sender, need not wait for it. Nobody else reads until it is done:
- * wait_turn(). Returns bytes, 0 if there is not so much, or an error.
+ * wait_turn(). Returns bytes, 0 if there is no whole packet, or an error.
  */
 static int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
 			 bool *eor)
@@ -162,8 +162,6 @@ static int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
 	u32 cookie = esp->cookie;
 	struct sk_buff *skb;
 
-	if (len < ESP_COPY_LEAST || esp->rcv_bytes < ESP_COPY_LEAST)
-		return 0;
 	__skb_queue_head_init(&list);
 	detach(sk, &list, len);
 	if (skb_queue_empty(&list))
@@ -218,7 +216,9 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 	struct sk_buff *skb, *next;
 	int copied = 0, n;
 
-	while (!(flags & (MSG_PEEK | MSG_TRUNC)) && !*eor) {
+	while (len - copied >= ESP_COPY_LEAST &&
+	       esp_sk(sk)->rcv_bytes >= ESP_COPY_LEAST &&
+	       !(flags & (MSG_PEEK | MSG_TRUNC)) && !*eor) {
 		if (copied && signal_pending(current))
 			return copied;
 		n = copy_unlocked(sk, msg, len - copied, eor);
