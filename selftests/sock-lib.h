@@ -638,6 +638,7 @@ static inline int write_stream(int fd, size_t pos, size_t n)
 static inline size_t stuff(int fd, size_t pos)
 {
 	static __u8 buf[CHUNK];
+	bool again = false;
 	size_t start = pos;
 
 	for (;;) {
@@ -647,13 +648,19 @@ static inline size_t stuff(int fd, size_t pos)
 		put = send(fd, buf, CHUNK, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (put > 0) {
 			pos += put;
+			again = false;
 			continue;
 		}
 		if (errno != EAGAIN)
 			MUST(put);
-		/* what was in flight may have arrived meanwhile */
-		if (!events(fd, POLLOUT, SHORT))
+		if (again)
 			return pos - start;
+		/*
+		 * What was in flight may have arrived meanwhile; and what room
+		 * there is the receiver tells of when it is asked (rule 20).
+		 */
+		events(fd, POLLOUT, 5 * SHORT);
+		again = true;
 	}
 }
 
