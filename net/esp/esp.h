@@ -537,21 +537,6 @@ static inline u32 esp_rx_end(const struct sk_buff *skb)
 	return ESP_RX(skb)->f.pkt_seq + ESP_RX(skb)->f.segs;
 }
 
-bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size);
-
-/**
- * esp_mem_schedule() - may a socket use memory?
- * @sk:		socket; its owner calls
- * @skb:	packet that it has received; NULL: it sends
- * @size:	bytes
- *
- * Return: true if so
- */
-static inline bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size)
-{
-	return size <= sk->sk_forward_alloc || esp_mem_charge_more(sk, skb, size);
-}
-
 static inline u64 esp_now(void)
 {
 	return ktime_to_us(ktime_get());
@@ -565,8 +550,6 @@ extern __be16 esp_ethertype;
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 void esp_set_state(struct sock *sk, int state);
-void esp_mem_uncharge(struct sock *sk, int size);
-void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
 int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
 int esp_addr_check(const struct sockaddr_esp *a, int len);
 int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a);
@@ -794,6 +777,24 @@ int esp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 /* dgram.c */
 extern const struct proto_ops esp_dgram_ops;
 void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
+
+/* memory.c */
+void esp_mem_uncharge(struct sock *sk, int size);
+void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
+bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size);
+
+/**
+ * esp_mem_schedule() - may a socket use memory?
+ * @sk:		socket; its owner calls
+ * @skb:	packet that it has received; NULL: it sends
+ * @size:	bytes
+ *
+ * Return: true if so
+ */
+static inline bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size)
+{
+	return size <= sk->sk_forward_alloc || esp_mem_charge_more(sk, skb, size);
+}
 
 /* sysctl.c */
 int esp_sysctl_net_init(struct net *net);

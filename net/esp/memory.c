@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of stream and seqpacket sockets, as it is charged: to the socket
+ * (sk_rmem_alloc, sk_wmem_queued, sk_forward_alloc) and to all of them
+ * (net.esp.mem). Under the socket's lock; bounds are rule 20's, ack_queue.c.
+ */
+#include "esp.h"
+
+/* What sockets charge ahead, or keep, is to be no reason for memory pressure. */
+static bool memory_is_ample(void)
+{
+	return atomic_long_read(&esp_memory_allocated) <=
+	       READ_ONCE(esp_mem[0]) / 2;
+}
+
+/* In the middle of much: what is charged now will be used, or used again. */
+static bool charges_ahead(struct sock *sk)
+{
+	return esp_sk(sk)->grant.recv_announced ||
+	       READ_ONCE(sk->sk_wmem_queued) >= 65536;
+}
+
+/**
+ * esp_mem_uncharge() - memory that a socket no longer uses
+ * @sk:		socket; its owner calls
+ * @size:	bytes
+ *
+ * A page stays charged for the next message, or each would be charged and
+ * uncharged for all sockets; more in the middle of much. Not if sockets have
+ * much together.
+ */
+void esp_mem_uncharge(struct sock *sk, int size)
+{
+	sk_forward_alloc_add(sk, size);
+	if (memory_is_ample() &&
+	    (sk->sk_forward_alloc < 2 * (int)PAGE_SIZE ||
+	     (sk->sk_forward_alloc < 2 * ESP_CHARGE && charges_ahead(sk))))
+		return;
+	sk_mem_reclaim(sk);
+}
+
+/* For esp_mem_schedule(), if what is charged already is not enough. */
+bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size)
+{
+	int all = size;
+
+	if (size < ESP_CHARGE && charges_ahead(sk) && memory_is_ample())
+		all = ESP_CHARGE;
+	if (skb)
+		return sk_rmem_schedule(sk, skb, all) ||
+		       sk_rmem_schedule(sk, skb, size);
+	return sk_wmem_schedule(sk, all) || sk_wmem_schedule(sk, size);
+}
+
+static void esp_rfree(struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+
+	atomic_sub(skb->truesize, &sk->sk_rmem_alloc);
+	esp_mem_uncharge(sk, skb->truesize);
+}
+
+/* As skb_set_owner_r(), for esp_mem_uncharge()'s sake. */
+void esp_set_owner_r(struct sk_buff *skb, struct sock *sk)
+{
+	skb_orphan(skb);
+	skb->sk = sk;
+	skb->destructor = esp_rfree;
+	atomic_add(skb->truesize, &sk->sk_rmem_alloc);
+	sk_mem_charge(sk, skb->truesize);
+}
