@@ -184,7 +184,7 @@ TEST_F(pair, rcvlowat_beyond_buffer)
  */
 TEST_F(pair, slow_reader_small_writes)
 {
-	size_t i, n = 400;
+	size_t i, n = 1200;
 	char buf[100];
 	pid_t pid;
 
@@ -197,7 +197,7 @@ TEST_F(pair, slow_reader_small_writes)
 		for (i = 0; i < n; i++) {
 			if (write_stream(self->fd[0], 100 * i, 100))
 				_exit(1);
-			usleep(500);
+			usleep(200);
 		}
 		_exit(0);
 	}

@@ -121,6 +121,36 @@ struct consumed {
 	u32	packets;	/* how many they were */
 };
 
+/*
+ * Append to what waits at the tail: a buffer for each packet would take more
+ * memory than the payload, and the reader more time. One record's only.
+ */
+static bool coalesce(struct sock *sk, struct sk_buff *skb)
+{
+	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
+	struct esp_frame *f = &ESP_RX(skb)->f, *to;
+	bool stolen;
+	int delta;
+
+	if (!tail)
+		return false;
+	to = &ESP_RX(tail)->f;
+	if ((to->flags & ESP_EOR) || to->len + f->len - f->read > U16_MAX)
+		return false;
+	__skb_pull(skb, f->hlen + f->read);
+	if (!skb_try_coalesce(tail, skb, &stolen, &delta)) {
+		__skb_push(skb, f->hlen + f->read);
+		return false;
+	}
+	atomic_add(delta, &sk->sk_rmem_alloc);
+	sk_mem_charge(sk, delta);
+	to->flags |= f->flags;
+	to->len += f->len - f->read;
+	to->segs += f->segs;
+	kfree_skb_partial(skb, stolen);
+	return true;
+}
+
 /* Take packets in order (rule 18: TXS and TXF act here, once). */
 static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 {
@@ -164,7 +194,8 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	esp->rcv_records += !!(f->flags & ESP_EOR);
 	c->end |= !!(f->flags & (ESP_TXF | ESP_EOR));
 	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len - f->read);
-	__skb_queue_tail(&sk->sk_receive_queue, skb);
+	if (!coalesce(sk, skb))
+		__skb_queue_tail(&sk->sk_receive_queue, skb);
 	c->bytes = true;
 }
 

@@ -269,7 +269,7 @@ static void offload__in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 20);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InData), in + 20);
 	KUNIT_EXPECT_EQ(test, c.esp->stats.rx_packets, 20ull);
-	KUNIT_EXPECT_EQ(test, skb_queue_len(&c.sock->sk->sk_receive_queue), 3u);
+	KUNIT_EXPECT_LE(test, skb_queue_len(&c.sock->sk->sk_receive_queue), 3u);
 	KUNIT_EXPECT_EQ(test, c.esp->grant.recv_announced, 0);
 	expect_data(test, &c, c.seq, 20, T_MSS);
 	close_conn(test, &c);

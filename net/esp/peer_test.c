@@ -23,6 +23,7 @@ static struct {
 	struct sk_buff_head	out;
 	struct esp_conf		saved;
 	struct socket		*listener;
+	bool			paged;	/* payload comes in pages */
 } fx;
 
 /* A connection: the socket, and the peer by hand. */
@@ -93,6 +94,7 @@ static int packet_init(struct kunit *test)
 {
 	int err;
 
+	fx.paged = false;
 	fx.saved = *conf();
 	conf()->rto_min_us = 10000000;
 	conf()->rrq_min_us = 10000000;
@@ -185,6 +187,18 @@ static void feed_raw(struct kunit *test, const u8 *src, const void *data,
 	receive(skb);
 }
 
+/* As a device that splits header and payload delivers it. */
+static void page_payload(struct kunit *test, struct sk_buff *skb,
+			 const u8 *payload, unsigned int len)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	memcpy(page_address(page), payload, len);
+	skb_trim(skb, payload - skb->data);
+	skb_add_rx_frag(skb, 0, page, 0, len, len);
+}
+
 /* Payload is the low byte of the packet's number, all over. */
 static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
 		       const void *payload)
@@ -202,6 +216,8 @@ static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
 		memset(data + hlen, f->pkt_seq, f->len);
 	((struct esp_wire *)data)->csum =
 		(__force u16)csum_fold(csum_partial(data, n, 0));
+	if (fx.paged && f->len)
+		page_payload(test, skb, data + hlen, f->len);
 	receive(skb);
 }
 

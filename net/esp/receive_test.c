@@ -32,6 +32,38 @@ static void data__in_order(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Packets that wait become one buffer; not those of different records. */
+static void data__coalesced(struct kunit *test)
+{
+	struct t_conn c;
+	struct sock *sk;
+	u8 buf[250];
+	u32 i;
+
+	fx.paged = true;
+	open_conn(test, &c, 0, 4);
+	sk = c.sock->sk;
+	for (i = 0; i < 30; i++)
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, 700);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&sk->sk_receive_queue), 2u);
+	KUNIT_EXPECT_LE(test, atomic_read(&sk->sk_rmem_alloc), 30 * 700 + 5000);
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_bytes, 30 * 700u);
+	expect_data(test, &c, c.seq, 30, 700);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc), 0);
+
+	for (i = 30; i < 33; i++)
+		feed(test, &c, ESP_EOR, c.seq + i, 100);
+	feed(test, &c, 0, c.seq + 33, 100);
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 3u);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&sk->sk_receive_queue), 4u);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, buf, 250), 250);
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 1u);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, buf, 250), 150);
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc), 0);
+	close_conn(test, &c);
+}
+
 /* What a NIC says of a checksum counts if it can know; a packet of one byte. */
 static void data__checksum_with_help(struct kunit *test)
 {
@@ -595,6 +627,7 @@ static void receive__arrival_ends_backoff(struct kunit *test)
 static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
+	KUNIT_CASE(data__coalesced),
 	KUNIT_CASE(data__checksum_with_help),
 	KUNIT_CASE(data__gap_brings_rrq),
 	KUNIT_CASE(data__reordering_is_no_loss),
