@@ -85,7 +85,7 @@ static u32 grant_size(struct esp_ackq *q, struct esp_grant *g)
 {
 	int count = atomic_read(&q->esp_recv_count);
 
-	return esp_policy_grant(&q->policy, READ_ONCE(q->ctl.q),
+	return esp_policy_grant(&q->policy, &q->ctl,
 				atomic_read(&q->open),
 				READ_ONCE(g->begun) ? count : max(count, 2));
 }

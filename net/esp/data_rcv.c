@@ -194,8 +194,12 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	esp->rcv_records += !!(f->flags & ESP_EOR);
 	c->end |= !!(f->flags & (ESP_TXF | ESP_EOR));
 	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len - f->read);
-	if (!coalesce(sk, skb))
+	if (!coalesce(sk, skb)) {
+		skb->dev = NULL;
+		if (!skb->sk)	/* one that was ahead has been charged */
+			esp_set_owner_r(skb, sk);
 		__skb_queue_tail(&sk->sk_receive_queue, skb);
+	}
 	c->bytes = true;
 }
 
@@ -260,6 +264,7 @@ static bool keep_ooo(struct esp_opt *esp, struct sk_buff *skb)
 
 	if (!p)
 		return false;
+	esp_set_owner_r(skb, &esp->sk);
 	rb_link_node(&skb->rbnode, parent, p);
 	rb_insert_color(&skb->rbnode, &esp->ooo);
 	WRITE_ONCE(esp->grant.here, esp->grant.here + ESP_RX(skb)->f.segs);
@@ -345,8 +350,11 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
 	       sk->sk_rcvbuf + (int)(ESP_ADVICE_MAX * esp->rcv_est);
 }
 
-/* Memory for a data packet: allowed ones always find some (rule 20). */
-static bool charge(struct sock *sk, struct sk_buff *skb)
+/*
+ * Memory for a data packet: allowed ones always find some (rule 20). It is
+ * charged where the packet is put.
+ */
+static bool memory_for(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 each = DIV_ROUND_UP(skb->truesize, ESP_RX(skb)->f.segs);
@@ -356,8 +364,6 @@ static bool charge(struct sock *sk, struct sk_buff *skb)
 	if (!fits && !was_allowed(sk, &ESP_RX(skb)->f))
 		return false;
 	/* allowed but beyond the limit: in debt, which the next ones pay */
-	skb->dev = NULL;
-	esp_set_owner_r(skb, sk);
 	if (each > esp->rcv_est)
 		WRITE_ONCE(esp->rcv_est, each);
 	return true;
@@ -380,7 +386,7 @@ bool esp_permission_due(struct esp_opt *esp)
 	if (!READ_ONCE(q->policy.adaptive))
 		return esp->to_ack >= esp_packets_to_ack(&esp->sk);
 	left -= min(left, esp->grant.here);
-	return left <= esp_policy_ask(&q->policy, READ_ONCE(q->ctl.q),
+	return left <= esp_policy_ask(&q->policy, &q->ctl,
 				      atomic_read(&q->esp_recv_count));
 }
 
@@ -575,11 +581,11 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		goto drop;
 	if (f->segs > 1 && ((esp->grant.here &&
 			     !ooo_place(esp, seq, esp_rx_end(skb), &parent)) ||
-			    !charge(sk, skb))) {
+			    !memory_for(sk, skb))) {
 		one_by_one(sk, skb);
 		return;
 	}
-	if (f->segs == 1 && !charge(sk, skb)) {
+	if (f->segs == 1 && !memory_for(sk, skb)) {
 		ESP_INC(net, InMemDrop);
 		WRITE_ONCE(esp->grant.rcv_mem_pressure, 1);
 		sk->sk_data_ready(sk);

@@ -49,7 +49,7 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 /**
  * esp_policy_grant() - size of one grant
  * @p:		policy
- * @q:		budget Q
+ * @c:		control, with the budget
  * @open:	packets granted and not arrived
  * @count:	esp_recv_count
  *
@@ -57,15 +57,16 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
  *
  * Return: packets, at least 1
  */
-u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count)
+u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int open,
+		     int count)
 {
-	u32 n;
+	u32 lone = READ_ONCE(c->lone), n;
 
 	if (!p->adaptive)
 		return max_t(u32, p->burst_length, 1);
-	n = clamp_t(u32, q / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
-	if (count <= 1 && open < ESP_GRANT_LONE)
-		n = max_t(u32, n, ESP_GRANT_LONE - max(open, 0));
+	n = clamp_t(u32, READ_ONCE(c->q) / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
+	if (count <= 1 && open < (int)lone)
+		n = max_t(u32, n, lone - max(open, 0));
 	if (p->burst_length)
 		n = min_t(u32, n, p->burst_length);
 	return n;
@@ -74,7 +75,7 @@ u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count)
 /**
  * esp_policy_ask() - when is more permission due?
  * @p:		policy
- * @q:		budget Q
+ * @c:		control, with the budget
  * @count:	esp_recv_count
  *
  * While half of the last grant is still on its way, so that there is something
@@ -84,11 +85,11 @@ u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count)
  *
  * Return: packets still permitted
  */
-u32 esp_policy_ask(const struct esp_policy *p, u32 q, int count)
+u32 esp_policy_ask(const struct esp_policy *p, const struct esp_qctl *c, int count)
 {
-	u32 share = q / max(count, 1);
+	u32 share = READ_ONCE(c->q) / max(count, 1);
 
-	return max(share, esp_policy_grant(p, q, 0, count) / 2);
+	return max(share, esp_policy_grant(p, c, 0, count) / 2);
 }
 
 /**
@@ -101,12 +102,18 @@ void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p)
 	memset(c, 0, sizeof(*c));
 	c->q = clamp_t(u32, ESP_Q_START, p->q_min, p->q_max);
 	c->fast = 1;
+	c->lone = ESP_GRANT_LONE;
 }
 
 static void set_q(struct esp_qctl *c, const struct esp_policy *p, u32 q)
 {
 	WRITE_ONCE(c->q, clamp_t(u32, q, p->q_min, p->q_max));
 	c->full = 0;
+}
+
+static u32 frame_time(const struct esp_qctl *c)
+{
+	return min(READ_ONCE(c->frame.cur), READ_ONCE(c->frame.prev));
 }
 
 /**
@@ -132,14 +139,11 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 			return;
 		esp_min_rtt_sample(&c->frame, clamp_t(u64, div_u64(1000 * took, n), 1,
 						      ESP_FRAME_NS_MAX), now);
+		WRITE_ONCE(c->lone, clamp_t(u32, ESP_LONE_NS / frame_time(c),
+					    ESP_GRANT_LONE, ESP_LONE_MAX));
 	}
 	c->stretch = now;
 	c->arrived = arrived;
-}
-
-static u32 frame_time(const struct esp_qctl *c)
-{
-	return min(READ_ONCE(c->frame.cur), READ_ONCE(c->frame.prev));
 }
 
 /**
@@ -206,7 +210,7 @@ static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
 		       int count)
 {
 	u32 frames = max_t(u32, ESP_EXTRA_FRAMES,
-			   esp_policy_grant(p, c->q, 0, count) / 2);
+			   esp_policy_grant(p, c, 0, count) / 2);
 
 	return max_t(u32, ESP_EXTRA_US, esp_qctl_wire_time(c, frames));
 }

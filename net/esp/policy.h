@@ -9,7 +9,9 @@
 #define ESP_Q_START		32	/* budget before anything is known, packets */
 #define ESP_GRANT_MIN		2	/* packets in one grant, rule 22 */
 #define ESP_GRANT_MAX		32
-#define ESP_GRANT_LONE		32	/* a lone sender's, with what is open */
+#define ESP_GRANT_LONE		32	/* a lone sender's, with what is open, at least */
+#define ESP_LONE_MAX		45	/* at most: a super-packet of 1,500 bytes each */
+#define ESP_LONE_NS		(250 * 1000)	/* its time on a fast wire, nanoseconds */
 #define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
@@ -48,6 +50,8 @@ struct esp_policy {
  * @limited:	it has held somebody back since the last round trip
  * @busy:	or esp_qctl_pace() has
  * @fast:	still growing fast
+ * @lone:	a lone sender's grant, with what is open: as much as is worth a super-packet
+ *		where the wire is fast, packets
  * @last:	when it was last looked at, microseconds
  * @full:	since when it has held somebody back all the time; 0: it has not
  * @frame:	smallest time from one frame to the next over a stretch of
@@ -68,6 +72,7 @@ struct esp_qctl {
 	u8			limited;
 	u8			busy;
 	u8			fast;
+	u32			lone;
 	u64			last;
 	u64			full;
 	struct esp_min_rtt	frame;
@@ -86,8 +91,9 @@ bool esp_policy_fast(const struct esp_policy *p, u32 q, int open, int count);
 bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 			int count);
 
-u32 esp_policy_grant(const struct esp_policy *p, u32 q, int open, int count);
-u32 esp_policy_ask(const struct esp_policy *p, u32 q, int count);
+u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int open,
+		     int count);
+u32 esp_policy_ask(const struct esp_policy *p, const struct esp_qctl *c, int count);
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
 u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n);
 u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now);

@@ -125,6 +125,21 @@ static const struct esp_policy adaptive_policy = {
 };
 
 /* Rules 14, 15. */
+/* With a budget of @q, where the wire is not fast. */
+static u32 grant_of(const struct esp_policy *p, u32 q, int open, int count)
+{
+	struct esp_qctl c = { .q = q, .lone = ESP_GRANT_LONE };
+
+	return esp_policy_grant(p, &c, open, count);
+}
+
+static u32 ask_of(const struct esp_policy *p, u32 q, int count)
+{
+	struct esp_qctl c = { .q = q, .lone = ESP_GRANT_LONE };
+
+	return esp_policy_ask(p, &c, count);
+}
+
 static void policy__seed(struct kunit *test)
 {
 	const struct esp_policy *p = &seed_policy;
@@ -140,7 +155,7 @@ static void policy__seed(struct kunit *test)
 	/* or when nothing is on its way that could bring the next cause */
 	KUNIT_EXPECT_TRUE(test, esp_policy_release(p, 8, 1, 0, 3));
 	KUNIT_EXPECT_FALSE(test, esp_policy_release(p, 8, 0, 0, 0));
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, 8, 0, 5), 64u);
+	KUNIT_EXPECT_EQ(test, grant_of(p, 8, 0, 5), 64u);
 }
 
 static void policy__adaptive(struct kunit *test)
@@ -153,19 +168,19 @@ static void policy__adaptive(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, esp_policy_release(&p, 10, 5, 10, 5));
 	KUNIT_EXPECT_FALSE(test, esp_policy_release(&p, 10, 0, 0, 0));
 	/* rule 22: clamp(Q/4, 2, 32), a lone sender's >= 32 */
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4, 0, 2), 2u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 40, 0, 2), 10u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4000, 0, 2), 32u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 4, 0, 2), 2u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 40, 0, 2), 10u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 4000, 0, 2), 32u);
 	/* a lone sender's is longer */
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 1), 32u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 0), 32u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 7, 1), 25u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 100, 1), 2u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 64, 0, 1), 32u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 4000, 0, 1), 32u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 8, 0, 1), 32u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 8, 0, 0), 32u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 8, 7, 1), 25u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 8, 100, 1), 2u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 64, 0, 1), 32u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 4000, 0, 1), 32u);
 	p.burst_length = 5;	/* only a cap */
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 64, 0, 1), 5u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(&p, 8, 0, 2), 2u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 64, 0, 1), 5u);
+	KUNIT_EXPECT_EQ(test, grant_of(&p, 8, 0, 2), 2u);
 }
 
 /* A control that knows: the link is so fast that the bound is 50 us. */
@@ -191,12 +206,12 @@ static void policy__ask(struct kunit *test)
 {
 	const struct esp_policy *p = &adaptive_policy;
 
-	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 8, 1), 16u);
-	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 100, 1), 100u);
-	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 100, 0), 100u);
-	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 16, 2), 8u);
-	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 16, 16), 2u);
-	KUNIT_EXPECT_EQ(test, esp_policy_ask(p, 8, 64), 1u);
+	KUNIT_EXPECT_EQ(test, ask_of(p, 8, 1), 16u);
+	KUNIT_EXPECT_EQ(test, ask_of(p, 100, 1), 100u);
+	KUNIT_EXPECT_EQ(test, ask_of(p, 100, 0), 100u);
+	KUNIT_EXPECT_EQ(test, ask_of(p, 16, 2), 8u);
+	KUNIT_EXPECT_EQ(test, ask_of(p, 16, 16), 2u);
+	KUNIT_EXPECT_EQ(test, ask_of(p, 8, 64), 1u);
 }
 
 /* Rule 22: grows fast while little waits, then slowly, and only if needed. */
@@ -295,6 +310,19 @@ static void qctl__frame_time(struct kunit *test)
 	esp_qctl_arrivals(&c, 0xfffffff0u, 100, now += 2000000);
 	esp_qctl_arrivals(&c, 0x10u, 100, now += 1600);
 	KUNIT_EXPECT_LE(test, esp_min_rtt_get(&c.frame), 25000u);
+	KUNIT_EXPECT_EQ(test, c.lone, 32u);	/* a slow wire's, however slow */
+	/* a fast wire's is what it carries in 250 us, up to a super-packet */
+	now += 20000000;
+	n = 0x10;
+	esp_qctl_arrivals(&c, n, 100, now);
+	c.busy = 1;
+	esp_qctl_arrivals(&c, n += 160, 100, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.lone, 40u);
+	esp_qctl_arrivals(&c, n += 1000, 100, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.lone, 45u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 45u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 45, 1), c.q / 4);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 2), c.q / 4);
 }
 
 /* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
