@@ -24,24 +24,14 @@ static bool at_end(struct sock *sk)
 	       state == TCP_CLOSE;
 }
 
-/**
- * esp_readable() - is there enough for a reader?
- * @sk:		socket; any context
- * @target:	bytes, SO_RCVLOWAT
- *
- * Return: true if a read need not wait
- */
-bool esp_readable(struct sock *sk, int target)
+/* For esp_readable(): there is something, but perhaps not enough. */
+bool esp_readable_part(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 bytes = READ_ONCE(esp->rcv_bytes);
 
-	if (!bytes)
-		return false;
-	if (sk->sk_type == SOCK_SEQPACKET && !READ_ONCE(esp->rcv_records))
-		return at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
-	return sk->sk_type == SOCK_SEQPACKET || (int)bytes >= target ||
-	       at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
+	if (sk->sk_type == SOCK_SEQPACKET && READ_ONCE(esp->rcv_records))
+		return true;
+	return at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
 }
 
 /**
@@ -153,7 +143,7 @@ static void put_back(struct sock *sk, struct sk_buff_head *list)
  * the sender, need not wait for it. Nobody else reads until it is done:
  * wait_turn(). Returns bytes, 0 if there is no whole packet, or an error.
  */
-static int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
+static noinline_for_stack int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
 			 bool *eor)
 {
 	struct esp_opt *esp = esp_sk(sk);
