@@ -505,6 +505,17 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 	return &child->sk;
 }
 
+/* io_uring may refer to the user's memory; SO_ZEROCOPY is esp_setsockopt()'s. */
+static void socket_flags(struct socket *sock)
+{
+	if (sock->type == SOCK_DGRAM)
+		return;
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+#ifndef ESP_OLD_SOCKOPT
+	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+#endif
+}
+
 static int accept_child(struct socket *sock, struct socket *newsock, int flags)
 {
 	struct sock *sk = sock->sk, *child;
@@ -518,6 +529,7 @@ static int accept_child(struct socket *sock, struct socket *newsock, int flags)
 	lock_sock(child);
 	sock_graft(child, newsock);
 	newsock->state = SS_CONNECTED;
+	socket_flags(newsock);
 	release_sock(child);
 	return 0;
 }
@@ -698,6 +710,7 @@ static int esp_create(struct net *net, struct socket *sock, int protocol,
 	default:
 		return -ESOCKTNOSUPPORT;
 	}
+	socket_flags(sock);
 	sk = esp_sock_alloc(net, sock, sock->type, kern, GFP_KERNEL);
 	return sk ? 0 : -ENOBUFS;
 }

@@ -58,6 +58,16 @@ static inline void sk_forward_alloc_add(struct sock *sk, int val)
 #define gso_ipv4_max_size	gso_max_size
 #endif
 
+#ifdef ESP_OLD_ZEROCOPY
+#define esp_zerocopy_alloc(sk, len)	msg_zerocopy_realloc(sk, len, NULL)
+#define esp_zerocopy_iter(sk, skb, msg, n, uarg) \
+	skb_zerocopy_iter_stream(sk, skb, msg, n, uarg)
+#else
+#define esp_zerocopy_alloc(sk, len)	msg_zerocopy_realloc(sk, len, NULL, false)
+#define esp_zerocopy_iter(sk, skb, msg, n, uarg) \
+	skb_zerocopy_iter_stream(sk, skb, msg, n, uarg, NULL)
+#endif
+
 #ifdef ESP_OLD_SENDPAGE
 /* Internal here; in newer kernels nobody gets it past sendmsg(). */
 #define MSG_SPLICE_PAGES	0x8000000

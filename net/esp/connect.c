@@ -509,6 +509,7 @@ static void inherit(struct sock *child, struct sock *sk)
 	child->sk_uid = sk->sk_uid;
 	sock_valbool_flag(child, SOCK_LINGER, sock_flag(sk, SOCK_LINGER));
 	sock_valbool_flag(child, SOCK_KEEPOPEN, sock_flag(sk, SOCK_KEEPOPEN));
+	sock_valbool_flag(child, SOCK_ZEROCOPY, sock_flag(sk, SOCK_ZEROCOPY));
 	c->user_mss = l->user_mss;
 	c->nodelay = l->nodelay;
 	c->cork = l->cork;

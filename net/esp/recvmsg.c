@@ -143,8 +143,8 @@ static void put_back(struct sock *sk, struct sk_buff_head *list)
  * the sender, need not wait for it. Nobody else reads until it is done:
  * wait_turn(). Returns bytes, 0 if there is no whole packet, or an error.
  */
-static noinline_for_stack int copy_unlocked(struct sock *sk, struct msghdr *msg, size_t len,
-			 bool *eor)
+static noinline_for_stack int copy_unlocked(struct sock *sk, struct msghdr *msg,
+					    size_t len, bool *eor)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff_head list;
@@ -438,7 +438,7 @@ ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
  * @msg:	buffers
  * @len:	their size
  * @flags:	MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL, MSG_TRUNC (stream: throw the
- *		bytes away)
+ *		bytes away), MSG_ERRQUEUE (notices of MSG_ZEROCOPY)
  *
  * Return: bytes; 0 at the end of the stream; ENOTCONN, ECONNRESET, ETIMEDOUT,
  * ENETDOWN, EAGAIN, EINTR, EFAULT, EOPNOTSUPP
@@ -452,7 +452,7 @@ int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	if (flags & MSG_ERRQUEUE)
-		return -EAGAIN;
+		return sock_recv_errqueue(sk, msg, len, SOL_ESP, ESP_RECVERR);
 	if (sk_can_busy_loop(sk) && sk->sk_state == TCP_ESTABLISHED &&
 	    skb_queue_empty_lockless(&sk->sk_receive_queue))
 		sk_busy_loop(sk, flags & MSG_DONTWAIT);

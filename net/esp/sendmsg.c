@@ -266,14 +266,18 @@ static u8 announce(struct sock *sk)
 	return ESP_TXS;
 }
 
-/* The unsent buffer at the tail that takes more bytes, or NULL. */
-static struct sk_buff *open_tail(struct sock *sk)
+/*
+ * The unsent buffer at the tail that takes more bytes, or NULL. What refers to
+ * the user's memory is one call's.
+ */
+static struct sk_buff *open_tail(struct sock *sk, struct ubuf_info *uarg)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
 	struct esp_opt *esp = esp_sk(sk);
 
 	if (!sk->sk_send_head || tail->len >= ESP_TX(tail)->limit ||
 	    ESP_TX(tail)->full || ESP_TX(tail)->size != esp->mss ||
+	    skb_zcopy(tail) != uarg ||
 	    (ESP_TX(tail)->flags & (ESP_EOR | ESP_FIN)))
 		return NULL;
 	return tail;
@@ -344,9 +348,23 @@ static int lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 	return n;
 }
 
+/*
+ * Refer to up to @n bytes of the user's memory itself, who is told when it is no
+ * longer used (MSG_ZEROCOPY). Returns bytes or an error.
+ */
+static int lend_user(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
+		     int n, struct ubuf_info *uarg)
+{
+	if (!esp_mem_schedule(sk, NULL, n))
+		return -ENOMEM;
+	skb->ip_summed = CHECKSUM_PARTIAL;	/* it may change on its way */
+	n = esp_zerocopy_iter(sk, skb, msg, n, uarg);
+	return n == -EMSGSIZE || n == -EEXIST ? -ENOSPC : n;
+}
+
 /* Put up to @n bytes behind a packet's payload; returns bytes or an error. */
 static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
-		  int n)
+		  int n, struct ubuf_info *uarg)
 {
 	int room = ESP_TX(skb)->linear - (int)skb->len;
 	int err;
@@ -356,6 +374,8 @@ static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		err = copy_linear(sk, skb, msg, n);
 		return err ? err : n;
 	}
+	if (uarg)
+		return lend_user(sk, skb, msg, n, uarg);
 	if (msg->msg_flags & MSG_SPLICE_PAGES)
 		return lend_pages(sk, skb, msg, n);
 	return copy_to_frags(sk, skb, msg, n);
@@ -428,9 +448,10 @@ static bool grow_sndbuf(struct sock *sk)
 }
 
 /* A buffer to write into: the open one at the tail, or a new one. */
-static struct sk_buff *packet_for(struct sock *sk, size_t left)
+static struct sk_buff *packet_for(struct sock *sk, size_t left,
+				  struct ubuf_info *uarg)
 {
-	struct sk_buff *skb = open_tail(sk);
+	struct sk_buff *skb = open_tail(sk, uarg);
 	u8 flags;
 
 	/* a new packet needs room, be it in an old buffer */
@@ -459,13 +480,14 @@ static u32 room_in(struct sock *sk, struct sk_buff *skb)
 	return min(cb->limit - skb->len, max_t(u32, packet, max(memory, 0)));
 }
 
-static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
+static int copy_message(struct sock *sk, struct msghdr *msg, long timeo,
+			struct ubuf_info *uarg)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	int copied = 0, n;
 
 	while (msg_data_left(msg)) {
-		struct sk_buff *skb = packet_for(sk, msg_data_left(msg));
+		struct sk_buff *skb = packet_for(sk, msg_data_left(msg), uarg);
 
 		if (!skb) {
 			n = wait_memory(sk, &timeo);
@@ -474,7 +496,7 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 			continue;
 		}
 		n = append(sk, skb, msg, min_t(size_t, msg_data_left(msg),
-					       room_in(sk, skb)));
+					       room_in(sk, skb)), uarg);
 		if (n > 0) {
 			grow(esp, skb);
 			esp->notsent += n;
@@ -507,6 +529,34 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo)
 	return copied;
 }
 
+/*
+ * MSG_ZEROCOPY: whom to tell when the user's memory is no longer used; *@uarg
+ * is NULL if nobody wants to know.
+ */
+static int zerocopy(struct sock *sk, struct msghdr *msg, size_t len,
+		    struct ubuf_info **uarg)
+{
+	*uarg = NULL;
+	if (!(msg->msg_flags & MSG_ZEROCOPY))
+		return 0;
+	*uarg = msg->msg_ubuf;		/* io_uring */
+	if (*uarg || !sock_flag(sk, SOCK_ZEROCOPY))
+		return 0;
+	*uarg = esp_zerocopy_alloc(sk, len);
+	return *uarg ? 0 : -ENOBUFS;
+}
+
+/* Records, and what is small, are copied all the same. */
+static struct ubuf_info *zerocopy_lends(struct sock *sk, struct msghdr *msg,
+					size_t len, struct ubuf_info *uarg)
+{
+	if (!uarg || (sk->sk_type == SOCK_STREAM && len > ESP_SMALL))
+		return uarg;
+	if (!msg->msg_ubuf)
+		uarg_to_msgzc(uarg)->zerocopy = 0;
+	return NULL;
+}
+
 /* A record is one thing: another writer's must be whole before ours begins. */
 static int wait_turn(struct sock *sk, long *timeo)
 {
@@ -536,6 +586,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *tail;
+	struct ubuf_info *uarg;
 	int n;
 
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
@@ -555,12 +606,21 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 		if (n)
 			return n;
 	}
+	n = zerocopy(sk, msg, len, &uarg);
+	if (n)
+		return n;
 	esp->more = !!(msg->msg_flags & MSG_MORE);
 	esp->copying++;
-	n = copy_message(sk, msg, timeo);
+	n = copy_message(sk, msg, timeo, zerocopy_lends(sk, msg, len, uarg));
 	esp->copying--;
 	if (record)
 		wake_up_interruptible(sk_sleep(sk));	/* wait_turn() */
+	if (uarg && !msg->msg_ubuf) {
+		if (n > 0)
+			net_zcopy_put(uarg);
+		else
+			net_zcopy_put_abort(uarg, true);
+	}
 
 	if (!sk->sk_send_head)
 		return n;
@@ -594,12 +654,12 @@ static int locked_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
  * sock_esp_sendmsg() - sendmsg of stream and seqpacket sockets
  * @sock:	socket
  * @msg:	any number of buffers; flags MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL,
- *		MSG_EOR
+ *		MSG_EOR, MSG_ZEROCOPY (with ESP_ZEROCOPY or SO_ZEROCOPY)
  * @len:	bytes in them
  *
  * Return: bytes taken, or EPIPE, ECONNRESET, ETIMEDOUT, ENETDOWN, EMSGSIZE,
  * EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EISCONN (an address), EINVAL (an empty
- * record)
+ * record), ENOBUFS (MSG_ZEROCOPY: no memory, or no more may be locked)
  */
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

@@ -78,9 +78,15 @@ static int set_option(struct sock *sk, int name, int v)
 		if (!err)
 			esp->user_to_ack = v;
 		break;
+	case ESP_ZEROCOPY:
+		err = bounded(v, 0, 1);
+		if (!err)
+			sock_valbool_flag(sk, SOCK_ZEROCOPY, v);
+		break;
 	case ESP_MTU:
 	case ESP_STATS:
 	case ESP_INFO:
+	case ESP_RECVERR:
 		return -ENOPROTOOPT;	/* can only be read */
 	default:
 		return -ENOPROTOOPT;
@@ -94,7 +100,11 @@ int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 	struct sock *sk = sock->sk;
 	int err, v;
 
-	if (level != SOL_ESP)
+	if (level == SOL_SOCKET && name != SO_ZEROCOPY)
+		return sock_setsockopt(sock, level, name, val, len);
+	if (level == SOL_SOCKET)
+		name = ESP_ZEROCOPY;
+	else if (level != SOL_ESP)
 		return -ENOPROTOOPT;
 	if (len < sizeof(v))
 		return -EINVAL;
@@ -174,6 +184,9 @@ static int get_int(struct sock *sk, int name, int *v)
 		break;
 	case ESP_CORK:
 		*v = esp->cork;
+		break;
+	case ESP_ZEROCOPY:
+		*v = sock_flag(sk, SOCK_ZEROCOPY);
 		break;
 	case ESP_USER_TIMEOUT:
 		*v = esp->user_timeout_ms;

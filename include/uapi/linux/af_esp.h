@@ -74,6 +74,12 @@ struct sockaddr_esp {
  *			one before the first ACK, 0 ... 64; -1: as the peer
  *			advises
  * @ESP_PACKETS_TO_ACK:	(int) packets queued in order for each ACK, 1 ... 64
+ * @ESP_ZEROCOPY:	(int, default 0) 1: a stream's sendmsg() with MSG_ZEROCOPY
+ *			refers to the caller's memory instead of copying it, and
+ *			the error queue tells when it is no longer used. As
+ *			SO_ZEROCOPY, which kernels before 6.3 refuse to this family
+ * @ESP_RECVERR:	no option: type of the control message, a struct
+ *			sock_extended_err, that recvmsg() with MSG_ERRQUEUE returns
  */
 enum esp_sockopt {
 	ESP_MTU				= 1,
@@ -89,6 +95,8 @@ enum esp_sockopt {
 	ESP_BURST_LENGTH		= 11,
 	ESP_INITIAL_ACK_BURST_LENGTH	= 12,
 	ESP_PACKETS_TO_ACK		= 13,
+	ESP_ZEROCOPY			= 14,
+	ESP_RECVERR			= 15,
 };
 
 /**

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LIBS: -luring
+/*
+ * Sending without a copy: MSG_ZEROCOPY and its notices, and io_uring's
+ * IORING_OP_SEND_ZC. Over veth the receiver copies what it is lent, as TCP's
+ * does; a NIC would read the user's memory.
+ */
+#include <time.h>
+#include <linux/errqueue.h>
+#include <liburing.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include "sock-pair.h"
+
+#define SIZE	300000
+
+static void *pages(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* The next notice: of calls *lo to *hi. Returns its code, or -1. */
+static int notice(int fd, __u32 *lo, __u32 *hi)
+{
+	char control[100];
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	struct sock_extended_err *ee;
+	struct cmsghdr *c;
+
+	if (recvmsg(fd, &msg, MSG_ERRQUEUE))
+		return -1;
+	c = CMSG_FIRSTHDR(&msg);
+	if (!c || c->cmsg_level != SOL_ESP || c->cmsg_type != ESP_RECVERR ||
+	    !(msg.msg_flags & MSG_ERRQUEUE))
+		return -1;
+	ee = (struct sock_extended_err *)CMSG_DATA(c);
+	if (ee->ee_origin != SO_EE_ORIGIN_ZEROCOPY || ee->ee_errno)
+		return -1;
+	*lo = ee->ee_info;
+	*hi = ee->ee_data;
+	return ee->ee_code;
+}
+
+/* Which calls have been told of, and how many; each once, in whatever order. */
+struct told {
+	bool seen[1000];
+	__u32 n;
+	int code;	/* the last notice's */
+};
+
+/* Take a notice that comes within @ms; false: none, or a wrong one. */
+static bool tell(int fd, struct told *t, int ms)
+{
+	__u32 lo, hi;
+
+	if (!(events(fd, 0, ms) & POLLERR))
+		return false;
+	t->code = notice(fd, &lo, &hi);
+	if (t->code < 0 || hi < lo || hi >= 1000)
+		return false;
+	for (; lo <= hi; lo++, t->n++) {
+		if (t->seen[lo])
+			return false;
+		t->seen[lo] = true;
+	}
+	return true;
+}
+
+/* The first @n calls are told of: what is copied needs no answer, so in any order. */
+static bool noticed(int fd, struct told *t, __u32 n)
+{
+	while (t->n < n)
+		if (!tell(fd, t, LONG))
+			return false;
+	return t->n == n && t->seen[n - 1];
+}
+
+static bool silent(int fd)
+{
+	__u32 lo, hi;
+
+	return notice(fd, &lo, &hi) < 0 && errno == EAGAIN && !(events(fd, 0, 0) & POLLERR);
+}
+
+/* What was lent may be written to once its notice has come, and not before. */
+TEST_F(pair, notices)
+{
+	char *buf = pages(SIZE);
+	struct told told = {};
+	int i, times = 12;
+	pid_t pid;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	EXPECT_EQ(1, get_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY));
+	EXPECT_EQ(1, get_int(self->fd[0], SOL_SOCKET, SO_ZEROCOPY));
+	pid = MUST(fork());
+	if (!pid)
+		_exit(!!read_stream(self->fd[1], 0, (size_t)times * SIZE));
+	for (i = 0; i < times; i++) {
+		fill(buf, (size_t)i * SIZE, SIZE);
+		ASSERT_EQ(SIZE, send(self->fd[0], buf, SIZE, MSG_ZEROCOPY));
+		EXPECT_TRUE(noticed(self->fd[0], &told, i + 1));
+	}
+	EXPECT_TRUE(silent(self->fd[0]));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* Lent, copied, small, through splice(): one stream, whatever comes together. */
+TEST_F(pair, mixed)
+{
+	size_t n = 4 * MEGA, pos, step;
+	struct told told = {};
+	char *buf = pages(n);
+	__u32 calls = 0;
+	ssize_t put;
+	bool zero;
+	int i = 0;
+	pid_t pid;
+
+	ASSERT_NE(NULL, buf);
+	fill(buf, 0, n);
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	pid = MUST(fork());
+	if (!pid)
+		_exit(!!read_stream(self->fd[1], 0, n));
+	for (pos = 0; pos < n; pos += step, i++) {
+		static const size_t steps[] = { 100, 5000, 70001, 1, 300, 200000, 4096, 1446, 64999 };
+
+		step = steps[i % 9];
+		zero = i % 4 != 3;
+		if (step > n - pos)
+			step = n - pos;
+		/* notices that nobody reads take the memory for more of them */
+		while ((put = send(self->fd[0], buf + pos, step,
+				   (zero ? MSG_ZEROCOPY : 0) | (i % 5 ? 0 : MSG_MORE))) < 0 &&
+		       errno == ENOBUFS)
+			ASSERT_TRUE(tell(self->fd[0], &told, LONG));
+		ASSERT_EQ((ssize_t)step, put);
+		calls += zero;
+	}
+	EXPECT_TRUE(noticed(self->fd[0], &told, calls));
+	EXPECT_EQ(0, reap(pid));
+}
+
+/* Packets that are lost are sent again from where they are. */
+TEST_F(pair, loss)
+{
+	size_t n = 3 * MEGA;
+	char *buf = pages(n);
+	pid_t pid;
+
+	ASSERT_NE(NULL, buf);
+	fill(buf, 0, n);
+	run("tc qdisc add dev va root netem loss 10%%");
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	pid = MUST(fork());
+	if (!pid)
+		_exit(!!read_stream(self->fd[1], 0, n));
+	ASSERT_EQ((ssize_t)n, send(self->fd[0], buf, n, MSG_ZEROCOPY));
+	EXPECT_TRUE(noticed(self->fd[0], &(struct told){}, 1));
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_LT(0ULL, stats(self->fd[0]).retrans);
+}
+
+/* Who has not asked gets no notice; nor does a call that took nothing. */
+TEST_F(pair, not_asked)
+{
+	char buf[5000] = "";
+	size_t sent;
+
+	ASSERT_EQ(5000, send(self->fd[0], buf, 5000, MSG_ZEROCOPY));
+	ASSERT_EQ(5000, recv(self->fd[1], buf, 5000, MSG_WAITALL));
+	EXPECT_TRUE(drained(self->fd[0]));
+	EXPECT_TRUE(silent(self->fd[0]));
+
+	EXPECT_ERRNO(EINVAL, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 2));
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	buffers(self->fd[0], 50000, 0);
+	buffers(self->fd[1], 0, 20000);
+	sent = stuff(self->fd[0], 0);
+	EXPECT_ERRNO(EAGAIN, send(self->fd[0], buf, 5000, MSG_ZEROCOPY | MSG_DONTWAIT));
+	EXPECT_TRUE(silent(self->fd[0]));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, sent));
+	EXPECT_TRUE(drained(self->fd[0]));
+	EXPECT_ERRNO(EFAULT, send(self->fd[0], NULL, 5000, MSG_ZEROCOPY));
+	EXPECT_TRUE(silent(self->fd[0]));
+	/* the first call that takes something is number 0 */
+	fill(buf, 0, 5000);
+	ASSERT_EQ(5000, send(self->fd[0], buf, 5000, MSG_ZEROCOPY));
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 5000));
+	EXPECT_TRUE(noticed(self->fd[0], &(struct told){}, 1));
+}
+
+/* What is small is copied, and told of all the same. */
+TEST_F(pair, small)
+{
+	char buf[64] = "";
+	struct told told = {};
+	int i;
+
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(64, send(self->fd[0], buf, 64, MSG_ZEROCOPY));
+	EXPECT_TRUE(noticed(self->fd[0], &told, 3));
+	EXPECT_EQ(SO_EE_CODE_ZEROCOPY_COPIED, told.code);
+	ASSERT_EQ(192, recv(self->fd[1], (char [192]){}, 192, MSG_WAITALL));
+}
+
+/* A connection that is reset gives back what it was lent. */
+TEST_F(pair, reset)
+{
+	char *buf = pages(2 * MEGA);
+	ssize_t n;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	buffers(self->fd[1], 0, 50000);
+	n = send(self->fd[0], buf, 2 * MEGA, MSG_ZEROCOPY | MSG_DONTWAIT);
+	ASSERT_LT(0, n);
+	EXPECT_TRUE(silent(self->fd[0]));
+	linger(self->fd[1], 0);
+	close(self->fd[1]);
+	EXPECT_TRUE(UNTIL(events(self->fd[0], POLLIN, 0) & POLLHUP));
+	EXPECT_EQ(ECONNRESET, so_error(self->fd[0]));
+	EXPECT_TRUE(noticed(self->fd[0], &(struct told){}, 1));
+}
+
+/* Nobody is there any more to be told. */
+TEST_F(pair, closed)
+{
+	char *buf = pages(MEGA);
+
+	ASSERT_NE(NULL, buf);
+	fill(buf, 0, MEGA);
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	ASSERT_EQ(MEGA, send(self->fd[0], buf, MEGA, MSG_ZEROCOPY));
+	close(self->fd[0]);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, MEGA));
+	EXPECT_EQ(0, recv(self->fd[1], buf, 1, 0));
+}
+
+/* Memory that may not be locked is not lent. */
+TEST_F(pair, locked_memory)
+{
+	struct rlimit none = { 0, 0 };
+	char *buf = pages(SIZE);
+	pid_t pid;
+
+	ASSERT_NE(NULL, buf);
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	pid = MUST(fork());
+	if (!pid) {
+		if (setrlimit(RLIMIT_MEMLOCK, &none) || setresuid(65534, 65534, 65534))
+			_exit(2);
+		_exit(send(self->fd[0], buf, SIZE, MSG_ZEROCOPY) < 0 && errno == ENOBUFS ? 0 : 1);
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_TRUE(silent(self->fd[0]));
+}
+
+/* The option's usual name, where the kernel lets a protocol have it. */
+TEST_F(pair, so_zerocopy)
+{
+	int fd[2];
+
+	if (set_int(self->fd[0], SOL_SOCKET, SO_ZEROCOPY, 1)) {
+		EXPECT_TRUE(errno == EOPNOTSUPP || errno == 524);
+		EXPECT_EQ(0, get_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY));
+	} else {
+		EXPECT_EQ(1, get_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY));
+		EXPECT_ERRNO(EINVAL, set_int(self->fd[0], SOL_SOCKET, SO_ZEROCOPY, 2));
+		EXPECT_EQ(0, set_int(self->fd[0], SOL_SOCKET, SO_ZEROCOPY, 0));
+		EXPECT_EQ(0, get_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY));
+		/* on a socket that accept() has returned, too */
+		EXPECT_EQ(0, set_int(self->fd[1], SOL_SOCKET, SO_ZEROCOPY, 1));
+	}
+	/* the others' options go their usual way */
+	EXPECT_EQ(0, set_int(self->fd[0], SOL_SOCKET, SO_KEEPALIVE, 1));
+	EXPECT_EQ(1, get_int(self->fd[0], SOL_SOCKET, SO_KEEPALIVE));
+	/* records are copied; the datagrams have no such option */
+	make_pair(SOCK_SEQPACKET, fd);
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	ASSERT_EQ(5000, send(fd[0], (char [5000]){}, 5000, MSG_ZEROCOPY));
+	ASSERT_EQ(5000, recv(fd[1], (char [5000]){}, 5000, 0));
+	EXPECT_TRUE(UNTIL(events(fd[0], 0, 0) & POLLERR));
+	EXPECT_EQ(SO_EE_CODE_ZEROCOPY_COPIED, notice(fd[0], &(__u32){ 0 }, &(__u32){ 0 }));
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* io_uring: plain sends, and ones that lend; its own notices tell. */
+TEST_F(pair, uring)
+{
+	struct io_uring_cqe *cqe;
+	int i, sent = 0, told = 0, err;
+	char *buf = pages(SIZE);
+	struct io_uring ring;
+	pid_t pid;
+
+	ASSERT_NE(NULL, buf);
+	err = io_uring_queue_init(8, &ring, 0);
+	if (err == -ENOSYS || err == -EPERM)
+		SKIP(return, "the kernel has no io_uring, or forbids it");
+	ASSERT_EQ(0, err);
+	pid = MUST(fork());
+	if (!pid)
+		_exit(!!read_stream(self->fd[1], 0, 8 * SIZE));
+	for (i = 0; i < 8; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+		fill(buf, (size_t)i * SIZE, SIZE);
+		if (i & 1)
+			io_uring_prep_send(sqe, self->fd[0], buf, SIZE, MSG_WAITALL);
+		else
+			io_uring_prep_send_zc(sqe, self->fd[0], buf, SIZE, MSG_WAITALL, 0);
+		ASSERT_EQ(1, io_uring_submit(&ring));
+		do {	/* the result, and, of what was lent, a notice */
+			ASSERT_EQ(0, io_uring_wait_cqe(&ring, &cqe));
+			if (cqe->flags & IORING_CQE_F_NOTIF) {
+				told++;
+			} else {
+				EXPECT_EQ(SIZE, cqe->res);
+				sent++;
+			}
+			err = cqe->flags & IORING_CQE_F_MORE;
+			io_uring_cqe_seen(&ring, cqe);
+		} while (err);
+	}
+	EXPECT_EQ(8, sent);
+	EXPECT_EQ(4, told);
+	io_uring_queue_exit(&ring);
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_TRUE(silent(self->fd[0]));
+}
+
+TEST_HARNESS_MAIN
