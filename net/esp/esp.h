@@ -261,88 +261,107 @@ enum esp_timer {
  * struct esp_opt - an ESP socket: struct sock and what the seed adds to it
  * @sk:		must be first
  * @ns:		its namespace's state, which esp_net() would look up
- * @bind_node:	in the table of bound ports
- * @dev_node:	in esp_dev.socks
  * @dev:	device; set by bind() or connect(), holds a reference until the
  *		socket is freed
- * @ifindex:	@dev's
- * @dev_auto:	@dev was chosen by connect()
  * @port:	has the ACK queue; from connecting until the socket is freed, or
  *		connect() has failed; reference
- * @peer:	the other host, likewise
- * @peer_node:	in esp_peer.sockets, under esp_port.lock
  * @sport:	local port, 0: none
  * @dport:	peer's port
  * @daddr:	peer's MAC address
- * @saddr:	own MAC address at the time of connecting
  * @echo:	client: the handshake's options go with every frame until the
  *		first reply
- * @accepted:	passively opened
- * @destroyed:	esp_destroy() has run
  * @reset:	closed with RST: answers every frame with another one
  * @cookie:	chosen by us, in every frame to us
  * @peer_cookie: chosen by the peer
  * @ts_off:	offset of our clock on the wire
+ * @mss:	payload of a full packet
+ * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
+ * @advice_told: first burst that the peer was told
+ * @fin_queued:	our FIN has its number
+ * @fin_rcvd:	the peer's FIN has been consumed
+ * @nodelay:	ESP_NODELAY
+ * @cork:	ESP_CORK
+ * @sent_at:	when a packet of the write queue was sent last
  *
  * @snd:	window: una_seq, send_next, send_seq, announce_seq,
  *		trans_announced (see struct esp_window)
- * @mss:	payload of a full packet
- * @peer_mss:	the peer's limit
- * @peer_burst:	the peer's burst_length, 0: none
- * @user_mss:	ESP_MAXSEG, 0: none
  * @notsent:	bytes on the write queue never sent
  * @unacked:	bytes sent and unacknowledged
  * @copying:	calls of sendmsg that feed the write queue (rule 4)
  * @waiting:	those of them that wait for memory
  * @feeding:	one of them has filled a buffer and has more
- * @nodelay:	ESP_NODELAY
- * @cork:	ESP_CORK
  * @more:	the last sendmsg had MSG_MORE
- * @uncork:	neither counts at this moment
- * @fin_queued:	our FIN has its number
- * @fin_seq:	number of our FIN, once queued
+ * @uncork:	neither @more nor @cork counts at this moment
+ * @recovering:	una_seq has not reached @rto_high
  * @retransmits: expirations in a row
  * @probes:	unanswered probes in a row
  * @probe_tries: probes since permission last came, for their interval
  * @keep_probes: keepalive's, unanswered in a row
- * @recovering:	una_seq has not reached @rto_high
- * @rto_high:	end of what was sent when the retransmission timer fired
  * @progress_us: when the peer last answered, or sending started
- * @sent_at:	when a packet of the write queue was sent last
+ * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
+ * @to_ack:	packets queued since the last ACK
  *
  * @grant:	permission given to the peer: recv_announced, edge, tokens,
  *		rcv_mem_pressure
  * @recv_seq:	next packet expected
  * @ack_seq:	last acknowledgment sent
  * @told_seq:	last one that went with permission from the ACK queue; at least
- * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
+ * @rcv_bytes:	bytes on the receive queue
  * @ooo:	packets that came out of order, by number
  * @ooo_high:	behind the highest of them
- * @rcv_bytes:	bytes on the receive queue
  * @rcv_records: ends of records on the receive queue
- * @rcv_discard: seqpacket: the rest of a record is to be thrown away
  * @readers:	calls of recvmsg that wait
- * @any_room:	a probe, or a reader that waits, needs what room there is
  * @reading:	a call of recvmsg copies from the head of the queue, unlocked
- * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
- * @to_ack:	packets queued since the last ACK
+ * @rcv_discard: seqpacket: the rest of a record is to be thrown away
+ * @any_room:	a probe, or a reader that waits, needs what room there is
  * @ack_pending: ACK due, waiting for data to carry it
- * @fin_rcvd:	the peer's FIN has been consumed
- * @gap_seq:	recv_seq when the present gap was seen
- * @expiries:	in a row
- * @first_until: until then first bursts of others may come before the packets
- *		of this transmission
- * @rrqs:	RRQs for the present gap
- * @advice_told: first burst that the peer was told
- * @told_at:	when that changed last, microseconds
- * @advice_gen:	esp_peer.gen that it has echoed
- * @advice_tries: times that it was told since
  * @advice_echo: we owe the peer an echo of its cut
+ * @expiries:	of permission, in a row
  * @ts_recent:	ts_val (high half) and when it came (low half), one word so
  *		that those who don't own the socket read it whole
- * @parked_at:	when the permission was parked
  * @last_ack_us: when an empty packet was sent last
  *
+ * @rtt:	estimator
+ * @timer_at:	for when it is armed, U64_MAX: it isn't
+ * @deadline:	microseconds, 0: off
+ * @round:	samples of this round trip
+ * @min_rtt:	smallest to this peer, as of the last round
+ * @gap_seq:	recv_seq when the present gap was seen
+ * @stats:	ESP_STATS
+ *
+ * @timer:	one hrtimer for all deadlines; holds a reference while armed
+ * @timer_lock:	guards arming; see timer.c
+ * @timer_ref:	it holds a reference
+ * @deferred:	the timer fired while the owner was busy
+ * @dev_events:	what happened to the device in the meantime, ESP_EV_*
+ * @rrqs:	RRQs for the present gap
+ * @peer:	the other host, as long as @port; reference
+ * @peer_node:	in esp_peer.sockets, under esp_port.lock
+ * @bind_node:	in the table of bound ports
+ * @dev_node:	in esp_dev.socks
+ * @acceptq:	listener: children waiting for accept(), under its lock, with
+ *		the reference of their creation; child: its place
+ * @ifindex:	@dev's
+ * @saddr:	own MAC address at the time of connecting
+ * @dev_auto:	@dev was chosen by connect()
+ * @destroyed:	esp_destroy() has run
+ * @accepted:	passively opened
+ * @conn_tries:	SYNs or echoes sent again
+ * @path_small:	large frames did not come through (rule 9)
+ * @syn_probes:	unanswered probes since the peer's SYN for a new connection
+ * @syn_since:	when that SYN came
+ * @first_until: until then first bursts of others may come before the packets
+ *		of this transmission
+ * @told_at:	when @advice_told changed last, microseconds
+ * @parked_at:	when the permission was parked
+ * @advice_gen:	esp_peer.gen that it has echoed
+ * @fin_seq:	number of our FIN, once queued
+ * @rto_high:	end of what was sent when the retransmission timer fired
+ * @peer_mss:	the peer's limit
+ * @peer_burst:	the peer's burst_length, 0: none
+ * @syn_advice:	first burst that the peer's SYN|ACK advised
+ * @advice_tries: times that @advice_told was told since
+ * @user_mss:	ESP_MAXSEG, 0: none
  * @user_burst:	ESP_BURST_LENGTH, -1: the sysctl counts
  * @user_initial: ESP_INITIAL_ACK_BURST_LENGTH, -2: the sysctl counts
  * @user_to_ack: ESP_PACKETS_TO_ACK, 0: the sysctl counts
@@ -350,25 +369,6 @@ enum esp_timer {
  * @keep_idle:	ESP_KEEPIDLE, 0: the sysctl counts; so the following
  * @keep_intvl:	ESP_KEEPINTVL
  * @keep_cnt:	ESP_KEEPCNT
- *
- * @rtt:	estimator
- * @round:	samples of this round trip
- * @min_rtt:	smallest to this peer, as of the last round
- * @acceptq:	listener: children waiting for accept(), under its lock, with
- *		the reference of their creation; child: its place
- * @timer:	one hrtimer for all deadlines; holds a reference while armed
- * @timer_lock:	guards arming; see timer.c
- * @timer_at:	for when it is armed, U64_MAX: it isn't
- * @timer_ref:	it holds a reference
- * @deadline:	microseconds, 0: off
- * @deferred:	the timer fired while the owner was busy
- * @dev_events:	what happened to the device in the meantime, ESP_EV_*
- * @conn_tries:	SYNs or echoes sent again
- * @path_small:	large frames did not come through (rule 9)
- * @syn_probes:	unanswered probes since the peer's SYN for a new connection
- * @syn_since:	when that SYN came
- * @syn_advice:	first burst that the peer's SYN|ACK advised
- * @stats:	ESP_STATS
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
@@ -378,82 +378,106 @@ enum esp_timer {
  */
 struct esp_opt {
 	struct sock		sk;
+
+	/* Every frame; written when the socket is connected. */
 	struct esp_net		*ns;
-	struct hlist_node	bind_node;
-	struct list_head	dev_node;
 	struct esp_dev		*dev;
-	int			ifindex;
-	u8			dev_auto;
-	u8			destroyed;
 	struct esp_port		*port;
-	struct esp_peer		*peer;
-	struct list_head	peer_node;
 	__be16			sport;
 	__be16			dport;
 	u8			daddr[ETH_ALEN];
-	u8			saddr[ETH_ALEN];
 	u8			echo;
-	u8			accepted;
 	u8			reset;
 	u32			cookie;
 	u32			peer_cookie;
 	u32			ts_off;
-
-	struct esp_window	snd;
 	u32			mss;
-	u32			peer_mss;
-	u16			peer_burst;
-	u32			user_mss;
+	u32			rcv_est;
+	u16			advice_told;
+	u8			fin_queued;
+	u8			fin_rcvd;
+	u8			nodelay;
+	u8			cork;
+	u64			sent_at;
+
+	/* Sending: sendmsg(), and each frame that acknowledges. */
+	struct esp_window	snd;
 	u32			notsent;
 	u32			unacked;
-	u8			fin_queued;
 	u16			copying;
 	u16			waiting;
 	u8			feeding;
-	u8			nodelay;
-	u8			cork;
 	u8			more;
 	u8			uncork;
-	u32			fin_seq;
+	u8			recovering;
 	u8			retransmits;
 	u8			probes;
 	u8			probe_tries;
 	u8			keep_probes;
-	u8			recovering;
-	u32			rto_high;
 	u64			progress_us;
-	u64			sent_at;
+	u32			rrq_wait;
+	u32			to_ack;
 
+	/* Receiving: each data packet, and recvmsg(). */
 	struct esp_grant	grant;
 	u32			recv_seq;
 	u32			ack_seq;
 	u32			told_seq;
-	u32			rrq_wait;
+	u32			rcv_bytes;
 	struct rb_root		ooo;
 	u32			ooo_high;
-	u32			rcv_bytes;
 	u32			rcv_records;
-	u8			rcv_discard;
 	u16			readers;
 	u8			reading;
+	u8			rcv_discard;
 	u8			any_room;
-	u32			rcv_est;
-	u32			to_ack;
 	u8			ack_pending;
-	u8			fin_rcvd;
-	u32			gap_seq;
-	u8			expiries;
-	u64			first_until;
-	u8			rrqs;
-	u16			advice_told;
-	u64			told_at;
-	u32			advice_gen;
-	u8			advice_tries;
 	u8			advice_echo;
+	u8			expiries;
 	u64			ts_recent;
-	u64			parked_at;
 	u64			last_ack_us;
 
+	/* Clocks. */
+	struct esp_rtt		rtt;
+	u64			timer_at;
+	u64			deadline[ESP_T_MAX];
+	struct esp_rtt_round	round;
+	u32			min_rtt;
+	u32			gap_seq;
+	struct esp_stats	stats;
+
+	/* What few frames touch, if any. */
+	struct hrtimer		timer;
+	spinlock_t		timer_lock;	/* see @timer_lock */
+	u8			timer_ref;
+	u8			deferred;
+	u8			dev_events;
+	u8			rrqs;
+	struct esp_peer		*peer;
+	struct list_head	peer_node;
+	struct hlist_node	bind_node;
+	struct list_head	dev_node;
+	struct list_head	acceptq;
+	int			ifindex;
+	u8			saddr[ETH_ALEN];
+	u8			dev_auto;
+	u8			destroyed;
+	u8			accepted;
+	u8			conn_tries;
+	u8			path_small;
+	u8			syn_probes;
+	u64			syn_since;
+	u64			first_until;
+	u64			told_at;
+	u64			parked_at;
+	u32			advice_gen;
+	u32			fin_seq;
+	u32			rto_high;
+	u32			peer_mss;
+	u16			peer_burst;
+	u16			syn_advice;
+	u8			advice_tries;
+	u32			user_mss;
 	int			user_burst;
 	int			user_initial;
 	int			user_to_ack;
@@ -461,26 +485,6 @@ struct esp_opt {
 	u32			keep_idle;
 	u32			keep_intvl;
 	u32			keep_cnt;
-
-	struct esp_rtt		rtt;
-	struct esp_rtt_round	round;
-	u32			min_rtt;
-	struct list_head	acceptq;
-
-	struct hrtimer		timer;
-	spinlock_t		timer_lock;	/* see @timer_lock */
-	u64			timer_at;
-	u8			timer_ref;
-	u8			deferred;
-	u8			dev_events;
-	u64			deadline[ESP_T_MAX];
-	u8			conn_tries;
-	u8			path_small;
-	u8			syn_probes;
-	u64			syn_since;
-	u16			syn_advice;
-
-	struct esp_stats	stats;
 };
 
 static inline struct esp_opt *esp_sk(const struct sock *sk)
