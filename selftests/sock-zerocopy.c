@@ -2,8 +2,8 @@
 // LIBS: -luring
 /*
  * Sending without a copy: MSG_ZEROCOPY and its notices, and io_uring's
- * IORING_OP_SEND_ZC. Over veth the receiver copies what it is lent, as TCP's
- * does; a NIC would read the user's memory.
+ * IORING_OP_SEND_ZC. A receiver on the same host, over veth, copies what it is
+ * lent, as TCP's does; a NIC would read the user's memory.
  */
 #include <time.h>
 #include <linux/errqueue.h>
@@ -165,6 +165,22 @@ TEST_F(pair, loss)
 	EXPECT_LT(0ULL, stats(self->fd[0]).retrans);
 }
 
+/* What a receiver on this host has not read yet is not the sender's memory any more. */
+TEST_F(pair, unread)
+{
+	struct told told = {};
+	char *buf = pages(SIZE);
+
+	ASSERT_NE(NULL, buf);
+	fill(buf, 0, SIZE);
+	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
+	ASSERT_EQ(SIZE, send(self->fd[0], buf, SIZE, MSG_ZEROCOPY));
+	EXPECT_TRUE(noticed(self->fd[0], &told, 1));
+	EXPECT_EQ(SO_EE_CODE_ZEROCOPY_COPIED, told.code);
+	memset(buf, 0, SIZE);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, SIZE));
+}
+
 /* Who has not asked gets no notice; nor does a call that took nothing. */
 TEST_F(pair, not_asked)
 {
@@ -280,7 +296,8 @@ TEST_F(pair, so_zerocopy)
 	/* the others' options go their usual way */
 	EXPECT_EQ(0, set_int(self->fd[0], SOL_SOCKET, SO_KEEPALIVE, 1));
 	EXPECT_EQ(1, get_int(self->fd[0], SOL_SOCKET, SO_KEEPALIVE));
-	/* records are copied; the datagrams have no such option */
+	EXPECT_ERRNO(EOPNOTSUPP, set_int(esp_socket(A, SOCK_DGRAM), SOL_ESP, ESP_ZEROCOPY, 1));
+	/* records are copied */
 	make_pair(SOCK_SEQPACKET, fd);
 	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
 	ASSERT_EQ(5000, send(fd[0], (char [5000]){}, 5000, MSG_ZEROCOPY));

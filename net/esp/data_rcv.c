@@ -123,19 +123,22 @@ struct consumed {
 
 /*
  * Append to what waits at the tail: a buffer for each packet would take more
- * memory than the payload, and the reader more time. One record's only.
+ * memory than the payload, and the reader more time. One record's only, and no
+ * more than a part of what may wait: its memory is given back as a whole.
  */
 static bool coalesce(struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
+	int most = min_t(int, U16_MAX, READ_ONCE(sk->sk_rcvbuf) / 8);
 	struct esp_frame *f = &ESP_RX(skb)->f, *to;
 	bool stolen;
 	int delta;
 
-	if (!tail)
+	/* packets in front of it, which were here already, may be in pages */
+	if (!tail || skb_headlen(skb) < f->hlen + f->read)
 		return false;
 	to = &ESP_RX(tail)->f;
-	if ((to->flags & ESP_EOR) || to->len + f->len - f->read > U16_MAX)
+	if ((to->flags & ESP_EOR) || to->len + f->len - f->read > most)
 		return false;
 	__skb_pull(skb, f->hlen + f->read);
 	if (!skb_try_coalesce(tail, skb, &stolen, &delta)) {
@@ -151,15 +154,28 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 	return true;
 }
 
+/* Behind what waits to be read. */
+static void put(struct sock *sk, struct sk_buff *skb)
+{
+	if (coalesce(sk, skb))
+		return;
+	skb->dev = NULL;
+	if (!skb->sk)	/* one that was ahead has been charged */
+		esp_set_owner_r(skb, sk);
+	__skb_queue_tail(&sk->sk_receive_queue, skb);
+}
+
 /* Take packets in order (rule 18: TXS and TXF act here, once). */
 static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
-	u32 seq = f->pkt_seq, end = esp_rx_end(skb);
+	u32 seq = f->pkt_seq, end = esp_rx_end(skb), len = f->len - f->read;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
+	u16 segs = f->segs;
+	u8 flags = f->flags;
 
-	if (f->flags & ESP_FIN) {
+	if (flags & ESP_FIN) {
 		kfree_skb(skb);
 		if (g->recv_announced) {	/* whose end never came */
 			esp_ackq_leave(sk, true);
@@ -170,36 +186,32 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		fin_rcv(sk);
 		return;
 	}
-	if (!(f->flags & ESP_TXF) && !g->recv_announced) {
+	if (!(flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: given up after too many expiries, and goes on */
 		esp_announced(sk, end, seq +
-			      (f->flags & ESP_TXS ? esp->advice_told : 1));
+			      (flags & ESP_TXS ? esp->advice_told : 1));
 		c->ask = true;
 	}
-	if ((f->flags & ESP_TXF) && g->recv_announced) {
+	if ((flags & ESP_TXF) && g->recv_announced) {
 		esp_ackq_leave(sk, true);
 		esp->expiries = 0;
 		esp_peer_advise(sk);
 		c->at_once = true;
 		c->ask = false;
 	}
+	/* charged before others may give permission for what is behind it */
+	put(sk, skb);
 	update_recv_seq(esp, end);
 	if (c->ask)
 		esp_start_rrq_timer(esp);
-	esp->stats.rx_packets += f->segs;
-	esp->stats.rx_bytes += f->len - f->read;
-	ESP_ADD_BH(esp->ns, InData, f->segs);
-	esp->to_ack += f->segs;
-	c->packets += f->segs;
-	esp->rcv_records += !!(f->flags & ESP_EOR);
-	c->end |= !!(f->flags & (ESP_TXF | ESP_EOR));
-	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + f->len - f->read);
-	if (!coalesce(sk, skb)) {
-		skb->dev = NULL;
-		if (!skb->sk)	/* one that was ahead has been charged */
-			esp_set_owner_r(skb, sk);
-		__skb_queue_tail(&sk->sk_receive_queue, skb);
-	}
+	esp->stats.rx_packets += segs;
+	esp->stats.rx_bytes += len;
+	ESP_ADD_BH(esp->ns, InData, segs);
+	esp->to_ack += segs;
+	c->packets += segs;
+	esp->rcv_records += !!(flags & ESP_EOR);
+	c->end |= !!(flags & (ESP_TXF | ESP_EOR));
+	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + len);
 	c->bytes = true;
 }
 
@@ -356,13 +368,17 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
  */
 static bool memory_for(struct sock *sk, struct sk_buff *skb)
 {
+	u32 size = skb_shinfo(skb)->gso_size, segs = ESP_RX(skb)->f.segs;
 	struct esp_opt *esp = esp_sk(sk);
-	u32 each = DIV_ROUND_UP(skb->truesize, ESP_RX(skb)->f.segs);
 	bool fits = esp_mem_schedule(sk, skb, skb->truesize) &&
 		    atomic_read(&sk->sk_rmem_alloc) <= sk->sk_rcvbuf;
+	u32 each;
 
 	if (!fits && !was_allowed(sk, &ESP_RX(skb)->f))
 		return false;
+	if (size)	/* those that were here already, too */
+		segs += ESP_RX(skb)->f.read / size;
+	each = DIV_ROUND_UP(skb->truesize, segs);
 	/* allowed but beyond the limit: in debt, which the next ones pay */
 	if (each > esp->rcv_est)
 		WRITE_ONCE(esp->rcv_est, each);

@@ -383,6 +383,11 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	skb = skb_share_check(skb, GFP_ATOMIC);
 	if (!skb)
 		return NET_RX_DROP;
+	/* the memory that a sender on this machine has lent is not kept */
+	if (skb_orphan_frags_rx(skb, GFP_ATOMIC)) {
+		ESP_INC(net, InMemDrop);
+		goto drop;
+	}
 	ed = esp_dev_rcu(dev);
 	if (!ed || !READ_ONCE(ed->enabled)) {
 		ESP_INC(net, InDevDisabled);

@@ -232,6 +232,8 @@ static struct sk_buff *new_run(struct kunit *test, struct t_conn *c, u8 flags,
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_headroom(skb) + ETH_HLEN;
 	skb->csum_offset = offsetof(struct esp_wire, csum);
+	if (fx.paged)
+		page_payload(test, skb, data + ESP_HLEN, len);
 	return skb;
 }
 
@@ -272,6 +274,27 @@ static void offload__in_order(struct kunit *test)
 	KUNIT_EXPECT_LE(test, skb_queue_len(&c.sock->sk->sk_receive_queue), 3u);
 	KUNIT_EXPECT_EQ(test, c.esp->grant.recv_announced, 0);
 	expect_data(test, &c, c.seq, 20, T_MSS);
+	close_conn(test, &c);
+}
+
+/* The front of a run was sent again, and came before it; its payload is in pages. */
+static void offload__pages_partly_here(struct kunit *test)
+{
+	struct t_conn c;
+	u32 est;
+
+	fx.paged = true;
+	open_conn(test, &c, 0, 64);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	est = c.esp->rcv_est;
+	feed_run(test, &c, ESP_TXS, c.seq, 10);		/* 0-9: nine new */
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 10);
+	feed_run(test, &c, 0, c.seq + 1, 10);		/* 1-10: one new */
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 11);
+	feed(test, &c, 0, c.seq + 11, T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_est, est);
+	expect_data(test, &c, c.seq, 12, T_MSS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c.sock->sk->sk_rmem_alloc), 0);
 	close_conn(test, &c);
 }
 
@@ -641,6 +664,7 @@ static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__part_again),
 	KUNIT_CASE(offload__in_order),
 	KUNIT_CASE(offload__partly_here),
+	KUNIT_CASE(offload__pages_partly_here),
 	KUNIT_CASE(offload__random),
 	KUNIT_CASE(offload__not_ours),
 	KUNIT_CASE(offload__odd_list),

@@ -191,7 +191,7 @@ static void feed_raw(struct kunit *test, const u8 *src, const void *data,
 static void page_payload(struct kunit *test, struct sk_buff *skb,
 			 const u8 *payload, unsigned int len)
 {
-	struct page *page = alloc_page(GFP_KERNEL);
+	struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP, get_order(len));
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	memcpy(page_address(page), payload, len);

@@ -531,17 +531,24 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 
 /*
  * MSG_ZEROCOPY: whom to tell when the user's memory is no longer used; *@uarg
- * is NULL if nobody wants to know.
+ * is NULL if nobody wants to know. Calls are numbered in the order in which they
+ * begin to take: not before there is room.
  */
-static int zerocopy(struct sock *sk, struct msghdr *msg, size_t len,
+static int zerocopy(struct sock *sk, struct msghdr *msg, size_t len, long *timeo,
 		    struct ubuf_info **uarg)
 {
-	*uarg = NULL;
+	int err;
+
 	if (!(msg->msg_flags & MSG_ZEROCOPY))
 		return 0;
 	*uarg = msg->msg_ubuf;		/* io_uring */
 	if (*uarg || !sock_flag(sk, SOCK_ZEROCOPY))
 		return 0;
+	while (!sk_stream_memory_free(sk) && !grow_sndbuf(sk)) {
+		err = wait_memory(sk, timeo);
+		if (err)
+			return err;
+	}
 	*uarg = esp_zerocopy_alloc(sk, len);
 	return *uarg ? 0 : -ENOBUFS;
 }
@@ -586,7 +593,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *tail;
-	struct ubuf_info *uarg;
+	struct ubuf_info *uarg = NULL;
 	int n;
 
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
@@ -606,12 +613,11 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 		if (n)
 			return n;
 	}
-	n = zerocopy(sk, msg, len, &uarg);
-	if (n)
-		return n;
 	esp->more = !!(msg->msg_flags & MSG_MORE);
 	esp->copying++;
-	n = copy_message(sk, msg, timeo, zerocopy_lends(sk, msg, len, uarg));
+	n = zerocopy(sk, msg, len, &timeo, &uarg);
+	if (!n)
+		n = copy_message(sk, msg, timeo, zerocopy_lends(sk, msg, len, uarg));
 	esp->copying--;
 	if (record)
 		wake_up_interruptible(sk_sleep(sk));	/* wait_turn() */

@@ -79,6 +79,8 @@ static int set_option(struct sock *sk, int name, int v)
 			esp->user_to_ack = v;
 		break;
 	case ESP_ZEROCOPY:
+		if (sk->sk_type == SOCK_DGRAM)
+			return -EOPNOTSUPP;
 		err = bounded(v, 0, 1);
 		if (!err)
 			sock_valbool_flag(sk, SOCK_ZEROCOPY, v);
