@@ -26,6 +26,7 @@
  * fires, before what it is about is looked at.
  * Setting one later than the hrtimer's time costs a store: the hrtimer fires
  * early, finds nothing due and is armed anew.
+ * Those that nobody else waits for may be 100 us late, together with others'.
  *
  * The hrtimer holds a reference to the socket while it is armed or running
  * (timer_ref, under timer_lock).
@@ -33,9 +34,20 @@
 #include "esp.h"
 
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
+#define ESP_SLACK_NS	(100 * NSEC_PER_USEC)
 
-/* Arm for @at unless it fires earlier anyway. Takes timer_lock. */
-static void arm(struct esp_opt *esp, u64 at)
+/*
+ * What many sockets wait for may come together, in one interrupt. Not what others
+ * wait for: permission that is given back, packets that are asked for again.
+ */
+static u64 slack(enum esp_timer t)
+{
+	return t == ESP_T_SEND || t == ESP_T_ACK || t == ESP_T_CONN ||
+	       t == ESP_T_KEEP ? ESP_SLACK_NS : 0;
+}
+
+/* Arm for @t at @at unless it fires earlier anyway. Takes timer_lock. */
+static void arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	spin_lock_bh(&esp->timer_lock);
 	if (at < esp->timer_at) {
@@ -44,8 +56,8 @@ static void arm(struct esp_opt *esp, u64 at)
 			sock_hold(&esp->sk);
 		}
 		WRITE_ONCE(esp->timer_at, at);
-		hrtimer_start(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
-			      HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start_range_ns(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
+				       slack(t), HRTIMER_MODE_ABS_SOFT);
 	}
 	spin_unlock_bh(&esp->timer_lock);
 }
@@ -63,30 +75,35 @@ void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
 	WRITE_ONCE(esp->deadline[t], at);
 	smp_mb();	/* pairs with rearm(): deadline before timer_at */
 	if (at < READ_ONCE(esp->timer_at))
-		arm(esp, at);
+		arm(esp, t, at);
 }
 
-static u64 earliest(struct esp_opt *esp)
+/* The next deadline; ESP_T_MAX: none. */
+static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 {
-	u64 at = U64_MAX;
-	int t;
+	enum esp_timer t, first = ESP_T_MAX;
 
+	*at = U64_MAX;
 	for (t = 0; t < ESP_T_MAX; t++) {
 		u64 d = READ_ONCE(esp->deadline[t]);
 
-		if (d && d < at)
-			at = d;
+		if (d && d < *at) {
+			*at = d;
+			first = t;
+		}
 	}
-	return at;
+	return first;
 }
 
 /* The hrtimer has fired and what was due is done: arm for the next. */
 static void rearm(struct esp_opt *esp)
 {
-	u64 at = earliest(esp);
+	enum esp_timer t;
+	u64 at;
 
-	if (at != U64_MAX)
-		arm(esp, at);
+	t = earliest(esp, &at);
+	if (t != ESP_T_MAX)
+		arm(esp, t, at);
 }
 
 /**
