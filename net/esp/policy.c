@@ -139,8 +139,9 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 			return;
 		esp_min_rtt_sample(&c->frame, clamp_t(u64, div_u64(1000 * took, n), 1,
 						      ESP_FRAME_NS_MAX), now);
-		WRITE_ONCE(c->lone, clamp_t(u32, ESP_LONE_NS / frame_time(c),
-					    ESP_GRANT_LONE, ESP_LONE_MAX));
+		WRITE_ONCE(c->lone, rtt > ESP_LONE_RTT_US ? ESP_GRANT_LONE :
+			   clamp_t(u32, ESP_LONE_NS / frame_time(c), ESP_GRANT_LONE,
+				   ESP_LONE_MAX));
 	}
 	c->stretch = now;
 	c->arrived = arrived;

@@ -12,6 +12,7 @@
 #define ESP_GRANT_LONE		32	/* a lone sender's, with what is open, at least */
 #define ESP_LONE_MAX		45	/* at most: a super-packet of 1,500 bytes each */
 #define ESP_LONE_NS		(250 * 1000)	/* its time on a fast wire, nanoseconds */
+#define ESP_LONE_RTT_US		400	/* of longer round trips the budget is the bound */
 #define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */

@@ -323,6 +323,9 @@ static void qctl__frame_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 45u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 45, 1), c.q / 4);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 2), c.q / 4);
+	/* but not where much is on the way anyway */
+	esp_qctl_arrivals(&c, n += 1000, 500, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.lone, 32u);
 }
 
 /* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
