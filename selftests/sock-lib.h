@@ -551,6 +551,13 @@ static inline void connect_through(int l, int type, int fd[2])
 	fd[1] = MUST(accept4(l, NULL, NULL, SOCK_CLOEXEC));
 }
 
+static inline void linger(int fd, int seconds)
+{
+	struct linger l = { 1, seconds };
+
+	MUST(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+}
+
 static inline void make_pair(int type, int fd[2])
 {
 	int l = listener(B, type, PORT, 1);

@@ -453,6 +453,55 @@ TEST_F(hosts, user_timeout_waiting)
 	EXPECT_EQ(0, read_stream(fd[1], 0, n));
 }
 
+/*
+ * A host that has forgotten the connection, as after a crash, says so to whoever
+ * waits for it, long before anybody's patience ends, and whether somebody listens
+ * there again or not.
+ */
+static void forgotten(struct __test_metadata *_metadata, bool listens, bool data)
+{
+	int fd[2], l = -1;
+	char c = 0;
+
+	sysctl(A, "keepalive_time", 1);
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_TRUE(alive(fd));
+	enter(B);
+	run("tc qdisc add dev vb root netem loss 100%%");
+	sysctl(B, "time_wait_ms", 1);
+	linger(fd[1], 0);
+	close(fd[1]);
+	ASSERT_TRUE(UNTIL(inuse(B) == 0));
+	if (listens)
+		l = listener(B, SOCK_STREAM, PORT, 1);
+	enter(B);
+	run("tc qdisc del dev vb root");
+	set_timeo(fd[0], SO_RCVTIMEO, LONG);
+	if (data) {
+		ASSERT_EQ(1, send(fd[0], &c, 1, 0));
+	} else {
+		ASSERT_EQ(0, set_int(fd[0], SOL_SOCKET, SO_KEEPALIVE, 1));
+	}
+	EXPECT_ERRNO(ECONNRESET, recv(fd[0], &c, 1, 0));
+	if (listens)
+		close(l);
+}
+
+TEST_F(hosts, forgotten)
+{
+	forgotten(_metadata, false, true);
+}
+
+TEST_F(hosts, forgotten_but_for_the_port)
+{
+	forgotten(_metadata, true, true);
+}
+
+TEST_F(hosts, forgotten_while_idle)
+{
+	forgotten(_metadata, false, false);
+}
+
 /* net.esp.retries: the end of patience without an option. */
 TEST_F(hosts, retries)
 {

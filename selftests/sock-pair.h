@@ -42,13 +42,6 @@ static inline void buffers(int fd, int snd, int rcv)
 		MUST(set_int(fd, SOL_SOCKET, SO_RCVBUF, rcv));
 }
 
-static inline void linger(int fd, int seconds)
-{
-	struct linger l = { 1, seconds };
-
-	MUST(setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
-}
-
 static inline struct esp_stats stats(int fd)
 {
 	return get_info(fd).stats;

@@ -628,6 +628,7 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	return;
 bad:
 	ESP_INC(net, CookieInvalid);
+	esp_reply_reset(net, ed, skb);
 drop:
 	kfree_skb(skb);
 }

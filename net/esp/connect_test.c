@@ -76,8 +76,8 @@ static void listen__echo_makes_child(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A cookie that isn't ours, or for other parameters: counted and silent. */
-static void listen__bad_echo_is_silent(struct kunit *test)
+/* A cookie that isn't ours, or for other parameters: counted, and no child. */
+static void listen__bad_echo_is_refused(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_CookieInvalid);
 	struct esp_frame f;
@@ -88,9 +88,8 @@ static void listen__bad_echo_is_silent(struct kunit *test)
 	new_conn(&c, 0);
 	syn(test, &c);
 	for (i = 0; i < 6; i++) {
-		u8 mac[ETH_ALEN];
+		struct t_conn who = c;	/* who gets the answer */
 
-		ether_addr_copy(mac, c.mac);
 		echo_frame(&c, &f, 4);
 		switch (i) {
 		case 0:
@@ -100,21 +99,30 @@ static void listen__bad_echo_is_silent(struct kunit *test)
 			f.advice++;		/* more than it was given */
 			break;
 		case 2:
-			f.peer_cookie ^= 1;
+			f.peer_cookie = ++who.cookie;
 			break;
 		case 3:
-			f.sport = htons(c.port + 1);
+			f.sport = htons(++who.port);
 			break;
 		case 4:
-			mac[5]++;
+			who.mac[5]++;
 			break;
 		case 5:
 			f.opts &= ~ESP_HAS(ESP_OPT_ADVICE);
 			break;
 		}
-		feed_frame(test, mac, &f, NULL);
+		feed_frame(test, who.mac, &f, NULL);
 		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieInvalid), bad + i + 1);
+		next(test, &who, ESP_RST | ESP_ACK, &f);
 	}
+	/* an RST is not answered; nor is what has no cookie for the answer */
+	echo_frame(&c, &f, 4);
+	f.cookie ^= 1;
+	f.flags = ESP_RST | ESP_ACK;
+	feed_frame(test, c.mac, &f, NULL);
+	conn_frame(&c, &f, ESP_ACK, c.seq, 0);
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieInvalid), bad + i + 2);
 	silence(test);
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
 }
@@ -322,6 +330,16 @@ static void rst__for_strangers(struct kunit *test)
 	feed(test, &c, ESP_RST, 5, 0);
 	silence(test);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InNoSocket), nobody + 3);
+	/* a question, of a connection that we have forgotten */
+	conn_frame(&c, &f, ESP_ACK, 7, 0);
+	f.ack_seq = 99;
+	f.opts = ESP_HAS(ESP_OPT_COOKIE);
+	f.peer_cookie = c.cookie;
+	feed_frame(test, c.mac, &f, NULL);
+	next(test, &c, ESP_RST | ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.cookie, c.cookie);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, 99);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InNoSocket), nobody + 4);
 }
 
 /*
@@ -481,7 +499,7 @@ static void device__not_enabled(struct kunit *test)
 static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(listen__syn_leaves_no_state),
 	KUNIT_CASE(listen__echo_makes_child),
-	KUNIT_CASE(listen__bad_echo_is_silent),
+	KUNIT_CASE(listen__bad_echo_is_refused),
 	KUNIT_CASE(listen__bad_syn_is_silent),
 	KUNIT_CASE(listen__type_mismatch_resets),
 	KUNIT_CASE(listen__data_in_echo),

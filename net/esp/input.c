@@ -25,7 +25,7 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 seq = f->pkt_seq;
-	/* a probe, or the echo again because our first reply was lost */
+	/* a question, or the echo again because our first reply was lost */
 	bool answer = (f->flags & ESP_TXS) || (f->opts & ESP_HAS(ESP_OPT_COOKIE));
 
 	esp->stats.rx_empty++;
@@ -142,7 +142,8 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	if (!esp_ack(sk, f, now, late))
 		goto drop;
-	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS_HELLO))
+	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) &&
+	    (f->opts & ESP_HAS_HELLO) != ESP_HAS_HELLO)
 		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)
 		esp_rrq_rcv(sk, skb, now);

@@ -83,6 +83,12 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		 */
 		f->opts = ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = READ_ONCE(esp->snd.advice);
+		/* a question: who doesn't know us can say so (esp_reply_reset()) */
+		if (!len && ((flags & ESP_TXS) ||
+			     READ_ONCE(esp->probes) >= ESP_FORGOTTEN)) {
+			f->opts |= ESP_HAS(ESP_OPT_COOKIE);
+			f->peer_cookie = esp->cookie;
+		}
 	}
 }
 

@@ -211,6 +211,8 @@ static void send_timeout(struct sock *sk, u64 now)
 		esp->recovering = 1;
 		esp_retransmit(sk, skb, esp->snd.una_seq,
 			       esp->snd.una_seq + 1);
+		if (esp->probes >= ESP_FORGOTTEN)
+			esp_send_ack(sk);	/* with a cookie: a question */
 	} else if (sk->sk_send_head) {
 		if (gave_up(sk, esp->probes + 1u, now))
 			return;

@@ -75,7 +75,8 @@ struct esp_wire {
 /**
  * enum esp_wire_opt - options: type, length (with these two bytes), value
  * @ESP_OPT_END:	padding, no length; ends the options
- * @ESP_OPT_COOKIE:	6: cookie that the sender chose for frames to itself
+ * @ESP_OPT_COOKIE:	6: cookie that the sender chose for frames to itself. In a
+ *			packet without payload: answer, be it with RST
  * @ESP_OPT_MSS:	4: largest payload that the sender takes, bytes
  * @ESP_OPT_TYPE:	3: SOCK_STREAM (1) or SOCK_SEQPACKET (5)
  * @ESP_OPT_FEATURES:	3: mask of what the sender can do; none are defined
