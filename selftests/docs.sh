@@ -112,6 +112,17 @@ grep -oE '^[A-Z][a-z]+[A-Za-z]+  ' $DOC/mib.rst | tr -d ' ' | grep -vxF -f <(mib
 sed -nE 's/.*"# (device .*)\\n".*/\1/p' net/esp/mib.c | tr ' ' '\n' | all_in $DOC/mib.rst |
 	verdict "mib.rst has the columns of /proc/net/esp/dev"
 
+# members FILE: of struct esp_opt as it is declared there, each once, in order.
+members()
+{
+	sed -nE '/struct esp_opt \{$/,/^ *\}/s/^[[:space:]]+[a-z_].*[[:space:]*]([a-z_]+)(\[[A-Za-z_0-9]+\])?( __attribute__.*)?;.*/\1/p' "$1"
+}
+{
+	[ "$(members net/esp/esp.h | wc -l)" -gt 50 ] || echo "no members found"
+	diff <(members net/esp/esp.h) <(members $DOC/esp-opt.rst)
+} |
+	verdict "esp-opt.rst has the members of struct esp_opt in their order"
+
 options() { sed -nE 's/^\t(ESP_[A-Z_]+)\t*= [0-9]+,/\1/p' include/uapi/linux/af_esp.h; }
 options | all_in $DOC/socket-api.rst | verdict "socket-api.rst has every option"
 options | all_in man/esp.7 | verdict "esp.7 has every option"

@@ -55,8 +55,8 @@ done
 
 # From 100 Mbit/s and 2 ms to 10 Gbit/s and 500 us, whose 406 frames a port of 86 must not see
 # at once.
-# At the start some do: that costs up to an eighth of so short a run.
-for link in 100:2000:0.5:0.97 1000:500:0.3:0.97 10000:20:0.1:0.97 10000:500:0.4:0.80; do
+# Once in a while they do, at the start: that costs some of so short a run.
+for link in 100:2000:0.5:0.97 1000:500:0.3:0.97 10000:20:0.1:0.97 10000:500:0.4:0.90; do
 	IFS=: read -r mbit us seconds min <<<"$link"
 	run -N 1 -R "$mbit" -D "$us" -t "$seconds" -w flows -p esp
 	check "$mbit Mbit/s, $us us: goodput" holds esp flows 1 goodput_share '>=' "$min"

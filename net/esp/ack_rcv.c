@@ -36,8 +36,7 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
 	u32 median, min;
 
-	if (rtt >= ESP_RTT_MAX_US ||
-	    esp_rtt_round_full(&esp->round, esp_rtt_smooth(&esp->rtt), now))
+	if (rtt >= ESP_RTT_MAX_US)
 		return;
 	esp_rtt_sample(&esp->rtt, rtt);
 	if (!esp_rtt_round_add(&esp->round, rtt, esp_rtt_smooth(&esp->rtt),

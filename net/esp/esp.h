@@ -282,6 +282,7 @@ enum esp_timer {
  * @fin_rcvd:	the peer's FIN has been consumed
  * @nodelay:	ESP_NODELAY
  * @cork:	ESP_CORK
+ * @peer_burst:	the peer's burst_length, 0: none
  * @sent_at:	when a packet of the write queue was sent last
  *
  * @snd:	window: una_seq, send_next, send_seq, announce_seq,
@@ -298,6 +299,7 @@ enum esp_timer {
  * @probes:	unanswered probes in a row
  * @probe_tries: probes since permission last came, for their interval
  * @keep_probes: keepalive's, unanswered in a row
+ * @rto_high:	end of what was sent when the retransmission timer fired
  * @progress_us: when the peer last answered, or sending started
  * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
  * @to_ack:	packets queued since the last ACK
@@ -357,11 +359,7 @@ enum esp_timer {
  * @parked_at:	when the permission was parked
  * @advice_gen:	esp_peer.gen that it has echoed
  * @fin_seq:	number of our FIN, once queued
- * @rto_high:	end of what was sent when the retransmission timer fired
  * @peer_mss:	the peer's limit
- * @peer_burst:	the peer's burst_length, 0: none
- * @syn_advice:	first burst that the peer's SYN|ACK advised
- * @advice_tries: times that @advice_told was told since
  * @user_mss:	ESP_MAXSEG, 0: none
  * @user_burst:	ESP_BURST_LENGTH, -1: the sysctl counts
  * @user_initial: ESP_INITIAL_ACK_BURST_LENGTH, -2: the sysctl counts
@@ -370,6 +368,8 @@ enum esp_timer {
  * @keep_idle:	ESP_KEEPIDLE, 0: the sysctl counts; so the following
  * @keep_intvl:	ESP_KEEPINTVL
  * @keep_cnt:	ESP_KEEPCNT
+ * @syn_advice:	first burst that the peer's SYN|ACK advised
+ * @advice_tries: times that @advice_told was told since
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
@@ -399,6 +399,7 @@ struct esp_opt {
 	u8			fin_rcvd;
 	u8			nodelay;
 	u8			cork;
+	u16			peer_burst;
 	u64			sent_at;
 
 	/* Sending: sendmsg(), and each frame that acknowledges. */
@@ -415,6 +416,7 @@ struct esp_opt {
 	u8			probes;
 	u8			probe_tries;
 	u8			keep_probes;
+	u32			rto_high;
 	u64			progress_us;
 	u32			rrq_wait;
 	u32			to_ack;
@@ -473,11 +475,7 @@ struct esp_opt {
 	u64			parked_at;
 	u32			advice_gen;
 	u32			fin_seq;
-	u32			rto_high;
 	u32			peer_mss;
-	u16			peer_burst;
-	u16			syn_advice;
-	u8			advice_tries;
 	u32			user_mss;
 	int			user_burst;
 	int			user_initial;
@@ -486,6 +484,8 @@ struct esp_opt {
 	u32			keep_idle;
 	u32			keep_intvl;
 	u32			keep_cnt;
+	u16			syn_advice;
+	u8			advice_tries;
 };
 
 static inline struct esp_opt *esp_sk(const struct sock *sk)

@@ -60,12 +60,6 @@ static inline u32 esp_min_rtt_get(const struct esp_min_rtt *m)
 	return min(cur, prev);
 }
 
-/* Are there samples enough, until the round is over? */
-static inline bool esp_rtt_round_full(const struct esp_rtt_round *r, u32 srtt, u64 now)
-{
-	return r->n == ESP_RTT_SAMPLES && now - r->start < srtt;
-}
-
 /* Would esp_min_rtt_sample() change anything? For who has no lock: perhaps. */
 static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
 				       u64 now)
