@@ -81,8 +81,8 @@ void esp_start_rrq_timer(struct esp_opt *esp)
 u32 esp_grant_room(struct esp_opt *esp)
 {
 	struct sock *sk = &esp->sk;
-	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
-
+	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc) -
+		   READ_ONCE(sk->sk_backlog.len);
 	u32 n = 0;
 
 	if (room > 0)

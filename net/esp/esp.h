@@ -325,7 +325,7 @@ enum esp_timer {
  * @last_ack_us: when an empty packet was sent last
  *
  * @rtt:	estimator
- * @timer_at:	for when it is armed, U64_MAX: it isn't
+ * @timer_at:	when it fires at the latest, U64_MAX: it isn't armed
  * @deadline:	microseconds, 0: off
  * @round:	samples of this round trip
  * @min_rtt:	smallest to this peer, as of the last round
@@ -370,6 +370,7 @@ enum esp_timer {
  * @keep_cnt:	ESP_KEEPCNT
  * @syn_advice:	first burst that the peer's SYN|ACK advised
  * @advice_tries: times that @advice_told was told since
+ * @idle_reads:	reads that will help the sender's CPU, since one slept
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
@@ -380,7 +381,7 @@ enum esp_timer {
 struct esp_opt {
 	struct sock		sk;
 
-	/* Every frame; written when the socket is connected. */
+	/* Every frame; but for sent_at written when the socket is connected. */
 	struct esp_net		*ns;
 	struct esp_dev		*dev;
 	struct esp_port		*port;
@@ -486,6 +487,7 @@ struct esp_opt {
 	u32			keep_cnt;
 	u16			syn_advice;
 	u8			advice_tries;
+	u8			idle_reads;
 };
 
 static inline struct esp_opt *esp_sk(const struct sock *sk)

@@ -195,6 +195,16 @@ int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
+/*
+ * While a backlog is worked on, all of it counts still, and what was taken from it
+ * counts in the receive queue: twice the buffer.
+ */
+static u32 backlog_limit(struct sock *sk)
+{
+	return min_t(u64, 2ull * READ_ONCE(sk->sk_rcvbuf) + READ_ONCE(sk->sk_sndbuf) + 65536,
+		     INT_MAX);
+}
+
 /* Hand a frame to the socket, or to its backlog. Takes over the reference. */
 static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
@@ -202,8 +212,7 @@ static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 	bh_lock_sock(sk);
 	if (!sock_owned_by_user(sk)) {
 		esp_do_rcv(sk, skb);
-	} else if (sk_add_backlog(sk, skb, READ_ONCE(sk->sk_rcvbuf) +
-				  READ_ONCE(sk->sk_sndbuf) + 65536)) {
+	} else if (sk_add_backlog(sk, skb, backlog_limit(sk))) {
 		ESP_INC(net, InBacklogDrop);
 		drop(skb);
 	}

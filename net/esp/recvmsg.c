@@ -13,6 +13,7 @@
 
 #define ESP_COPY_LEAST	4096		/* bytes that are worth an unlocked copy */
 #define ESP_COPY_MOST	(256 * 1024)	/* copied before their senders get more */
+#define ESP_IDLE_READS	4		/* for so many a reader that slept helps */
 
 /* Nothing more will come. */
 static bool at_end(struct sock *sk)
@@ -98,14 +99,17 @@ static void discard(struct sock *sk)
 	esp_pressure_lifted(sk);
 }
 
-/* Whole packets from the head of the queue, at most @len bytes; a record's. */
-static void detach(struct sock *sk, struct sk_buff_head *list, size_t len)
+/*
+ * Whole packets from the head of the queue, at most @len bytes, and none after the
+ * first @most; a record's.
+ */
+static void detach(struct sock *sk, struct sk_buff_head *list, size_t len, u32 most)
 {
 	u32 left, n = 0;
 	bool end = false;
 	struct sk_buff *skb;
 
-	while (!end && n < ESP_COPY_MOST && (skb = skb_peek(&sk->sk_receive_queue))) {
+	while (!end && n < most && (skb = skb_peek(&sk->sk_receive_queue))) {
 		struct esp_frame *f = &ESP_RX(skb)->f;
 
 		left = f->len - f->read;
@@ -140,11 +144,14 @@ static void put_back(struct sock *sk, struct sk_buff_head *list)
 
 /*
  * Copy much without the lock: frames that come meanwhile, and permission for
- * the sender, need not wait for it. Nobody else reads until it is done:
- * wait_turn(). Returns bytes, 0 if there is no whole packet, or an error.
+ * the sender, need not wait for it. But the CPU that they come by has to do all
+ * that is to be done about them, and on a host's own cable that is the sender's.
+ * So @help: the reader has time, keeps the lock while it copies a packet, and then
+ * sees to what came. Nobody else reads until it is done: wait_turn().
+ * Returns bytes, 0 if there is no whole packet, or an error.
  */
-static noinline_for_stack int copy_unlocked(struct sock *sk, struct msghdr *msg,
-					    size_t len, bool *eor)
+static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
+					size_t len, bool *eor, bool help)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff_head list;
@@ -153,12 +160,13 @@ static noinline_for_stack int copy_unlocked(struct sock *sk, struct msghdr *msg,
 	struct sk_buff *skb;
 
 	__skb_queue_head_init(&list);
-	detach(sk, &list, len);
+	detach(sk, &list, len, help ? 1 : ESP_COPY_MOST);
 	if (skb_queue_empty(&list))
 		return 0;
 	esp->reading = 1;
 	esp_pressure_lifted(sk);
-	release_sock(sk);
+	if (!help)
+		release_sock(sk);
 	while (!err && (skb = skb_peek(&list))) {
 		struct esp_frame *f = &ESP_RX(skb)->f;
 
@@ -170,6 +178,8 @@ static noinline_for_stack int copy_unlocked(struct sock *sk, struct msghdr *msg,
 		__skb_unlink(skb, &list);
 		consume_skb(skb);
 	}
+	if (help)
+		release_sock(sk);
 	lock_sock(sk);
 	if (esp->cookie != cookie)	/* reset, and connected anew */
 		__skb_queue_purge(&list);
@@ -196,22 +206,38 @@ static void wait_turn(struct sock *sk)
 }
 
 /*
+ * Is the reader faster than what it reads from? It slept in this call, or in one of
+ * those before.
+ */
+static bool has_time(struct esp_opt *esp, bool slept)
+{
+	if (slept)
+		esp->idle_reads = ESP_IDLE_READS;
+	else if (esp->idle_reads)
+		esp->idle_reads--;
+	return esp->idle_reads;
+}
+
+/*
  * Copy what is there, up to @len bytes, to the end of a record at most.
  * Returns bytes or an error; *@eor: the record's end has been reached.
  */
 static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
-		    bool *eor)
+		    bool *eor, bool slept)
 {
 	bool record = sk->sk_type == SOCK_SEQPACKET;
+	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb, *next;
+	bool much = len >= ESP_COPY_LEAST && !(flags & (MSG_PEEK | MSG_TRUNC));
+	bool help = much && has_time(esp, slept);
 	int copied = 0, n;
 
-	while (len - copied >= ESP_COPY_LEAST &&
-	       esp_sk(sk)->rcv_bytes >= ESP_COPY_LEAST &&
-	       !(flags & (MSG_PEEK | MSG_TRUNC)) && !*eor) {
+	while (much && len - copied >= ESP_COPY_LEAST &&
+	       esp->rcv_bytes >= ESP_COPY_LEAST && !*eor) {
 		if (copied && signal_pending(current))
 			return copied;
-		n = copy_unlocked(sk, msg, len - copied, eor);
+		n = copy_much(sk, msg, len - copied, eor,
+			      help && esp->rcv_bytes < ESP_COPY_MOST);
 		if (n < 0)
 			return copied ? copied : n;
 		if (!n)
@@ -284,27 +310,31 @@ static bool silent(struct sock *sk)
 /*
  * Wait for the first byte before the socket is locked, which it would have to
  * be twice otherwise. Why the wait has ended is found out under the lock. Not
- * for those of whom wake_reader() must know.
+ * for those of whom wake_reader() must know. Returns true if it slept.
  */
-static void wait_unlocked(struct sock *sk, long *timeo)
+static bool wait_unlocked(struct sock *sk, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	bool slept = false;
 
 	if (READ_ONCE(esp_sk(sk)->rcv_bytes) || !*timeo ||
 	    READ_ONCE(sk->sk_rcvlowat) > 1 ||
 	    READ_ONCE(esp_sk(sk)->rcv_discard))
-		return;
+		return false;
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	smp_mb();	/* in the queue, before silent(); pairs with wq_has_sleeper() */
-	while (*timeo && silent(sk) && !signal_pending(current))
+	while (*timeo && silent(sk) && !signal_pending(current)) {
 		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+		slept = true;
+	}
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
+	return slept;
 }
 
 static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
-		      int flags, long timeo)
+		      int flags, long timeo, bool slept)
 {
 	int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	bool record = sk->sk_type == SOCK_SEQPACKET, eor = false;
@@ -321,7 +351,7 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 			copied = 0;
 		}
 		if (esp_readable(sk, 1)) {
-			err = copy_out(sk, msg, len - copied, flags, &eor);
+			err = copy_out(sk, msg, len - copied, flags, &eor, slept);
 			if (err < 0)
 				return copied ? copied : err;
 			copied += err;
@@ -346,6 +376,7 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 				return err;
 			break;
 		}
+		slept = true;
 	}
 	if (!record)
 		return copied;
@@ -447,6 +478,7 @@ int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = sock->sk;
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	bool slept;
 	int err;
 
 	if (flags & MSG_OOB)
@@ -456,9 +488,9 @@ int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 	if (sk_can_busy_loop(sk) && sk->sk_state == TCP_ESTABLISHED &&
 	    skb_queue_empty_lockless(&sk->sk_receive_queue))
 		sk_busy_loop(sk, flags & MSG_DONTWAIT);
-	wait_unlocked(sk, &timeo);
+	slept = wait_unlocked(sk, &timeo);
 	lock_sock(sk);
-	err = do_recvmsg(sk, msg, len, flags, timeo);
+	err = do_recvmsg(sk, msg, len, flags, timeo, slept);
 	release_sock(sk);
 	return err;
 }
