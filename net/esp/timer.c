@@ -24,9 +24,9 @@
  * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ and ESP_T_TELL
  * also by others, who hold a reference. So ESP_T_TELL is cleared only where it
  * fires, before what it is about is looked at.
- * Setting one later than the hrtimer's time costs a store: the hrtimer fires
- * early, finds nothing due and is armed anew.
  * Those that nobody else waits for may be 100 us late, together with others'.
+ * Setting one that may be as late as the hrtimer, or later, costs a store: the
+ * hrtimer fires early, finds nothing due and is armed anew.
  *
  * The hrtimer holds a reference to the socket while it is armed or running
  * (timer_ref, under timer_lock).
@@ -34,7 +34,7 @@
 #include "esp.h"
 
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
-#define ESP_SLACK_NS	(100 * NSEC_PER_USEC)
+#define ESP_SLACK_US	100
 
 /*
  * What many sockets wait for may come together, in one interrupt. Not what others
@@ -43,21 +43,21 @@
 static u64 slack(enum esp_timer t)
 {
 	return t == ESP_T_SEND || t == ESP_T_ACK || t == ESP_T_CONN ||
-	       t == ESP_T_KEEP ? ESP_SLACK_NS : 0;
+	       t == ESP_T_KEEP ? ESP_SLACK_US : 0;
 }
 
-/* Arm for @t at @at unless it fires earlier anyway. Takes timer_lock. */
+/* Arm for @t at @at unless it fires in time anyway. Takes timer_lock. */
 static void arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	spin_lock_bh(&esp->timer_lock);
-	if (at < esp->timer_at) {
+	if (at + slack(t) < esp->timer_at) {
 		if (!esp->timer_ref) {
 			esp->timer_ref = 1;
 			sock_hold(&esp->sk);
 		}
-		WRITE_ONCE(esp->timer_at, at);
+		WRITE_ONCE(esp->timer_at, at + slack(t));
 		hrtimer_start_range_ns(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
-				       slack(t), HRTIMER_MODE_ABS_SOFT);
+				       slack(t) * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
 	}
 	spin_unlock_bh(&esp->timer_lock);
 }
@@ -74,20 +74,21 @@ void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
 		at = 1;
 	WRITE_ONCE(esp->deadline[t], at);
 	smp_mb();	/* pairs with rearm(): deadline before timer_at */
-	if (at < READ_ONCE(esp->timer_at))
+	if (at + slack(t) < READ_ONCE(esp->timer_at))
 		arm(esp, t, at);
 }
 
-/* The next deadline; ESP_T_MAX: none. */
+/* The deadline that bears least delay; ESP_T_MAX: none. */
 static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 {
 	enum esp_timer t, first = ESP_T_MAX;
+	u64 late = U64_MAX;
 
-	*at = U64_MAX;
 	for (t = 0; t < ESP_T_MAX; t++) {
 		u64 d = READ_ONCE(esp->deadline[t]);
 
-		if (d && d < *at) {
+		if (d && d + slack(t) < late) {
+			late = d + slack(t);
 			*at = d;
 			first = t;
 		}
