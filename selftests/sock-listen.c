@@ -213,6 +213,7 @@ TEST_F(hosts, inheritance)
 		{ SOL_SOCKET, SO_KEEPALIVE, 1, 1 },
 		{ SOL_SOCKET, SO_RCVLOWAT, 9, 9 },
 		{ SOL_SOCKET, SO_REUSEADDR, 1, 1 },
+		{ SOL_SOCKET, SO_BUSY_POLL, 60, 60 },
 		{ SOL_ESP, ESP_NODELAY, 0, 0 },
 		{ SOL_ESP, ESP_CORK, 1, 1 },
 		{ SOL_ESP, ESP_USER_TIMEOUT, 12345, 12345 },
@@ -223,6 +224,7 @@ TEST_F(hosts, inheritance)
 		{ SOL_ESP, ESP_INITIAL_ACK_BURST_LENGTH, 15, 15 },
 		{ SOL_ESP, ESP_PACKETS_TO_ACK, 16, 16 },
 		{ SOL_ESP, ESP_MAXSEG, 500, 500 },
+		{ SOL_ESP, ESP_ZEROCOPY, 1, 1 },
 	};
 	struct linger linger = { 1, 17 };
 	int l = esp_socket(B, variant->type), fd[2];

@@ -186,6 +186,7 @@ static void forget(struct sock *sk)
 	esp->rcv_bytes = 0;
 	esp->rcv_records = 0;
 	esp->rcv_discard = 0;
+	esp->any_room = 0;
 	esp->to_ack = 0;
 	esp->ack_pending = 0;
 	esp->retransmits = 0;
@@ -439,10 +440,17 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 		.ts_val		= (u32)esp_now(),
 		.ts_ecr		= in->ts_val,
 	};
+	struct sock *sk;
 
 	if ((in->flags & ESP_RST) || !(in->opts & ESP_HAS(ESP_OPT_COOKIE)) ||
 	    !may_reset(esp_net(net)))
 		return;
+	/* a socket that was hashed elsewhere may have led the search astray */
+	sk = esp_lookup(net, ed->ifindex, in->dport, in->sport, eth_hdr(skb)->h_source);
+	if (sk) {
+		sock_put(sk);
+		return;
+	}
 	ESP_INC(net, OutResets);
 	reply(net, ed, skb, &f, 0);
 }
@@ -507,6 +515,11 @@ static void inherit(struct sock *child, struct sock *sk)
 	child->sk_lingertime = READ_ONCE(sk->sk_lingertime);
 	child->sk_reuse = sk->sk_reuse;
 	child->sk_uid = sk->sk_uid;
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	child->sk_ll_usec = READ_ONCE(sk->sk_ll_usec);
+	child->sk_prefer_busy_poll = READ_ONCE(sk->sk_prefer_busy_poll);
+	child->sk_busy_poll_budget = READ_ONCE(sk->sk_busy_poll_budget);
+#endif
 	sock_valbool_flag(child, SOCK_LINGER, sock_flag(sk, SOCK_LINGER));
 	sock_valbool_flag(child, SOCK_KEEPOPEN, sock_flag(sk, SOCK_KEEPOPEN));
 	sock_valbool_flag(child, SOCK_ZEROCOPY, sock_flag(sk, SOCK_ZEROCOPY));

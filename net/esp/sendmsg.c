@@ -553,6 +553,21 @@ static int zerocopy(struct sock *sk, struct msghdr *msg, size_t len, long *timeo
 	return *uarg ? 0 : -ENOBUFS;
 }
 
+/*
+ * The call ends. If it took nothing its number is given back, but not if another
+ * writer has had the next one while it waited for memory: it is told of, then.
+ */
+static void zerocopy_end(struct sock *sk, struct ubuf_info *uarg, bool taken)
+{
+	if (!taken && atomic_read(&sk->sk_zckey) == uarg_to_msgzc(uarg)->id + 1) {
+		net_zcopy_put_abort(uarg, true);
+		return;
+	}
+	if (!taken)
+		uarg_to_msgzc(uarg)->zerocopy = 0;
+	net_zcopy_put(uarg);
+}
+
 /* Records, and what is small, are copied all the same. */
 static struct ubuf_info *zerocopy_lends(struct sock *sk, struct msghdr *msg,
 					size_t len, struct ubuf_info *uarg)
@@ -622,10 +637,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	if (record)
 		wake_up_interruptible(sk_sleep(sk));	/* wait_turn() */
 	if (uarg && !msg->msg_ubuf) {
-		if (n > 0)
-			net_zcopy_put(uarg);
-		else
-			net_zcopy_put_abort(uarg, true);
+		zerocopy_end(sk, uarg, n > 0);
 	}
 
 	if (!sk->sk_send_head)
