@@ -10,7 +10,7 @@
 #define ESP_GRANT_MIN		2	/* packets in one grant, rule 22 */
 #define ESP_GRANT_MAX		32
 #define ESP_GRANT_LONE		32	/* a lone sender's, with what is open, at least */
-#define ESP_LONE_MAX		45	/* at most: a super-packet of 1,500 bytes each */
+#define ESP_LONE_MAX		44	/* at most: a super-packet at MTU 1500 */
 #define ESP_LONE_NS		(250 * 1000)	/* its time on a fast wire, nanoseconds */
 #define ESP_LONE_RTT_US		400	/* of longer round trips the budget is the bound */
 #define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
