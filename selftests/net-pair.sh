@@ -28,10 +28,20 @@ check "$ROLE: $DEV is enabled" esp dev enable "$DEV"
 meet enabled || exit
 check "$ROLE: 8M in both directions, clean, Linux $(uname -r)" exchange -n 8M
 check "$ROLE: records, clean" exchange -q -n 1M
-check "$ROLE: busy polling can be asked for" sysctl -qw net.core.busy_read=50
+# polled: frames that readers have taken from the device themselves.
+polled()
+{
+	awk '$1 != "TcpExt:" { next }
+		!n { for (i = 2; i <= NF; i++) if ($i == "BusyPollRxPackets") n = i; next }
+		{ print $n }' /proc/net/netstat
+}
+
+sysctl -qw net.core.busy_read=500 || exit
 meet busy || exit
+before=$(polled)
 check "$ROLE: 1M in both directions, by readers that poll the device" exchange -n 1M
 sysctl -qw net.core.busy_read=0
+check "$ROLE: ... and take frames from it" [ "$(polled)" -gt "$before" ]
 tc qdisc add dev "$DEV" root netem limit 10000 delay 1ms reorder 25% loss 5% duplicate 5% corrupt 1% || exit
 meet netem || exit
 check "$ROLE: 2M in both directions, with loss, duplicates, reordering and corruption" exchange -n 2M

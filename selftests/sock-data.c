@@ -589,11 +589,11 @@ static int look_at_words(int fd)
 
 /* Processes read from one socket: nothing is lost, nothing comes twice. */
 static void read_together(struct __test_metadata *_metadata, int fd[2], size_t n,
-			  int others)
+			  int words, int others)
 {
 	__u8 *seen = mmap(NULL, 8 * MEGA, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int i, j, words = n == LONG_READ ? 8 * MEGA / 4 : MEGA / 4;
+	int i, j;
 	pid_t pid[3];
 
 	for (i = 0; i < 2 + others; i++) {
@@ -619,13 +619,13 @@ static void read_together(struct __test_metadata *_metadata, int fd[2], size_t n
 
 TEST_F(pair, two_readers)
 {
-	read_together(_metadata, self->fd, 1024, 0);
+	read_together(_metadata, self->fd, 1024, MEGA / 4, 0);
 }
 
 /* Their copies are long enough to be made without the lock. */
 TEST_F(pair, two_long_readers)
 {
-	read_together(_metadata, self->fd, LONG_READ, 1);
+	read_together(_metadata, self->fd, LONG_READ, 8 * MEGA / 4, 1);
 }
 
 TEST_HARNESS_MAIN

@@ -162,10 +162,7 @@ static inline void sysctl(const struct host *h, const char *name, int value)
 	close(fd);
 }
 
-/*
- * A connection that only one end knows ends soon: nobody can reset it, for
- * nobody else has its cookie.
- */
+/* A connection that only one end knows ends soon, even if nobody hears it ask. */
 static inline void forget_soon(const struct host *h)
 {
 	sysctl(h, "retries", 3);

@@ -23,9 +23,9 @@ TEST_F(pair, timeouts)
 	long long start = now_ms();
 	char c;
 
-	set_timeo(self->fd[1], SO_RCVTIMEO, 40);
+	set_timeo(self->fd[1], SO_RCVTIMEO, 100);
 	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, 0));
-	EXPECT_LE(30, now_ms() - start);
+	EXPECT_LE(90, now_ms() - start);	/* the first jiffy has begun already */
 	EXPECT_GT(LONG, now_ms() - start);
 }
 

@@ -77,7 +77,7 @@ struct sockaddr_esp {
  * @ESP_ZEROCOPY:	(int, default 0) 1: a stream's sendmsg() with MSG_ZEROCOPY
  *			refers to the caller's memory instead of copying it, and
  *			the error queue tells when it is no longer used. As
- *			SO_ZEROCOPY, which kernels before 6.3 refuse to this family
+ *			SO_ZEROCOPY, which kernels before 6.2 refuse to this family
  * @ESP_RECVERR:	no option: type of the control message, a struct
  *			sock_extended_err, that recvmsg() with MSG_ERRQUEUE returns
  */
