@@ -42,6 +42,7 @@
 #define ESP_SNDBUF	(1024 * 1024)	/* bytes with which a send buffer starts */
 #define ESP_CHARGE	(256 * 1024)	/* bytes that are charged ahead */
 #define ESP_CORK_US	(5 * 1000)	/* longest that a packet is held back */
+#define ESP_MORE_RUN	32	/* packets for which a sender with more to come waits */
 #define ESP_FORGOTTEN	3	/* timeouts in a row: does the peer know us still? */
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */

@@ -325,6 +325,8 @@ static bool more_follows(struct sock *sk)
  *
  * Rule 4: the last packet gets TXF before it leaves, unless a sendmsg is
  * still copying; then the next write announces anew.
+ * Of a sender that has said that more comes a few packets wait, as the last
+ * one does, but only for the answer to those on their way.
  *
  * Return: how many have been sent, as one frame
  */
@@ -343,6 +345,9 @@ u32 esp_push_one_frame(struct sock *sk)
 	n = cb->segs;
 	if (hold_back(sk, skb)) {
 		n--;
+		if (n < ESP_MORE_RUN && (esp->cork || esp->more) && !esp->uncork &&
+		    esp->snd.una_seq != esp->snd.send_next)
+			n = 0;
 	} else if (skb_queue_is_last(&sk->sk_write_queue, skb) &&
 		   !(cb->flags & ESP_FIN)) {
 		if (!esp->copying) {

@@ -225,6 +225,36 @@ static void send__timeout_sends_again(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A few packets wait for more of them, until what is on its way is acknowledged. */
+static void send__more_to_come(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+	u32 first;
+
+	conf()->rto_min_us = 1000000;
+	open_conn(test, &c, 0, 60);
+	esp_timer_set(c.esp, ESP_T_CORK, esp_now() + 10000000);	/* not now */
+	first = c.esp->snd.send_next;
+	/* nothing is on its way: what is full goes */
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_MSS + 10, MSG_MORE), T_MSS + 10);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 1);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, f.len, T_MSS);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 5 * T_MSS, MSG_MORE), 5 * T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 1);
+	c.ack++;
+	feed_ack(test, &c, 60);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 6);
+	/* many are a run worth sending */
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_MORE_RUN * T_MSS, MSG_MORE),
+			ESP_MORE_RUN * T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 6 + ESP_MORE_RUN);
+	skb_queue_purge(&fx.out);
+	close_conn(test, &c);
+}
+
 /* Rule 19: only what the RRQ names, and only once a round trip. */
 static void send__rrq_names_packets(struct kunit *test)
 {
@@ -428,6 +458,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__hold_then_probe),
 	KUNIT_CASE(send__unanswered_probes_end),
 	KUNIT_CASE(send__timeout_sends_again),
+	KUNIT_CASE(send__more_to_come),
 	KUNIT_CASE(send__rrq_names_packets),
 	KUNIT_CASE(send__ack_of_unsent),
 	KUNIT_CASE(send__smaller_cap),

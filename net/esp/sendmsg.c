@@ -636,9 +636,8 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	esp->copying--;
 	if (record)
 		wake_up_interruptible(sk_sleep(sk));	/* wait_turn() */
-	if (uarg && !msg->msg_ubuf) {
+	if (uarg && !msg->msg_ubuf)
 		zerocopy_end(sk, uarg, n > 0);
-	}
 
 	if (!sk->sk_send_head)
 		return n;
