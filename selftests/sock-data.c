@@ -253,6 +253,23 @@ TEST_F(pair, nagle)
 	run("tc qdisc del dev vb root");
 }
 
+/* Who has filled a small buffer asks for the ACK that empties it. */
+TEST_F(pair, small_send_buffer)
+{
+	long before = counter(B, "AckDelayed");
+	pid_t pid;
+
+	buffers(self->fd[0], 10000, 0);
+	pid = MUST(fork());
+	if (!pid)
+		_exit(!!read_stream(self->fd[1], 0, MEGA));
+	EXPECT_EQ(0, write_stream(self->fd[0], 0, MEGA));
+	EXPECT_EQ(0, reap(pid));
+	/* it was full a hundred times */
+	EXPECT_GT(30, counter(B, "AckDelayed") - before)
+		TH_LOG("%ld ACKs were waited for", counter(B, "AckDelayed") - before);
+}
+
 TEST_F(pair, flags_unknown)
 {
 	char c = 0;

@@ -20,6 +20,15 @@ static void drop(struct sk_buff *skb)
 	kfree_skb(skb);
 }
 
+/* At once if there is something to acknowledge: the sender may wait for that. */
+static void answer_probe(struct sock *sk)
+{
+	if (esp_sk(sk)->to_ack)
+		esp_send_ack(sk);
+	else
+		esp_ack_now(sk);
+}
+
 /* An empty packet: a probe, or a sign of what has been sent. */
 static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 {
@@ -43,14 +52,14 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 		return;
 	}
 	if (seq != esp->recv_seq || esp->fin_rcvd) {
-		esp_ack_now(sk);	/* keepalive */
+		answer_probe(sk);	/* keepalive */
 		return;
 	}
 	if (!esp->grant.recv_announced)
 		esp_announced(sk, seq, seq);
 	esp_any_room(sk);
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
-		esp_ack_now(sk);	/* the answer was lost: again */
+		answer_probe(sk);	/* the answer was lost: again */
 	else
 		esp_enqueue_ack(sk, true, 1);
 }

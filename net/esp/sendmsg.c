@@ -414,6 +414,22 @@ static void drop_empty_tail(struct sock *sk)
 	unlink_and_free(sk, tail);
 }
 
+/*
+ * Only an ACK makes room, and a buffer so small that the receiver does not count to
+ * its packets_to_ack would have to wait for its timer: ask.
+ */
+static void ask_for_ack(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb = sk->sk_send_head;
+
+	if (esp->snd.una_seq != esp->snd.send_next &&
+	    esp->snd.send_next - esp->snd.una_seq <= ESP_ADVICE_MAX &&
+	    (!skb || (ESP_TX(skb)->segs == 1 &&
+		      skb_queue_is_last(&sk->sk_write_queue, skb))))
+		esp_send_probe(sk);
+}
+
 /* Wait for room on the write queue; what is there may go meanwhile. */
 static int wait_memory(struct sock *sk, long *timeo)
 {
@@ -425,6 +441,8 @@ static int wait_memory(struct sock *sk, long *timeo)
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	esp->waiting += waits;
 	esp_push_frames(sk);
+	if (waits)
+		ask_for_ack(sk);
 	err = sk_stream_wait_memory(sk, timeo);
 	esp->waiting -= waits;
 	return err ? err : preconditions(sk);
