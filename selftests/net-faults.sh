@@ -52,7 +52,7 @@ cable n0 v0 n1 v1
 #
 
 for type in "" -q; do
-	start n0 v0 n1 v1 -F -n 4M -w 20000 $type
+	start n0 v0 n1 v1 -F -n 16M -w 20000 $type
 	moves n1 5
 	inject failslab 2
 	inject fail_page_alloc 20
