@@ -15,7 +15,7 @@ unsigned long esp_memory_pressure;
 static const struct esp_conf esp_defaults = {
 	.esp_burst_length		= 0,
 	.esp_initial_ack_burst_length	= -1,
-	.esp_packets_to_ack		= 32,
+	.esp_packets_to_ack		= 16,
 	.adaptive			= 1,
 	.q_min				= 8,
 	.q_max				= 4096,
