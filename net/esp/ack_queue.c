@@ -375,7 +375,7 @@ void esp_expiry(struct sock *sk)
 }
 
 /**
- * esp_pressure_lifted() - recvmsg() has made room
+ * esp_pressure_lifted() - there is room again: recvmsg() made it, or a backlog is over
  * @sk:	socket; its owner calls
  *
  * The end of rcv_mem_pressure is a cause for an ACK; but not for every byte.

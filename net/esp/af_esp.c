@@ -599,6 +599,10 @@ static void esp_release_cb(struct sock *sk)
 		esp_dev_events_run(sk);
 	if (READ_ONCE(esp_sk(sk)->deferred))
 		esp_timers_run(sk);
+	/* what was in the backlog counted twice: esp_grant_room() */
+	if (READ_ONCE(esp_sk(sk)->grant.rcv_mem_pressure) &&
+	    sk->sk_state != TCP_CLOSE && esp_grant_room(esp_sk(sk)))
+		esp_pressure_lifted(sk);
 }
 
 static void esp_keepalive(struct sock *sk, int on)

@@ -495,6 +495,32 @@ static void memory__pressure_lifts(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* What was in the backlog counted twice while it was worked on, and no longer. */
+static void memory__backlog_counts_once(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, n;
+
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	n = f.grant;
+	KUNIT_ASSERT_GE(test, n, 8u);
+	lock_sock(c.sock->sk);
+	for (i = 0; i < n; i++)
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS);
+	c.sock->sk->sk_rcvbuf = 2 * c.sock->sk->sk_backlog.len;
+	release_sock(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + n);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_TRUE(test, esp_after(c.esp->grant.edge, c.esp->recv_seq));
+	skb_queue_purge(&fx.out);
+	close_conn(test, &c);
+}
+
 /* Rule 20: room that is made packet by packet is told of by the quarter buffer. */
 static void memory__not_by_the_packet(struct kunit *test)
 {
@@ -643,6 +669,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(expiry__without_tokens),
 	KUNIT_CASE(expiry__goes_to_the_head),
 	KUNIT_CASE(memory__pressure_lifts),
+	KUNIT_CASE(memory__backlog_counts_once),
 	KUNIT_CASE(memory__not_by_the_packet),
 	KUNIT_CASE(memory__unsolicited_is_bounded),
 	KUNIT_CASE(memory__gap_before_full_buffer),
