@@ -122,6 +122,32 @@ struct consumed {
 };
 
 /*
+ * A packet whose bytes lie behind those of @to's last fragment, as in a super-packet
+ * that was taken apart on this machine: they become part of it. The reader then
+ * copies once for many packets.
+ */
+static bool extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *delta)
+{
+	const struct skb_shared_info *from = skb_shinfo(skb);
+	int n = skb_shinfo(to)->nr_frags, len = skb->data_len;
+	const skb_frag_t *frag = from->frags;
+	struct page *page;
+
+	if (!n || from->nr_frags != 1 || len != skb_frag_size(frag) ||
+	    skb_cloned(to) || skb_has_frag_list(to))
+		return false;
+	page = skb_frag_page(frag);
+	if (!page || !skb_can_coalesce(to, n, page, skb_frag_off(frag)))
+		return false;
+	*delta = skb->truesize - SKB_TRUESIZE(skb_end_offset(skb));
+	skb_frag_size_add(&skb_shinfo(to)->frags[n - 1], len);
+	to->len += len;
+	to->data_len += len;
+	to->truesize += *delta;
+	return true;
+}
+
+/*
  * Append to what waits at the tail: a buffer for each packet would take more
  * memory than the payload, and the reader more time. One record's only, and no
  * more than a part of what may wait: its memory is given back as a whole.
@@ -129,28 +155,34 @@ struct consumed {
 static bool coalesce(struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
-	int most = min_t(int, U16_MAX, READ_ONCE(sk->sk_rcvbuf) / 8);
+	u32 most = min_t(u32, U16_MAX, (u32)READ_ONCE(sk->sk_rcvbuf) / 8);
 	struct esp_frame *f = &ESP_RX(skb)->f, *to;
-	bool stolen;
+	u32 front = f->hlen + f->read, len = f->len - f->read;
+	bool stolen = false;
 	int delta;
 
 	/* packets in front of it, which were here already, may be in pages */
-	if (!tail || skb_headlen(skb) < f->hlen + f->read)
+	if (!tail || skb_headlen(skb) < front)
 		return false;
 	to = &ESP_RX(tail)->f;
-	if ((to->flags & ESP_EOR) || to->len + f->len - f->read > most)
+	if ((to->flags & ESP_EOR) || to->len + len > most)
 		return false;
-	__skb_pull(skb, f->hlen + f->read);
-	if (!skb_try_coalesce(tail, skb, &stolen, &delta)) {
-		__skb_push(skb, f->hlen + f->read);
-		return false;
+	if (skb_headlen(skb) != front || !extend_fragment(tail, skb, &delta)) {
+		__skb_pull(skb, front);
+		if (!skb_try_coalesce(tail, skb, &stolen, &delta)) {
+			__skb_push(skb, front);
+			return false;
+		}
 	}
 	atomic_add(delta, &sk->sk_rmem_alloc);
 	sk_mem_charge(sk, delta);
 	to->flags |= f->flags;
-	to->len += f->len - f->read;
+	to->len += len;
 	to->segs += f->segs;
-	kfree_skb_partial(skb, stolen);
+	if (stolen)
+		kfree_skb_partial(skb, true);
+	else
+		__kfree_skb(skb);
 	return true;
 }
 

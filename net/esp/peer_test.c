@@ -24,6 +24,8 @@ static struct {
 	struct esp_conf		saved;
 	struct socket		*listener;
 	bool			paged;	/* payload comes in pages */
+	struct page		*page;	/* in these, side by side: */
+	unsigned int		at;	/* the next one's */
 } fx;
 
 /* A connection: the socket, and the peer by hand. */
@@ -95,6 +97,8 @@ static int packet_init(struct kunit *test)
 	int err;
 
 	fx.paged = false;
+	fx.page = NULL;
+	fx.at = 0;
 	fx.saved = *conf();
 	conf()->rto_min_us = 10000000;
 	conf()->rrq_min_us = 10000000;
@@ -187,16 +191,22 @@ static void feed_raw(struct kunit *test, const u8 *src, const void *data,
 	receive(skb);
 }
 
-/* As a device that splits header and payload delivers it. */
+/* As a device that splits header and payload delivers it, or what cuts a run. */
 static void page_payload(struct kunit *test, struct sk_buff *skb,
 			 const u8 *payload, unsigned int len)
 {
-	struct page *page = alloc_pages(GFP_KERNEL | __GFP_COMP, get_order(len));
+	struct page *page = fx.page;
 
+	if (page)
+		get_page(page);
+	else
+		page = alloc_pages(GFP_KERNEL | __GFP_COMP, get_order(len));
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	memcpy(page_address(page), payload, len);
+	memcpy(page_address(page) + fx.at, payload, len);
 	skb_trim(skb, payload - skb->data);
-	skb_add_rx_frag(skb, 0, page, 0, len, len);
+	skb_add_rx_frag(skb, 0, page, fx.at, len, len);
+	if (fx.page)
+		fx.at += len;
 }
 
 /* Payload is the low byte of the packet's number, all over. */

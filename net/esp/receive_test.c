@@ -64,6 +64,49 @@ static void data__coalesced(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Packets side by side in their pages become one fragment, which keeps those once. */
+static void data__side_by_side(struct kunit *test)
+{
+	struct sk_buff *skb, *copy;
+	struct t_conn c;
+	struct sock *sk;
+	u32 i;
+
+	fx.paged = true;
+	fx.page = alloc_pages(GFP_KERNEL | __GFP_COMP, 2);
+	KUNIT_ASSERT_NOT_NULL(test, fx.page);
+	open_conn(test, &c, 0, 4);
+	sk = c.sock->sk;
+	for (i = 0; i < 10; i++)
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, 700);
+	KUNIT_ASSERT_EQ(test, skb_queue_len(&sk->sk_receive_queue), 1u);
+	skb = skb_peek(&sk->sk_receive_queue);
+	KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->nr_frags, 1);
+	KUNIT_EXPECT_EQ(test, page_count(fx.page), 2);
+	KUNIT_EXPECT_EQ(test, skb->data_len, 7000u);
+	KUNIT_EXPECT_EQ(test, skb->truesize, (unsigned int)atomic_read(&sk->sk_rmem_alloc));
+	KUNIT_EXPECT_GE(test, skb->truesize, 7000u);
+
+	fx.at += 8;		/* something lies between */
+	for (i = 10; i < 13; i++)
+		feed(test, &c, 0, c.seq + i, 700);
+	KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->nr_frags, 2);
+	KUNIT_EXPECT_EQ(test, page_count(fx.page), 3);
+
+	/* others look at what is there: it must stay as it is */
+	copy = skb_clone(skb, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	feed(test, &c, 0, c.seq + 13, 700);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&sk->sk_receive_queue), 2u);
+	KUNIT_EXPECT_EQ(test, skb->data_len, 13 * 700u);
+	kfree_skb(copy);
+	expect_data(test, &c, c.seq, 14, 700);
+	KUNIT_EXPECT_EQ(test, page_count(fx.page), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc), 0);
+	close_conn(test, &c);
+	put_page(fx.page);
+}
+
 /* What a NIC says of a checksum counts if it can know; a packet of one byte. */
 static void data__checksum_with_help(struct kunit *test)
 {
@@ -654,6 +697,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
 	KUNIT_CASE(data__coalesced),
+	KUNIT_CASE(data__side_by_side),
 	KUNIT_CASE(data__checksum_with_help),
 	KUNIT_CASE(data__gap_brings_rrq),
 	KUNIT_CASE(data__reordering_is_no_loss),
