@@ -400,7 +400,7 @@ static void arrive(struct sk *s, u32 seq)
 	consume(s, seq, &c);
 	while (s->recv_seq != s->next && s->at[s->recv_seq % RING] == HERE)
 		consume(s, s->recv_seq, &c);
-	if (esp_ackq_consumed(&q, &s->g) || pump)
+	if ((esp_ackq_consumed(&q, &s->g) || pump) && !esp_ackq_paced(&q, clock_ns / 1000))
 		esp_ack_pump(&q);
 	if (!s->g.recv_announced) {
 		ack_out(s);
@@ -571,7 +571,7 @@ static void one_op(void)
 		sk_open(s);
 	} else if (op < 97) {
 		pump_due = false;
-		esp_ack_pump(&q);
+		esp_ackq_resume(&q);
 	} else if (op < 98) {
 		adapt();
 	} else if (op == 98) {

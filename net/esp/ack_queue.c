@@ -211,8 +211,8 @@ enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer)
 {
 	struct esp_port *port = container_of(timer, struct esp_port, pace);
 
-	smp_mb();	/* not queued any more, before qlen is read; pump_later() */
-	esp_ack_pump(&port->ackq);
+	/* not queued any more: whoever asks from now on starts it anew */
+	esp_ackq_resume(&port->ackq);
 	return HRTIMER_NORESTART;
 }
 

@@ -31,6 +31,7 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 	atomic_set(&q->esp_recv_count, 0);
 	q->policy = *p;
 	esp_qctl_init(&q->ctl, p);
+	q->until = 0;
 	q->ops = ops;
 }
 
@@ -240,6 +241,7 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 static u32 head_waits(struct esp_ackq *q, u64 now)
 {
 	int open = atomic_read(&q->open);
+	u32 wait;
 
 	if (!q->qlen || !q->policy.adaptive)
 		return 0;
@@ -248,8 +250,10 @@ static u32 head_waits(struct esp_ackq *q, u64 now)
 		q->ctl.limited = 1;
 		return 0;
 	}
+	wait = esp_qctl_pace(&q->ctl, open, now);
+	WRITE_ONCE(q->until, (u32)div_u64(now + wait, 1000));
 	/* a token that has come back since: at once */
-	return max_t(u32, esp_qctl_pace(&q->ctl, open, now), 1);
+	return max_t(u32, wait, 1);
 }
 
 /**
@@ -257,7 +261,8 @@ static u32 head_waits(struct esp_ackq *q, u64 now)
  * @q:	queue
  *
  * To be called after every change of open, budget, queue, policy, or of a
- * socket's or device's state (rule 14). May be called under a socket's lock:
+ * socket's or device's state (rule 14); not for packets that arrive while it would
+ * release nothing (esp_ackq_paced()). May be called under a socket's lock:
  * what it sends for other sockets takes none of theirs.
  */
 void esp_ack_pump(struct esp_ackq *q)
@@ -300,6 +305,20 @@ void esp_ack_pump(struct esp_ackq *q)
 		spin_unlock_bh(&q->lock);
 		q->ops->send(g, true);
 	}
+}
+
+/**
+ * esp_ackq_resume() - the call that was asked for: esp_ackq_ops.later
+ * @q:	queue
+ *
+ * The lock: who asks at this moment sees that it has come, or has its answer here.
+ */
+void esp_ackq_resume(struct esp_ackq *q)
+{
+	spin_lock_bh(&q->lock);
+	WRITE_ONCE(q->until, (u32)div_u64(q->ops->now(), 1000));
+	spin_unlock_bh(&q->lock);
+	esp_ack_pump(q);
 }
 
 /**

@@ -26,8 +26,8 @@ struct esp_ackq;
  *		queued set, it takes over the reference that the queue held
  * @hold:	another reference for the queue, for a permission that leaves
  *		and stays queued; called with the queue's lock
- * @later:	to call esp_ack_pump() after so many nanoseconds; called without
- *		the queue's lock
+ * @later:	to call esp_ackq_resume() after so many nanoseconds, unless it is to
+ *		be called before; called without the queue's lock
  * @now:	the time, nanoseconds
  */
 struct esp_ackq_ops {
@@ -48,6 +48,8 @@ struct esp_ackq_ops {
  * @esp_recv_count:	sockets with an announced transmission
  * @policy:		from the device's namespace; written under @lock
  * @ctl:		the budget; written under @lock, q read anywhere
+ * @until:		the head waits for the pace, until then; low half of the clock,
+ *			microseconds. While that is to come, so is esp_ackq_resume()
  * @ops:		see there
  */
 struct esp_ackq {
@@ -59,6 +61,7 @@ struct esp_ackq {
 	atomic_t			esp_recv_count;
 	struct esp_policy		policy;
 	struct esp_qctl			ctl;
+	u32				until;
 	const struct esp_ackq_ops	*ops;
 };
 
@@ -92,6 +95,22 @@ struct esp_grant {
 	u32			tok_lo;
 };
 
+/**
+ * esp_ackq_paced() - does the queue's head still wait for the pace?
+ * @q:		queue
+ * @now:	microseconds
+ *
+ * For arrivals, which come by hundreds meanwhile. An @until that is so long ago that
+ * it looks as if it were to come counts for a millisecond.
+ *
+ * Return: true if a token that came back changes nothing
+ */
+static inline bool esp_ackq_paced(const struct esp_ackq *q, u64 now)
+{
+	return READ_ONCE(q->until) - (u32)now - 1 < ESP_PACE_MAX / 1000 &&
+	       atomic_read(&q->open) >= ESP_GRANT_LONE;
+}
+
 void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 		   const struct esp_ackq_ops *ops);
 void esp_grant_init(struct esp_grant *g, u32 recv_seq);
@@ -99,6 +118,7 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again);
 void esp_ack_pump(struct esp_ackq *q);
+void esp_ackq_resume(struct esp_ackq *q);
 bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 			u32 edge);

@@ -88,7 +88,8 @@ static void t_arrive(int i)
 	bool pump = esp_ackq_arrived(&t.q, &t.g[i], seq, 1);
 
 	t.g[i].recv_seq = seq + 1;
-	if (esp_ackq_consumed(&t.q, &t.g[i]) || pump)
+	if ((esp_ackq_consumed(&t.q, &t.g[i]) || pump) &&
+	    !esp_ackq_paced(&t.q, t.now / 1000))
 		esp_ack_pump(&t.q);
 }
 
@@ -448,8 +449,25 @@ static void ackq_pump__pace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);
 	/* all but 16 frames' time of 32 frames, at 9/8 of the rate */
 	KUNIT_EXPECT_EQ(test, t.later, 32u * 8000 - 16 * 9000);
+	/* so arrivals need not ask, but for those that leave less than 32 */
+	KUNIT_EXPECT_TRUE(test, esp_ackq_paced(&t.q, 1000));
+	KUNIT_EXPECT_TRUE(test, esp_ackq_paced(&t.q, 1000 + 111));
+	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1000 + 112));
+	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1u << 31));
+	atomic_dec(&t.q.open);
+	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1000));
+	atomic_inc(&t.q.open);
+	t.now += t.later / 2;	/* asked for earlier */
+	esp_ackq_resume(&t.q);
+	KUNIT_EXPECT_EQ(test, t.nsent, 0);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_paced(&t.q, t.now / 1000));
+	/* the budget is what it waits for, then: the next token counts */
+	t.q.ctl.q = 32;
+	esp_ackq_resume(&t.q);
+	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, t.now / 1000));
+	t.q.ctl.q = 200;
 	t.now += t.later;
-	esp_ack_pump(&t.q);
+	esp_ackq_resume(&t.q);
 	KUNIT_EXPECT_EQ(test, t.nsent, 1);
 	KUNIT_EXPECT_EQ(test, t_open(1), 32);
 	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);	/* for its share of 100 */

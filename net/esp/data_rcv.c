@@ -404,17 +404,26 @@ static bool memory_for(struct sock *sk, struct sk_buff *skb)
 	struct esp_opt *esp = esp_sk(sk);
 	bool fits = esp_mem_schedule(sk, skb, skb->truesize) &&
 		    atomic_read(&sk->sk_rmem_alloc) <= sk->sk_rcvbuf;
-	u32 each;
+	u32 each = skb->truesize;
 
 	if (!fits && !was_allowed(sk, &ESP_RX(skb)->f))
 		return false;
-	if (size)	/* those that were here already, too */
+	if (size) {	/* those that were here already, too */
 		segs += ESP_RX(skb)->f.read / size;
-	each = DIV_ROUND_UP(skb->truesize, segs);
+		each = DIV_ROUND_UP(each, segs);
+	}
 	/* allowed but beyond the limit: in debt, which the next ones pay */
 	if (each > esp->rcv_est)
 		WRITE_ONCE(esp->rcv_est, each);
 	return true;
+}
+
+/* Of what the sender was permitted, so much may still come. */
+static u32 still_permitted(struct esp_opt *esp)
+{
+	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
+
+	return left - min(left, esp->grant.here);
 }
 
 /**
@@ -428,12 +437,14 @@ static bool memory_for(struct sock *sk, struct sk_buff *skb)
  */
 bool esp_permission_due(struct esp_opt *esp)
 {
-	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
 	struct esp_ackq *q = &esp->port->ackq;
+	u32 left = still_permitted(esp);
 
 	if (!READ_ONCE(q->policy.adaptive))
 		return esp->to_ack >= esp_packets_to_ack(&esp->sk);
-	left -= min(left, esp->grant.here);
+	/* nearly always: more than anybody's share */
+	if (left > esp_policy_ask_most(&q->ctl))
+		return false;
 	return left <= esp_policy_ask(&q->policy, &q->ctl,
 				      atomic_read(&q->esp_recv_count));
 }
@@ -664,7 +675,8 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	consume(sk, skb, &c);
 	if (esp->grant.here)
 		consume_ooo(sk, &c);
-	if (esp_ackq_consumed(&esp->port->ackq, &esp->grant) || pump)
+	if ((esp_ackq_consumed(&esp->port->ackq, &esp->grant) || pump) &&
+	    !esp_ackq_paced(&esp->port->ackq, esp->progress_us))
 		esp_ack_pump(&esp->port->ackq);
 	if (!esp_after(esp->ooo_high, esp->recv_seq)) {
 		esp->ooo_high = esp->recv_seq;

@@ -95,6 +95,18 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int open,
 		     int count);
 u32 esp_policy_ask(const struct esp_policy *p, const struct esp_qctl *c, int count);
+
+/**
+ * esp_policy_ask_most() - what esp_policy_ask() is at most, however many there are
+ * @c:	control, with the budget
+ *
+ * Return: packets
+ */
+static inline u32 esp_policy_ask_most(const struct esp_qctl *c)
+{
+	return max_t(u32, READ_ONCE(c->q), max(ESP_GRANT_MAX, ESP_LONE_MAX) / 2);
+}
+
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
 u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n);
 u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now);

@@ -134,8 +134,12 @@ static u32 grant_of(const struct esp_policy *p, u32 q, int open, int count)
 
 static u32 ask_of(const struct esp_policy *p, u32 q, int count)
 {
-	struct esp_qctl c = { .q = q, .lone = ESP_GRANT_LONE };
+	struct esp_qctl c = { .q = q, .lone = ESP_LONE_MAX };
 
+	/* esp_permission_due() doesn't look further */
+	if (esp_policy_ask(p, &c, count) > esp_policy_ask_most(&c))
+		return ~0u;
+	c.lone = ESP_GRANT_LONE;
 	return esp_policy_ask(p, &c, count);
 }
 

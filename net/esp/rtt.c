@@ -77,6 +77,8 @@ static void sort(u32 *v, unsigned int n)
 bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median)
 {
+	if (r->n == ESP_RTT_SAMPLES && now - r->start < srtt)
+		return false;
 	if (now - r->start >= 2 * (u64)srtt)
 		r->n = 0;
 	if (r->n < ESP_RTT_SAMPLES)

@@ -27,9 +27,15 @@ static void put32(u8 *p, u32 v)
 	put16(p + 2, v);
 }
 
+/* Nothing but an ACK, and what data may have. */
+static bool is_ordinary(u8 fl)
+{
+	return (fl & ~(ESP_TXS | ESP_TXF | ESP_EOR)) == ESP_ACK;
+}
+
 static bool flags_valid(u8 fl)
 {
-	if (!fl)
+	if (is_ordinary(fl) || !fl)
 		return true;
 	if (fl & ESP_SYN)	/* SYN or SYN|ACK, nothing else with it */
 		return !(fl & ~(ESP_SYN | ESP_ACK));
@@ -158,9 +164,12 @@ enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 		return ESP_WIRE_PORT;
 	if (!flags_valid(f->flags))
 		return ESP_WIRE_FLAGS;
-	if (f->len && (f->flags & (ESP_SYN | ESP_FIN | ESP_RST)))
-		return ESP_WIRE_FLAGS;
 	if ((f->flags & (ESP_EOR | ESP_TXF)) && !f->len)
+		return ESP_WIRE_FLAGS;
+	f->opts = 0;
+	if (is_ordinary(f->flags) && f->hlen == ESP_HLEN)
+		return ESP_WIRE_OK;
+	if (f->len && (f->flags & (ESP_SYN | ESP_FIN | ESP_RST)))
 		return ESP_WIRE_FLAGS;
 	if ((f->flags & ESP_RRQ) &&
 	    (!f->len || f->len % 4 || f->len > 4 * ESP_RRQ_RANGES))
