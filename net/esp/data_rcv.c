@@ -449,6 +449,24 @@ bool esp_permission_due(struct esp_opt *esp)
 				      atomic_read(&q->esp_recv_count));
 }
 
+/*
+ * Is an ACK due after @n packets, and no permission, which would carry it, to be
+ * asked for within as many? The latter of a lone sender, which hardly waits for it;
+ * if nobody has set @n for this socket; and not if the sender may be no further
+ * ahead of its last ACK, or asks for it (ask_for_ack()), by then.
+ */
+static bool ack_due(struct esp_opt *esp, u32 n)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+
+	if (esp->to_ack < n || READ_ONCE(esp->grant.queued))
+		return false;
+	return esp->to_ack >= 2 * n || esp->user_to_ack || esp->snd.burst_length ||
+	       2 * n > ESP_ADVICE_MAX || !READ_ONCE(q->policy.adaptive) ||
+	       atomic_read(&q->esp_recv_count) > 1 ||
+	       still_permitted(esp) > esp_policy_ask(&q->policy, &q->ctl, 1) + n;
+}
+
 /* Decide which ACK the packets just consumed ask for (rules 10, 14). */
 static void ack_consumed(struct sock *sk, struct consumed *c)
 {
@@ -474,7 +492,7 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 			esp_enqueue_ack(sk, true, c->packets);
 		else if (esp_permission_due(esp))
 			esp_enqueue_ack(sk, false, c->packets);
-		else if (esp->to_ack >= n && !READ_ONCE(g->queued))
+		else if (ack_due(esp, n))
 			esp_send_ack(sk);
 		if (esp->ack_seq != esp->recv_seq)
 			esp_ack_soon(sk, before_loss(sk));

@@ -253,6 +253,56 @@ static void txs__brings_permission(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/*
+ * Rule 10: a lone sender's ACK goes with permission that is due soon; not if that
+ * is far, others may be in front, or the sender can't wait.
+ */
+static void data__ack_with_permission(struct kunit *test)
+{
+	static const struct {
+		u32	left;		/* beyond the 16 packets */
+		int	others;
+		u32	burst;		/* cap of the sender */
+		int	user;		/* ESP_PACKETS_TO_ACK */
+		int	n;		/* packets_to_ack */
+		u32	acked;		/* after so many */
+		bool	more;		/* with permission */
+	} v[] = {
+		{ 64 + 10, 0, 0, 0, 16, 26, true },
+		{ 64 + 17, 0, 0, 0, 16, 16, false },
+		{ 64 + 10, 1, 0, 0, 16, 16, false },
+		{ 64 + 10, 0, 24, 0, 16, 16, false },
+		{ 64 + 4, 0, 0, 12, 16, 12, false },
+		{ 64 + 34, 0, 0, 0, 33, 33, false },
+	};
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, k, edge;
+
+	conf()->first_burst_pool = 0;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		edge = c.seq + 16 + v[i].left;
+		c.esp->to_ack = 0;
+		c.esp->snd.burst_length = v[i].burst;
+		c.esp->user_to_ack = v[i].user;
+		conf()->esp_packets_to_ack = v[i].n;
+		WRITE_ONCE(c.esp->grant.edge, edge);
+		atomic_add(v[i].others, &ackq()->esp_recv_count);
+		for (k = 1; k < v[i].acked; k++)
+			feed(test, &c, 0, c.seq++, T_MSS);
+		silence(test);
+		feed(test, &c, 0, c.seq++, T_MSS);
+		next(test, &c, ESP_ACK, &f);
+		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+		KUNIT_EXPECT_EQ(test, f.ack_seq + f.grant > edge, v[i].more);
+		atomic_sub(v[i].others, &ackq()->esp_recv_count);
+	}
+	close_conn(test, &c);
+}
+
 /* Rule 7: TXS and TXF on one packet touch no shared state. */
 static void txs__whole_touches_nothing_shared(struct kunit *test)
 {
@@ -702,6 +752,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__gap_brings_rrq),
 	KUNIT_CASE(data__reordering_is_no_loss),
 	KUNIT_CASE(data__duplicate_is_acked),
+	KUNIT_CASE(data__ack_with_permission),
 	KUNIT_CASE(txs__brings_permission),
 	KUNIT_CASE(txs__whole_touches_nothing_shared),
 	KUNIT_CASE(txs__ack_rides_on_reply),
