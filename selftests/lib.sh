@@ -269,6 +269,17 @@ ended()
 	[ $a = 0 ] && [ $b = 0 ] && same_hashes "$TMP/connect" "$TMP/listen"
 }
 
+# slow_start HOST DEV HOST DEV [OPTION...]: goes on until "enough". The readers lag
+# behind, so that at any moment most of what was written waits at the sender.
+slow_start() { start "$@" -n 1000G -r 4000 -p 50; }
+
+# enough: nothing more is written; waits until all of it has come.
+enough()
+{
+	kill -USR1 $CONNECTOR $LISTENER 2>/dev/null
+	ended
+}
+
 # end PROCESS: without a word of the shell's.
 end()
 {

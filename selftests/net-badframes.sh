@@ -20,10 +20,6 @@ hosts 2
 cable n0 v0 n1 v1
 V1=$(mac n1 v1)
 
-# A reader that lags behind, with a small buffer: the transfer takes about two
-# seconds on any kernel, at both ends.
-slow_start() { start n0 v0 n1 v1 -n 2M -b 512k -r 4000 -p 100; }
-
 # learn: what the connection's frames to n1 have in common.
 learn()
 {
@@ -127,7 +123,7 @@ InGroupSource dst=01:00:5e:00:00:01 flags=1 hello=5
 END
 sed -E -e "s/^(\S+)/\1 src=$STRANGER dport=$LISTEN/" "$TMP/malformed" >"$TMP/strange"
 
-slow_start
+slow_start n0 v0 n1 v1
 learn
 answers table "$TMP/strange"
 check "none of them is answered" [ ! -s "$TMP/answers" ]
@@ -136,7 +132,7 @@ comment <"$TMP/answers"
 # The same with the addresses and ports of the connection.
 sed -E -e "s/^(\S+)/\1 $PORTS/" "$TMP/malformed" >"$TMP/spoofed"
 table "$TMP/spoofed"
-check "the transfer is intact" ended
+check "the transfer is intact" enough
 
 # At most 100 in 10 ms, however long it took.
 version()
@@ -153,7 +149,7 @@ check "... not more than the limit lets through" [ "$(wc -l <"$TMP/answers")" -l
 # Well-formed, but not of the connection
 #
 
-slow_start
+slow_start n0 v0 n1 v1
 learn
 for name in cookie seq ack; do
 	declare $name=$(($(grep -o "\b$name=0x[0-9a-f]*" <<<"$LEARNED" | cut -d= -f2)))
@@ -173,7 +169,7 @@ InResetsIgnored $PORTS flags=8 cookie=$cookie seq=$far
 InResetsIgnored $PORTS flags=10 cookie=$cookie seq=$(((seq - 5000) & 0xffffffff)) ack=$ack
 END
 table "$TMP/spoofed"
-check "the transfer is intact" ended
+check "the transfer is intact" enough
 check "no connection was reset" [ "$(stat n1 InResets)" = 0 ]
 
 #
@@ -183,7 +179,7 @@ check "no connection was reset" [ "$(stat n1 InResets)" = 0 ]
 passive=$(stat n1 PassiveOpens)
 sockets=$(n1 esp show -a | wc -l)
 floods=$(by_kernel 10000 1000 10000)
-slow_start
+slow_start n0 v0 n1 v1
 moves n1 5
 echo "flags=1 dport=$LISTEN vary=1 count=$floods" | inject >/dev/null &
 check "data comes meanwhile" moves n1 5
@@ -191,10 +187,10 @@ wait $!
 check "$floods SYNs leave no sockets but those of the transfer" \
 	[ "$(n1 esp show -a | wc -l)" -le $((sockets + 2)) ]
 check "... nor connections" [ "$(stat n1 PassiveOpens)" = $((passive + 1)) ]
-check "the transfer is intact" ended
+check "the transfer is intact" enough
 
 garbage=$(by_kernel 100000 4000 20000)
-slow_start
+slow_start n0 v0 n1 v1
 learn
 before=$(stat n1 InFrames)
 inject <<END >/dev/null &
@@ -204,7 +200,7 @@ END
 check "data comes meanwhile" moves n1 5
 wait $!
 check "$garbage random frames came" [ "$(stat n1 InFrames)" -gt $((before + garbage * 8 / 10)) ]
-check "the transfer is intact" ended
+check "the transfer is intact" enough
 check "what listened still does" eval 'n1 esp show -l | grep -q ":$LISTEN\b"'
 check "no connection was made of them" [ "$(stat n1 PassiveOpens)" = $((passive + 2)) ]
 finish

@@ -7,12 +7,15 @@
  *   stream [OPTIONS] listen [%DEV]:PORT
  *   stream [OPTIONS] connect MAC%DEV:PORT
  *
+ * SIGUSR1: enough; nothing more is written, and as much as comes is right.
+ *
  * Exit status: 0 both directions intact, 1 not, 2 usage, 3 no connection.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <net/if.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +32,7 @@ static size_t write_max = 100000, read_max = 100000;
 static uint64_t seed = 1;
 static int family = AF_ESP, type = SOCK_STREAM, timeout = 120;
 static int pause_reader, quiet, bear_down, faults;
+static volatile sig_atomic_t enough;
 
 static const char usage_text[] =
 "usage: stream [OPTIONS] listen [%DEV]:PORT | connect MAC%DEV:PORT\n"
@@ -97,6 +101,11 @@ static int try_again(double *since)
 	return 1;
 }
 
+static void no_more(int sig)
+{
+	enough = sig;
+}
+
 struct half {
 	int		fd;
 	uint64_t	dir;
@@ -116,7 +125,7 @@ static void *writer(void *arg)
 
 	rnd += h->dir;
 	h->hash = 0xcbf29ce484222325ull;
-	while (h->done < h->total) {
+	while (h->done < h->total && !enough) {
 		/* many small ones, some large ones */
 		len = next_random(&rnd);
 		len = len % 4 ? len % 2000 : len;
@@ -197,10 +206,10 @@ static void *reader(void *arg)
 		}
 		h->hash = fnv(h->hash, buf, n);
 		h->done += n;
-		if (pause_reader && ++reads % 64 == 0)
+		if (pause_reader && ++reads % 64 == 0 && !enough)
 			usleep(1000 * pause_reader);
 	}
-	if (!h->failed && h->done != h->total) {
+	if (!h->failed && h->done != h->total && !enough) {
 		snprintf(h->why, sizeof(h->why), "%llu bytes came instead of %llu",
 			 (unsigned long long)h->done,
 			 (unsigned long long)h->total);
@@ -291,6 +300,7 @@ int main(int argc, char **argv)
 	pthread_t wt, rt;
 	struct sockaddr_esp a;
 	struct timeval tv;
+	sigset_t set;
 	double start;
 	int c, listening, fd;
 
@@ -346,6 +356,7 @@ int main(int argc, char **argv)
 		read_max = write_max;
 	if (back == UINT64_MAX)
 		back = bytes;
+	signal(SIGUSR1, no_more);
 	listening = !strcmp(argv[optind], "listen");
 	fd = make_connection(listening, &a);
 	if (fd < 0)
@@ -362,8 +373,12 @@ int main(int argc, char **argv)
 	out.total = listening ? back : bytes;
 	in.total = listening ? bytes : back;
 	start = seconds();
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);	/* no call of theirs is interrupted */
 	pthread_create(&wt, NULL, writer, &out);
 	pthread_create(&rt, NULL, reader, &in);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	pthread_join(wt, NULL);
 	pthread_join(rt, NULL);
 	close(fd);
