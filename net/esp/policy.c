@@ -162,6 +162,15 @@ u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n)
 	return div_u64((u64)min_t(u32, n, 4096) * ns, 1000);
 }
 
+/*
+ * How far permission may run ahead of the link, nanoseconds. Where a super-packet
+ * takes less time than a timer is late, so much that nobody waits for timers.
+ */
+static u32 pace_slack(const struct esp_qctl *c)
+{
+	return max_t(u32, ESP_PACE_FRAMES * frame_time(c), ESP_PACE_NS);
+}
+
 /**
  * esp_qctl_pace() - may permission leave now, as far as the link keeps up?
  * @c:		control
@@ -178,7 +187,7 @@ u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n)
  */
 u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now)
 {
-	u64 slack = (u64)ESP_PACE_FRAMES * frame_time(c);
+	u32 slack = pace_slack(c);
 	s64 ahead = atomic64_read(&c->paced) - now;
 
 	if (open < ESP_GRANT_LONE || READ_ONCE(c->fast) || ahead <= (s64)slack)
@@ -199,7 +208,7 @@ void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now)
 	u64 frame = frame_time(c), from = atomic64_read(&c->paced);
 
 	/* what was measured may have changed, and not all had to wait */
-	from = clamp_t(u64, from, now, now + ESP_PACE_FRAMES * frame);
+	from = clamp_t(u64, from, now, now + pace_slack(c));
 	atomic64_set(&c->paced, from + div_u64(n * frame * 8, 9));
 }
 

@@ -20,6 +20,7 @@
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
+#define ESP_PACE_NS		(50 * 1000)	/* or for so long, nanoseconds */
 #define ESP_PACE_MAX		(1000 * 1000)	/* longest wait, nanoseconds */
 #define ESP_STRETCH_US		1000	/* shortest over which frames are timed */
 #define ESP_STRETCH_FRAMES	16

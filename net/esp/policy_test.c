@@ -432,6 +432,39 @@ static void qctl__loss(struct kunit *test)
 }
 
 /* Rule 21: handshakes share F, and never give more than there is. */
+/*
+ * Rule 22: permission runs ahead of a slow link by frames, of a fast one by a time
+ * in which timers are served. One that was late costs nothing.
+ */
+static void qctl__pace(struct kunit *test)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+	u32 n;
+
+	esp_qctl_init(&c, &adaptive_policy);
+	c.fast = 0;
+	c.frame.cur = 9000;
+	c.frame.prev = 9000;
+	esp_qctl_spend(&c, 18, now);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, now), 0u);
+	esp_qctl_spend(&c, 9, now);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, now), 27u * 8000 - 16 * 9000);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 31, now), 0u);
+
+	c.frame.cur = 450;
+	c.frame.prev = 450;
+	now += 1000000;
+	for (n = 0; !esp_qctl_pace(&c, 32, now); n += 18)
+		esp_qctl_spend(&c, 18, now);
+	KUNIT_EXPECT_EQ(test, n, 126u);		/* 400 ns each, 50 us */
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, now), 400u);
+	now += 400 + 20000;			/* the timer is late */
+	for (n = 0; !esp_qctl_pace(&c, 32, now); n += 18)
+		esp_qctl_spend(&c, 18, now);
+	KUNIT_EXPECT_EQ(test, n, 54u);
+}
+
 static void advice__handshake(struct kunit *test)
 {
 	u32 given = 0, i, n;
@@ -478,6 +511,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__bounds),
 	KUNIT_CASE(qctl__frame_time),
 	KUNIT_CASE(qctl__idle_link),
+	KUNIT_CASE(qctl__pace),
 	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
 	KUNIT_CASE(advice__handshake),
