@@ -158,7 +158,8 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	if (hlen < ESP_HLEN || !pskb_may_pull(skb, hlen))
 		return ERR_PTR(-EINVAL);
 	h = (struct esp_wire *)skb->data;
-	if (skb->len != hlen + ntohs(h->len))
+	/* of an empty one skb_segment() would look for the first piece */
+	if (skb->len != hlen + ntohs(h->len) || !h->len)
 		return ERR_PTR(-EINVAL);
 	pkt_seq = ntohl(h->pkt_seq);
 	flags = h->flags;

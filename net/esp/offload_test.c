@@ -398,6 +398,11 @@ static void offload__not_ours(struct kunit *test)
 		receive(skb);
 		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGSO), bad + i + 1);
 	}
+	/* nothing but a header */
+	skb = new_run(test, &c, 0, c.seq, 1, T_MSS, 0);
+	segs = take_apart(skb, 0);
+	KUNIT_EXPECT_TRUE(test, IS_ERR(segs));
+	kfree_skb(skb);
 	silence(test);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
 	close_conn(test, &c);
