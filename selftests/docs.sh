@@ -102,7 +102,8 @@ grep -oE '^[a-z][a-z_]+  +[-0-9][0-9]* ' $DOC/sysctl.rst | awk '{ print $1 }' |
 	grep -vxF -e default_enable -e family -f <(sysctls | awk '{ print $1 }') |
 	verdict "sysctl.rst has no other"
 
-sed -nE 's/^module_param(_named)?\(([a-z_]+),.*/\2/p' net/esp/*.c | all_in $DOC/sysctl.rst |
+# The tests' are no user's.
+find net/esp -name '*.c' ! -name '*_test.c' -exec sed -nE 's/^module_param(_named)?\(([a-z_]+),.*/\2/p' {} + | all_in $DOC/sysctl.rst |
 	verdict "module parameters"
 
 mibs() { sed -nE 's/^\tX\(([A-Za-z]+).*/\1/p' net/esp/mib.h; }

@@ -22,6 +22,7 @@
 #include "advice_test.c"
 #include "send_test.c"
 #include "offload_test.c"
+#include "fuzz_test.c"
 
 static struct kunit_suite esp_wire_suite = {
 	.name		= "esp_wire",
@@ -57,7 +58,9 @@ PACKET_SUITE(receive);
 PACKET_SUITE(advice);
 PACKET_SUITE(send);
 PACKET_SUITE(offload);
+PACKET_SUITE(fuzz);
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
-		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite);
+		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite,
+		  &esp_fuzz_suite);

@@ -348,6 +348,8 @@ static struct socket *new_socket(struct kunit *test, int type)
 
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, esp_family, type, 0,
 					       &sock), 0);
+	/* whoever was not accepted before may linger still */
+	sock->sk->sk_reuse = SK_CAN_REUSE;
 	KUNIT_ASSERT_EQ(test, kernel_bind(sock, (struct sockaddr_unsized *)&a,
 					  sizeof(a)), 0);
 	return sock;

@@ -75,7 +75,7 @@ run_pair() {
 
 show_role() { printf '%s: %s\n' "$1" "$2"; }
 
-# kunit KERNEL: loads the build with the tests and prints a line of TAP for each
+# kunit KERNEL [PARAMETER=VALUE]...: loads the build with the tests and prints a line of TAP for each
 # case, from what KUnit left in debugfs.
 kunit() {
 	known "$1"
@@ -83,7 +83,8 @@ kunit() {
 	ready "$1"
 	job "$1"
 	setenv BUILD "$SRC/build/$1-kunit"
-	addtest kunit 300 'insmod $BUILD/esp.ko && cat /sys/kernel/debug/kunit/*/results; s=$?; rmmod esp && exit $s'
+	setenv PARAMETERS "${*:2}"
+	addtest kunit 300 'insmod $BUILD/esp.ko $PARAMETERS && cat /sys/kernel/debug/kunit/*/results; s=$?; rmmod esp && exit $s'
 	trap 'kill_guests; rm -rf "$JOB"' EXIT
 	trap 'exit 130' INT TERM
 	run_guest "$1" show_line >"$JOB/ktap"
