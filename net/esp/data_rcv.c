@@ -467,6 +467,18 @@ static bool ack_due(struct esp_opt *esp, u32 n)
 	       still_permitted(esp) > esp_policy_ask(&q->policy, &q->ctl, 1) + n;
 }
 
+/*
+ * A lone sender that has much left asks only with an ACK that is due anyway. Its
+ * share may be more than there is memory for: each packet would ask for the next.
+ */
+static bool asks_later(struct esp_opt *esp, u32 n)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+
+	return esp->to_ack < n && atomic_read(&q->esp_recv_count) <= 1 &&
+	       still_permitted(esp) > 2 * ESP_LONE_MAX;
+}
+
 /* Decide which ACK the packets just consumed ask for (rules 10, 14). */
 static void ack_consumed(struct sock *sk, struct consumed *c)
 {
@@ -490,7 +502,7 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 			esp_ackq_dry(&esp->port->ackq);
 		if (c->ask || (s32)left <= 0)
 			esp_enqueue_ack(sk, true, c->packets);
-		else if (esp_permission_due(esp))
+		else if (esp_permission_due(esp) && !asks_later(esp, n))
 			esp_enqueue_ack(sk, false, c->packets);
 		else if (ack_due(esp, n))
 			esp_send_ack(sk);

@@ -303,6 +303,43 @@ static void data__ack_with_permission(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Rule 14: a lone sender with much left asks once in packets_to_ack. */
+static void data__lone_asks_later(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i;
+
+	conf()->first_burst_pool = 0;
+	conf()->q_min = 4096;
+	conf()->q_max = 4096;
+	open_conn(test, &c, 0, 4);
+	WRITE_ONCE(ackq()->policy.q_max, 4096);
+	WRITE_ONCE(ackq()->policy.q_min, 4096);
+	WRITE_ONCE(ackq()->ctl.q, 4096);
+	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	c.esp->to_ack = 0;
+	WRITE_ONCE(c.esp->grant.edge, c.seq + 300);
+	for (i = 1; i < 16; i++)
+		feed(test, &c, 0, c.seq++, 100);
+	silence(test);
+	feed(test, &c, 0, c.seq++, 100);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+	KUNIT_EXPECT_GT(test, f.grant, 300 - 16);
+	/* not if others may be in front, or little is left */
+	for (i = 0; i < 2; i++) {
+		c.esp->to_ack = 0;
+		WRITE_ONCE(c.esp->grant.edge, c.seq + (i ? 88 : 300));
+		atomic_add(!i, &ackq()->esp_recv_count);
+		feed(test, &c, 0, c.seq++, 100);
+		next(test, &c, ESP_ACK, &f);
+		atomic_sub(!i, &ackq()->esp_recv_count);
+	}
+	close_conn(test, &c);
+}
+
 /* Rule 7: TXS and TXF on one packet touch no shared state. */
 static void txs__whole_touches_nothing_shared(struct kunit *test)
 {
@@ -753,6 +790,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__reordering_is_no_loss),
 	KUNIT_CASE(data__duplicate_is_acked),
 	KUNIT_CASE(data__ack_with_permission),
+	KUNIT_CASE(data__lone_asks_later),
 	KUNIT_CASE(txs__brings_permission),
 	KUNIT_CASE(txs__whole_touches_nothing_shared),
 	KUNIT_CASE(txs__ack_rides_on_reply),
