@@ -67,7 +67,7 @@ static bool reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 	do {
 		int count = atomic_read(&q->esp_recv_count);
 
-		if (q->policy.adaptive && esp_qctl_pace(&q->ctl, open, now))
+		if (q->policy.adaptive && esp_qctl_pace(&q->ctl, open, count, now))
 			return false;
 
 		if (fast ? !esp_policy_fast(&q->policy, budget, open, count) :
@@ -250,7 +250,7 @@ static u32 head_waits(struct esp_ackq *q, u64 now)
 		q->ctl.limited = 1;
 		return 0;
 	}
-	wait = esp_qctl_pace(&q->ctl, open, now);
+	wait = esp_qctl_pace(&q->ctl, open, atomic_read(&q->esp_recv_count), now);
 	WRITE_ONCE(q->until, (u32)div_u64(now + wait, 1000));
 	/* a token that has come back since: at once */
 	return max_t(u32, wait, 1);

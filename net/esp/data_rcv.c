@@ -453,7 +453,7 @@ bool esp_permission_due(struct esp_opt *esp)
  * Is an ACK due after @n packets, and no permission, which would carry it, to be
  * asked for within as many? The latter of a lone sender, which hardly waits for it;
  * if nobody has set @n for this socket; and not if the sender may be no further
- * ahead of its last ACK, or asks for it (ask_for_ack()), by then.
+ * ahead of its last ACK, or asks for it (esp_ask_for_ack()), by then.
  */
 static bool ack_due(struct esp_opt *esp, u32 n)
 {
@@ -479,12 +479,29 @@ static bool asks_later(struct esp_opt *esp, u32 n)
 	       still_permitted(esp) > 2 * ESP_LONE_MAX;
 }
 
+/*
+ * After how many packets is an ACK due? A super-packet may hold more than
+ * packets_to_ack; where there is no wire, and much is still permitted, one ACK is
+ * enough for some of them. The sender asks if it can't wait: esp_ask_for_ack().
+ */
+static u32 ack_after(struct esp_opt *esp, u32 packets)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+	u32 n = esp_packets_to_ack(&esp->sk);
+
+	if (packets <= n || esp->user_to_ack || esp->snd.burst_length ||
+	    !esp_qctl_no_wire(&q->ctl, atomic_read(&q->esp_recv_count)))
+		return n;
+	packets = min_t(u32, ESP_ACK_RUNS * packets, ESP_ACK_MOST);
+	return max(n, min(packets, still_permitted(esp) / 2));
+}
+
 /* Decide which ACK the packets just consumed ask for (rules 10, 14). */
 static void ack_consumed(struct sock *sk, struct consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
-	u32 n = esp_packets_to_ack(sk);
+	u32 n = ack_after(esp, c->packets);
 	u32 told = READ_ONCE(esp->told_seq);
 
 	if (sk->sk_state == TCP_CLOSE)
@@ -544,6 +561,14 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 	return true;
 }
 
+/* A super-packet as its sender made it: those of GRO are chained. */
+static bool is_whole(const struct sk_buff *skb)
+{
+	const struct esp_frame *f = &ESP_RX(skb)->f;
+
+	return f->segs > 1 && !skb_has_frag_list(skb) && skb_headlen(skb) == f->hlen;
+}
+
 /*
  * Granted packets have come. While others are on their way, each gives them
  * the time of the RRQ timer anew: the burst's time on the wire. But a first
@@ -551,13 +576,15 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
  * After an expiry the time was backed off: the first one ends that.
  * Returns true if the caller is to pump.
  */
-static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
+static bool tokens_arrived(struct sock *sk, struct sk_buff *skb)
 {
+	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
 				     f->segs);
 	bool anew = esp->expiries;
 
+	esp_qctl_came(&esp->port->ackq.ctl, is_whole(skb));
 	esp->expiries = 0;
 	if ((READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
 	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
@@ -688,7 +715,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		}
 		esp->stats.rx_ooo += f->segs;
 		ESP_ADD(net, InOutOfOrder, f->segs);
-		pump = tokens_arrived(sk, f);
+		pump = tokens_arrived(sk, skb);
 		esp_gap_seen(sk, seq);
 		if (pump)
 			esp_ack_pump(&esp->port->ackq);
@@ -699,7 +726,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 			esp_ack_now(sk);
 		return;
 	}
-	pump = tokens_arrived(sk, f);
+	pump = tokens_arrived(sk, skb);
 	told = esp->rcv_bytes &&
 	       esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
 	consume(sk, skb, &c);

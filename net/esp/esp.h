@@ -677,6 +677,7 @@ ssize_t esp_sendpage(struct socket *sock, struct page *page, int offset,
 #endif
 void esp_write_queue_purge(struct sock *sk);
 struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n);
+void esp_ask_for_ack(struct sock *sk);
 void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most);
 void esp_clean_write_queue(struct sock *sk);
 

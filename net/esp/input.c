@@ -158,6 +158,8 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_rrq_rcv(sk, skb, now);
 	if (sk->sk_send_head)
 		esp_push_frames(sk);
+	if (esp->snd.una_seq != esp->snd.send_next)
+		esp_ask_for_ack(sk);
 	if (esp->fin_queued && esp_after(esp->snd.una_seq, esp->fin_seq))
 		esp_fin_acked(sk);
 	if (sk->sk_state == TCP_CLOSE)

@@ -53,7 +53,8 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
  * @open:	packets granted and not arrived
  * @count:	esp_recv_count
  *
- * A lone sender's are longer, so that super-packets stay large.
+ * A lone sender's are longer, so that super-packets stay large; without a wire, so
+ * long that not each of them needs an ACK.
  *
  * Return: packets, at least 1
  */
@@ -65,6 +66,8 @@ u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int o
 	if (!p->adaptive)
 		return max_t(u32, p->burst_length, 1);
 	n = clamp_t(u32, READ_ONCE(c->q) / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
+	if (esp_qctl_no_wire(c, count))
+		lone = max(lone, min_t(u32, READ_ONCE(c->q) / 8, 2 * ESP_ACK_MOST));
 	if (count <= 1 && open < (int)lone)
 		n = max_t(u32, n, lone - max(open, 0));
 	if (p->burst_length)
@@ -175,22 +178,24 @@ static u32 pace_slack(const struct esp_qctl *c)
  * esp_qctl_pace() - may permission leave now, as far as the link keeps up?
  * @c:		control
  * @open:	packets granted and not arrived
+ * @count:	esp_recv_count
  * @now:	nanoseconds
  *
  * After a pause much of the budget is free. Given at once, it would arrive at
  * once and not fit into a port that holds less than the budget: a link that is
  * long carries more than its port holds. So beyond ESP_GRANT_LONE packets
  * permission leaves hardly faster than frames came. Not while the budget is
- * growing fast: how fast the link is isn't known yet.
+ * growing fast: how fast the link is isn't known yet. Nor where there is none.
  *
  * Return: nanoseconds to wait; 0: it may
  */
-u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now)
+u32 esp_qctl_pace(const struct esp_qctl *c, int open, int count, u64 now)
 {
 	u32 slack = pace_slack(c);
 	s64 ahead = atomic64_read(&c->paced) - now;
 
-	if (open < ESP_GRANT_LONE || READ_ONCE(c->fast) || ahead <= (s64)slack)
+	if (open < ESP_GRANT_LONE || READ_ONCE(c->fast) || ahead <= (s64)slack ||
+	    esp_qctl_no_wire(c, count))
 		return 0;
 	return min_t(u64, ahead - slack, ESP_PACE_MAX);
 }
@@ -284,7 +289,8 @@ static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now)
 {
-	u32 extra = median > min_rtt ? median - min_rtt : 0;
+	bool queued = median > min_rtt && !esp_qctl_no_wire(c, count);
+	u32 extra = queued ? median - min_rtt : 0;
 	u32 bound = extra_bound(c, p, count), q = c->q;
 	/* one sample, whatever a peer claims, holds nobody up for long */
 	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);

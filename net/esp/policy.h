@@ -28,6 +28,9 @@
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
 #define ESP_ADVICE_HANDSHAKE	32	/* largest advice in a SYN|ACK */
 #define ESP_ADVICE_MAX		64
+#define ESP_WHOLE_AFTER		16	/* single packets between two whole super-packets */
+#define ESP_ACK_RUNS		4	/* whole super-packets for each ACK, */
+#define ESP_ACK_MOST		192	/* but no more packets than this */
 
 /**
  * struct esp_policy - what the administrator sets, per receiving device
@@ -52,6 +55,7 @@ struct esp_policy {
  * @limited:	it has held somebody back since the last round trip
  * @busy:	or esp_qctl_pace() has
  * @fast:	still growing fast
+ * @whole:	not 0: what comes has been on no wire; counts packets on their own
  * @lone:	a lone sender's grant, with what is open: as much as is worth a super-packet
  *		where the wire is fast, packets
  * @last:	when it was last looked at, microseconds
@@ -74,6 +78,7 @@ struct esp_qctl {
 	u8			limited;
 	u8			busy;
 	u8			fast;
+	u8			whole;
 	u32			lone;
 	u64			last;
 	u64			full;
@@ -87,6 +92,37 @@ struct esp_qctl {
 	u64			drained;
 	u32			saved;
 };
+
+/**
+ * esp_qctl_came() - data has arrived
+ * @c:		control
+ * @whole:	a super-packet as its sender made it
+ *
+ * Such a one comes from this machine: nothing that has been on a wire is one. Of
+ * singles that come between them nothing is known.
+ */
+static inline void esp_qctl_came(struct esp_qctl *c, bool whole)
+{
+	u8 n = READ_ONCE(c->whole);
+
+	if (whole ? n != ESP_WHOLE_AFTER : n)
+		WRITE_ONCE(c->whole, whole ? ESP_WHOLE_AFTER : n - 1);
+}
+
+/**
+ * esp_qctl_no_wire() - does nobody but a lone sender on this machine send?
+ * @c:		control
+ * @count:	esp_recv_count
+ *
+ * Then no port can overflow, and what makes round trips longer is that processors are
+ * busy: memory alone is the bound.
+ *
+ * Return: true if so
+ */
+static inline bool esp_qctl_no_wire(const struct esp_qctl *c, int count)
+{
+	return count <= 1 && READ_ONCE(c->whole);
+}
 
 /* Who may leave: here the policies differ, and in esp_policy_grant(). */
 bool esp_policy_fast(const struct esp_policy *p, u32 q, int open, int count);
@@ -110,7 +146,7 @@ static inline u32 esp_policy_ask_most(const struct esp_qctl *c)
 
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);
 u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n);
-u32 esp_qctl_pace(const struct esp_qctl *c, int open, u64 now);
+u32 esp_qctl_pace(const struct esp_qctl *c, int open, int count, u64 now);
 void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now);
 void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now);
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,

@@ -447,22 +447,58 @@ static void qctl__pace(struct kunit *test)
 	c.frame.cur = 9000;
 	c.frame.prev = 9000;
 	esp_qctl_spend(&c, 18, now);
-	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, now), 0u);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, 2, now), 0u);
 	esp_qctl_spend(&c, 9, now);
-	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, now), 27u * 8000 - 16 * 9000);
-	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 31, now), 0u);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, 2, now), 27u * 8000 - 16 * 9000);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 31, 2, now), 0u);
 
 	c.frame.cur = 450;
 	c.frame.prev = 450;
 	now += 1000000;
-	for (n = 0; !esp_qctl_pace(&c, 32, now); n += 18)
+	for (n = 0; !esp_qctl_pace(&c, 32, 2, now); n += 18)
 		esp_qctl_spend(&c, 18, now);
 	KUNIT_EXPECT_EQ(test, n, 126u);		/* 400 ns each, 50 us */
-	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, now), 400u);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, 2, now), 400u);
 	now += 400 + 20000;			/* the timer is late */
-	for (n = 0; !esp_qctl_pace(&c, 32, now); n += 18)
+	for (n = 0; !esp_qctl_pace(&c, 32, 2, now); n += 18)
 		esp_qctl_spend(&c, 18, now);
 	KUNIT_EXPECT_EQ(test, n, 54u);
+}
+
+/* What a lone sender on this machine sends is held up by processors only. */
+static void qctl__no_wire(struct kunit *test)
+{
+	const struct esp_policy *p = &adaptive_policy;
+	struct esp_qctl c;
+	u64 now = 1000000;
+	u32 i;
+
+	esp_qctl_init(&c, p);
+	c.fast = 0;
+	c.q = 800;
+	c.frame.cur = 9000;
+	c.frame.prev = 9000;
+	esp_qctl_spend(&c, 100, now);
+	KUNIT_EXPECT_GT(test, esp_qctl_pace(&c, 32, 1, now), 0u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 32u);
+	esp_qctl_came(&c, true);
+	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, 1, now), 0u);
+	KUNIT_EXPECT_GT(test, esp_qctl_pace(&c, 32, 2, now), 0u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 100u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 2), 32u);
+	esp_qctl_sample(&c, p, 1, 5000, 10, now += 10000);
+	KUNIT_EXPECT_EQ(test, c.q, 800u);
+	c.q = 4096;
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 384u);
+	/* singles come between, the ends of messages; but these only: a wire */
+	for (i = 0; i < 16; i++) {
+		KUNIT_EXPECT_TRUE(test, esp_qctl_no_wire(&c, 1));
+		esp_qctl_came(&c, false);
+	}
+	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_came(&c, false);
+	esp_qctl_sample(&c, p, 1, 5000, 10, now += 10000);
+	KUNIT_EXPECT_LT(test, c.q, 4096u);
 }
 
 static void advice__handshake(struct kunit *test)
@@ -512,6 +548,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__frame_time),
 	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__pace),
+	KUNIT_CASE(qctl__no_wire),
 	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
 	KUNIT_CASE(advice__handshake),

@@ -340,6 +340,69 @@ static void data__lone_asks_later(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* @segs packets as one frame; @whole: as the sender made it, not GRO. */
+static void feed_super(struct kunit *test, struct t_conn *c, u32 segs, bool whole)
+{
+	struct esp_frame f;
+	struct sk_buff *skb;
+	u8 *data;
+
+	conn_frame(c, &f, ESP_ACK, c->seq, segs * T_MSS);
+	skb = new_frame(c->mac, ESP_HLEN + f.len);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	data = skb_put_zero(skb, ESP_HLEN + f.len);
+	esp_wire_build(data, &f);
+	if (whole)
+		page_payload(test, skb, data + ESP_HLEN, f.len);
+	__skb_pull(skb, ETH_HLEN);
+	esp_gso_mark(skb, T_MSS, segs);
+	__skb_push(skb, ETH_HLEN);
+	receive(skb);
+	c->seq += segs;
+}
+
+/* Rule 10: where there is no wire, one ACK for some super-packets. */
+static void data__ack_without_wire(struct kunit *test)
+{
+	static const struct {
+		u32	segs;
+		bool	whole;
+		u32	left;		/* permitted, before them */
+		int	others;
+		u32	frames;		/* after so many: an ACK */
+	} v[] = {
+		{ 20, true, 2000, 0, 4 },
+		{ 60, true, 2000, 0, 4 },	/* 192 packets */
+		{ 20, true, 150, 0, 3 },	/* half of what is left then */
+		{ 20, true, 2000, 1, 1 },
+		{ 20, false, 2000, 0, 1 },
+	};
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, k;
+
+	conf()->first_burst_pool = 0;
+	open_conn(test, &c, 0, 4);
+	WRITE_ONCE(ackq()->policy.q_max, 4096);
+	WRITE_ONCE(ackq()->ctl.q, 4096);
+	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		c.esp->to_ack = 0;
+		WRITE_ONCE(ackq()->ctl.whole, 0);
+		WRITE_ONCE(c.esp->grant.edge, c.seq + v[i].left);
+		atomic_add(v[i].others, &ackq()->esp_recv_count);
+		for (k = 1; k < v[i].frames; k++)
+			feed_super(test, &c, v[i].segs, v[i].whole);
+		silence(test);
+		feed_super(test, &c, v[i].segs, v[i].whole);
+		next(test, &c, ESP_ACK, &f);
+		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+		atomic_sub(v[i].others, &ackq()->esp_recv_count);
+	}
+	close_conn(test, &c);
+}
+
 /* Rule 7: TXS and TXF on one packet touch no shared state. */
 static void txs__whole_touches_nothing_shared(struct kunit *test)
 {
@@ -791,6 +854,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__duplicate_is_acked),
 	KUNIT_CASE(data__ack_with_permission),
 	KUNIT_CASE(data__lone_asks_later),
+	KUNIT_CASE(data__ack_without_wire),
 	KUNIT_CASE(txs__brings_permission),
 	KUNIT_CASE(txs__whole_touches_nothing_shared),
 	KUNIT_CASE(txs__ack_rides_on_reply),

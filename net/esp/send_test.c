@@ -449,6 +449,41 @@ static void send__no_memory_ends(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Who found no memory asks for the ACK that makes some, when all is on its way. */
+static void send__asks_for_ack(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, 64 * T_MSS, GFP_KERNEL);
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 asked = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	open_conn(test, &c, 0, 4);
+	WRITE_ONCE(fx.dev->gso_max_segs, 4);
+	c.sock->sk->sk_sndbuf = 32 * T_MSS;
+	c.sock->sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+	KUNIT_EXPECT_LT(test, send_bytes(&c, buf, 64 * T_MSS, 0), 64 * T_MSS);
+	while ((skb = next_skb(2))) {	/* what it may start with */
+		read_frame(test, skb, &f, NULL);
+		KUNIT_EXPECT_NE(test, f.len, 0);
+		kfree_skb(skb);
+	}
+	KUNIT_EXPECT_NOT_NULL(test, c.esp->sk.sk_send_head);
+	c.ack++;
+	feed_ack(test, &c, 64);
+	KUNIT_EXPECT_NULL(test, c.esp->sk.sk_send_head);
+	while ((skb = next_skb(2))) {
+		read_frame(test, skb, &f, NULL);
+		asked += !f.len && (f.flags & ESP_TXS);
+		kfree_skb(skb);
+	}
+	KUNIT_EXPECT_EQ(test, asked, 1);
+	c.ack = c.esp->snd.send_seq;
+	feed_ack(test, &c, 64);
+	close_conn(test, &c);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__first_burst_then_grants),
 	KUNIT_CASE(send__merges_into_unsent),
@@ -465,5 +500,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__checksum_by_device),
 	KUNIT_CASE(send__lent_page_changes),
 	KUNIT_CASE(send__no_memory_ends),
+	KUNIT_CASE(send__asks_for_ack),
 	{}
 };

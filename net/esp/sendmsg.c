@@ -414,17 +414,20 @@ static void drop_empty_tail(struct sock *sk)
 	unlink_and_free(sk, tail);
 }
 
-/*
- * Only an ACK makes room, and a buffer so small that the receiver does not count to
- * its packets_to_ack would have to wait for its timer: ask.
+/**
+ * esp_ask_for_ack() - somebody may wait for room on the write queue
+ * @sk:	socket; its owner calls, when all that may be sent has been
+ *
+ * Only an ACK makes room, and of a small buffer's packets none may be due: ask.
  */
-static void ask_for_ack(struct sock *sk)
+void esp_ask_for_ack(struct sock *sk)
 {
-	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb = sk->sk_send_head;
+	struct esp_opt *esp = esp_sk(sk);
 
 	if (esp->snd.una_seq != esp->snd.send_next &&
-	    esp->snd.send_next - esp->snd.una_seq <= ESP_ADVICE_MAX &&
+	    esp->snd.send_next - esp->snd.una_seq <= ESP_ACK_MOST &&
+	    sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags) &&
 	    (!skb || (ESP_TX(skb)->segs == 1 &&
 		      skb_queue_is_last(&sk->sk_write_queue, skb))))
 		esp_send_probe(sk);
@@ -441,8 +444,7 @@ static int wait_memory(struct sock *sk, long *timeo)
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	esp->waiting += waits;
 	esp_push_frames(sk);
-	if (waits)
-		ask_for_ack(sk);
+	esp_ask_for_ack(sk);
 	err = sk_stream_wait_memory(sk, timeo);
 	esp->waiting -= waits;
 	return err ? err : preconditions(sk);
