@@ -47,7 +47,8 @@ struct esp_ackq_ops {
  * @arrived:		packets that have arrived, of all sockets
  * @esp_recv_count:	sockets with an announced transmission
  * @policy:		from the device's namespace; written under @lock
- * @ctl:		the budget; written under @lock, q read anywhere
+ * @ctl:		the budget; written under @lock, but for whole, which each socket's
+ *			owner writes; q, lone and what tells of the wire are read anywhere
  * @until:		the head waits for the pace, until then; low half of the clock,
  *			microseconds. While that is to come, so is esp_ackq_resume()
  * @ops:		see there

@@ -134,7 +134,7 @@ static bool extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *delta)
 	struct page *page;
 
 	if (!n || from->nr_frags != 1 || len != skb_frag_size(frag) ||
-	    skb_cloned(to) || skb_has_frag_list(to))
+	    to->pp_recycle != skb->pp_recycle || skb_cloned(to) || skb_has_frag_list(to))
 		return false;
 	page = skb_frag_page(frag);
 	if (!page || !skb_can_coalesce(to, n, page, skb_frag_off(frag)))
@@ -468,15 +468,19 @@ static bool ack_due(struct esp_opt *esp, u32 n)
 }
 
 /*
- * A lone sender that has much left asks only with an ACK that is due anyway. Its
- * share may be more than there is memory for: each packet would ask for the next.
+ * A lone sender that has much left asks only with an ACK that is due anyway where its
+ * share is more than there is memory for: each packet would ask for the next. And
+ * where there is no wire, on which packets that come together may be too many.
  */
 static bool asks_later(struct esp_opt *esp, u32 n)
 {
 	struct esp_ackq *q = &esp->port->ackq;
+	int count = atomic_read(&q->esp_recv_count);
 
-	return esp->to_ack < n && atomic_read(&q->esp_recv_count) <= 1 &&
-	       still_permitted(esp) > 2 * ESP_LONE_MAX;
+	return esp->to_ack < n && count <= 1 &&
+	       still_permitted(esp) > 2 * ESP_LONE_MAX &&
+	       (esp_qctl_no_wire(&q->ctl, count) ||
+		esp_grant_room(esp) < READ_ONCE(q->ctl.q));
 }
 
 /*
@@ -561,14 +565,6 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 	return true;
 }
 
-/* A super-packet as its sender made it: those of GRO are chained. */
-static bool is_whole(const struct sk_buff *skb)
-{
-	const struct esp_frame *f = &ESP_RX(skb)->f;
-
-	return f->segs > 1 && !skb_has_frag_list(skb) && skb_headlen(skb) == f->hlen;
-}
-
 /*
  * Granted packets have come. While others are on their way, each gives them
  * the time of the RRQ timer anew: the burst's time on the wire. But a first
@@ -576,15 +572,13 @@ static bool is_whole(const struct sk_buff *skb)
  * After an expiry the time was backed off: the first one ends that.
  * Returns true if the caller is to pump.
  */
-static bool tokens_arrived(struct sock *sk, struct sk_buff *skb)
+static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
 {
-	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
 				     f->segs);
 	bool anew = esp->expiries;
 
-	esp_qctl_came(&esp->port->ackq.ctl, is_whole(skb));
 	esp->expiries = 0;
 	if ((READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
 	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
@@ -715,7 +709,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		}
 		esp->stats.rx_ooo += f->segs;
 		ESP_ADD(net, InOutOfOrder, f->segs);
-		pump = tokens_arrived(sk, skb);
+		pump = tokens_arrived(sk, f);
 		esp_gap_seen(sk, seq);
 		if (pump)
 			esp_ack_pump(&esp->port->ackq);
@@ -726,7 +720,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 			esp_ack_now(sk);
 		return;
 	}
-	pump = tokens_arrived(sk, skb);
+	pump = tokens_arrived(sk, f);
 	told = esp->rcv_bytes &&
 	       esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
 	consume(sk, skb, &c);

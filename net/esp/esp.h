@@ -290,6 +290,7 @@ enum esp_timer {
  *		trans_announced (see struct esp_window)
  * @notsent:	bytes on the write queue never sent
  * @unacked:	bytes sent and unacknowledged
+ * @asked:	snd.send_next when an ACK was asked for, see esp_ask_for_ack()
  * @copying:	calls of sendmsg that feed the write queue (rule 4)
  * @waiting:	those of them that wait for memory
  * @feeding:	one of them has filled a buffer and has more
@@ -480,12 +481,13 @@ struct esp_opt {
 	u32			peer_mss;
 	u32			user_mss;
 	int			user_burst;
-	int			user_initial;
-	int			user_to_ack;
+	s16			user_initial;
+	s16			user_to_ack;
 	u32			user_timeout_ms;
 	u32			keep_idle;
 	u32			keep_intvl;
 	u32			keep_cnt;
+	u32			asked;
 	u16			syn_advice;
 	u8			advice_tries;
 	u8			idle_reads;

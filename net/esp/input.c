@@ -172,6 +172,9 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	f->segs = skb_is_gso(skb) && f->len ?
 		  DIV_ROUND_UP(f->len, skb_shinfo(skb)->gso_size) : 1;
+	/* GRO chains what it puts together */
+	esp_qctl_came(&esp->port->ackq.ctl, f->segs > 1 && !skb_has_frag_list(skb) &&
+		      skb_headlen(skb) == f->hlen, skb_has_frag_list(skb));
 	esp_data_rcv(sk, skb);
 	if (esp->advice_echo && sk->sk_state != TCP_CLOSE)
 		esp_ack_soon(sk, 0);

@@ -140,8 +140,10 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 	if (c->busy && took < pause) {
 		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
 			return;
-		esp_min_rtt_sample(&c->frame, clamp_t(u64, div_u64(1000 * took, n), 1,
-						      ESP_FRAME_NS_MAX), now);
+		if (!c->no_wire)
+			esp_min_rtt_sample(&c->frame,
+					   clamp_t(u64, div_u64(1000 * took, n), 1,
+						   ESP_FRAME_NS_MAX), now);
 		WRITE_ONCE(c->lone, rtt > ESP_LONE_RTT_US ? ESP_GRANT_LONE :
 			   clamp_t(u32, ESP_LONE_NS / frame_time(c), ESP_GRANT_LONE,
 				   ESP_LONE_MAX));
@@ -185,7 +187,7 @@ static u32 pace_slack(const struct esp_qctl *c)
  * once and not fit into a port that holds less than the budget: a link that is
  * long carries more than its port holds. So beyond ESP_GRANT_LONE packets
  * permission leaves hardly faster than frames came. Not while the budget is
- * growing fast: how fast the link is isn't known yet. Nor where there is none.
+ * growing fast: how fast the link is isn't known yet. Nor without a wire.
  *
  * Return: nanoseconds to wait; 0: it may
  */
@@ -272,6 +274,26 @@ static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
 	return true;
 }
 
+/*
+ * Is there no wire any more, or again one? What the budget was meanwhile says nothing
+ * of that.
+ */
+static bool look_for_wire(struct esp_qctl *c, const struct esp_policy *p, int count,
+			  u32 min_rtt)
+{
+	bool none = c->whole && count <= 1 && min_rtt <= ESP_NO_WIRE_RTT_US;
+
+	if (none && !c->wire_q) {
+		c->wire_q = c->saved ? c->saved : c->q;
+	} else if (!none && c->wire_q) {
+		c->saved = 0;
+		set_q(c, p, min(c->q, c->wire_q));
+		c->wire_q = 0;
+	}
+	WRITE_ONCE(c->no_wire, none);
+	return none;
+}
+
 /**
  * esp_qctl_sample() - adapt the budget, once a round trip
  * @c:		control
@@ -289,14 +311,15 @@ static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now)
 {
-	bool queued = median > min_rtt && !esp_qctl_no_wire(c, count);
-	u32 extra = queued ? median - min_rtt : 0;
+	u32 extra = median > min_rtt ? median - min_rtt : 0;
 	u32 bound = extra_bound(c, p, count), q = c->q;
 	/* one sample, whatever a peer claims, holds nobody up for long */
 	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
 	u8 limited = c->limited;
 	bool idle;
 
+	if (look_for_wire(c, p, count, min_rtt))
+		bound = max_t(u32, bound, ESP_NO_WIRE_US);
 	if (drain(c, p, round, now)) {
 		link_idle(c, count, round, now);
 		return;

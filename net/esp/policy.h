@@ -29,8 +29,11 @@
 #define ESP_ADVICE_HANDSHAKE	32	/* largest advice in a SYN|ACK */
 #define ESP_ADVICE_MAX		64
 #define ESP_WHOLE_AFTER		16	/* single packets between two whole super-packets */
+#define ESP_NO_WIRE_RTT_US	50	/* longest round trip where there is no wire, */
+#define ESP_NO_WIRE_US		500	/* and what processors may add to it */
 #define ESP_ACK_RUNS		4	/* whole super-packets for each ACK, */
 #define ESP_ACK_MOST		192	/* but no more packets than this */
+#define ESP_ACK_SURE		16	/* those that bring one, as a rule */
 
 /**
  * struct esp_policy - what the administrator sets, per receiving device
@@ -55,7 +58,9 @@ struct esp_policy {
  * @limited:	it has held somebody back since the last round trip
  * @busy:	or esp_qctl_pace() has
  * @fast:	still growing fast
- * @whole:	not 0: what comes has been on no wire; counts packets on their own
+ * @whole:	not 0: super-packets come as they were made; counts packets between them
+ * @no_wire:	and round trips are short, and there is one sender
+ * @wire_q:	the budget when that began; 0: it hasn't
  * @lone:	a lone sender's grant, with what is open: as much as is worth a super-packet
  *		where the wire is fast, packets
  * @last:	when it was last looked at, microseconds
@@ -79,7 +84,9 @@ struct esp_qctl {
 	u8			busy;
 	u8			fast;
 	u8			whole;
+	u8			no_wire;
 	u32			lone;
+	u32			wire_q;
 	u64			last;
 	u64			full;
 	struct esp_min_rtt	frame;
@@ -94,19 +101,24 @@ struct esp_qctl {
 };
 
 /**
- * esp_qctl_came() - data has arrived
+ * esp_qctl_came() - a frame with data has arrived
  * @c:		control
  * @whole:	a super-packet as its sender made it
+ * @chained:	one that GRO made
  *
- * Such a one comes from this machine: nothing that has been on a wire is one. Of
- * singles that come between them nothing is known.
+ * The former comes from this machine: nothing that has been on a wire is one, and the
+ * latter has been. Of singles nothing is known.
  */
-static inline void esp_qctl_came(struct esp_qctl *c, bool whole)
+static inline void esp_qctl_came(struct esp_qctl *c, bool whole, bool chained)
 {
 	u8 n = READ_ONCE(c->whole);
 
-	if (whole ? n != ESP_WHOLE_AFTER : n)
-		WRITE_ONCE(c->whole, whole ? ESP_WHOLE_AFTER : n - 1);
+	if (whole ? n == ESP_WHOLE_AFTER : !n)
+		return;
+	n = whole ? ESP_WHOLE_AFTER : chained ? 0 : n - 1;
+	WRITE_ONCE(c->whole, n);
+	if (!n)
+		WRITE_ONCE(c->no_wire, 0);
 }
 
 /**
@@ -114,14 +126,14 @@ static inline void esp_qctl_came(struct esp_qctl *c, bool whole)
  * @c:		control
  * @count:	esp_recv_count
  *
- * Then no port can overflow, and what makes round trips longer is that processors are
- * busy: memory alone is the bound.
+ * Then hardly a port can overflow, and what makes round trips longer is mostly that
+ * processors are busy. But a queueing discipline may be on the way.
  *
  * Return: true if so
  */
 static inline bool esp_qctl_no_wire(const struct esp_qctl *c, int count)
 {
-	return count <= 1 && READ_ONCE(c->whole);
+	return count <= 1 && READ_ONCE(c->no_wire);
 }
 
 /* Who may leave: here the policies differ, and in esp_policy_grant(). */

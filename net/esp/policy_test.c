@@ -481,24 +481,39 @@ static void qctl__no_wire(struct kunit *test)
 	esp_qctl_spend(&c, 100, now);
 	KUNIT_EXPECT_GT(test, esp_qctl_pace(&c, 32, 1, now), 0u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 32u);
-	esp_qctl_came(&c, true);
+	esp_qctl_came(&c, true, false);
+	esp_qctl_sample(&c, p, 1, 51, 51, now += 10000);	/* a long way */
+	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_sample(&c, p, 1, 50, 50, now += 10000);
+	esp_qctl_spend(&c, 100, now);
 	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, 1, now), 0u);
 	KUNIT_EXPECT_GT(test, esp_qctl_pace(&c, 32, 2, now), 0u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 100u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 2), 32u);
-	esp_qctl_sample(&c, p, 1, 5000, 10, now += 10000);
+	esp_qctl_sample(&c, p, 1, 510, 10, now += 10000);
 	KUNIT_EXPECT_EQ(test, c.q, 800u);
+	esp_qctl_sample(&c, p, 1, 511, 10, now += 10000);
+	KUNIT_EXPECT_LT(test, c.q, 800u);
 	c.q = 4096;
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 384u);
 	/* singles come between, the ends of messages; but these only: a wire */
 	for (i = 0; i < 16; i++) {
 		KUNIT_EXPECT_TRUE(test, esp_qctl_no_wire(&c, 1));
-		esp_qctl_came(&c, false);
+		esp_qctl_came(&c, false, false);
 	}
 	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
-	esp_qctl_came(&c, false);
-	esp_qctl_sample(&c, p, 1, 5000, 10, now += 10000);
-	KUNIT_EXPECT_LT(test, c.q, 4096u);
+	esp_qctl_came(&c, false, false);
+	/* nor does what was learned without one count there */
+	esp_qctl_sample(&c, p, 1, 10, 10, now += 10000);
+	KUNIT_EXPECT_EQ(test, c.q, 800u);
+	esp_qctl_came(&c, true, false);
+	esp_qctl_sample(&c, p, 1, 10, 10, now += 10000);
+	KUNIT_EXPECT_TRUE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_came(&c, false, true);		/* GRO's */
+	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_came(&c, true, false);
+	esp_qctl_sample(&c, p, 2, 10, 10, now += 10000);
+	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
 }
 
 static void advice__handshake(struct kunit *test)

@@ -328,10 +328,11 @@ static void data__lone_asks_later(struct kunit *test)
 	next(test, &c, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
 	KUNIT_EXPECT_GT(test, f.grant, 300 - 16);
-	/* not if others may be in front, or little is left */
-	for (i = 0; i < 2; i++) {
+	/* not if others may be in front, little is left, or its share has room */
+	for (i = 0; i < 3; i++) {
 		c.esp->to_ack = 0;
-		WRITE_ONCE(c.esp->grant.edge, c.seq + (i ? 88 : 300));
+		WRITE_ONCE(ackq()->ctl.q, i < 2 ? 4096 : 200);
+		WRITE_ONCE(c.esp->grant.edge, c.seq + (i == 0 ? 300 : i == 1 ? 88 : 150));
 		atomic_add(!i, &ackq()->esp_recv_count);
 		feed(test, &c, 0, c.seq++, 100);
 		next(test, &c, ESP_ACK, &f);
@@ -389,7 +390,8 @@ static void data__ack_without_wire(struct kunit *test)
 	next(test, &c, ESP_ACK, &f);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		c.esp->to_ack = 0;
-		WRITE_ONCE(ackq()->ctl.whole, 0);
+		WRITE_ONCE(ackq()->ctl.whole, v[i].whole);
+		WRITE_ONCE(ackq()->ctl.no_wire, v[i].whole);
 		WRITE_ONCE(c.esp->grant.edge, c.seq + v[i].left);
 		atomic_add(v[i].others, &ackq()->esp_recv_count);
 		for (k = 1; k < v[i].frames; k++)

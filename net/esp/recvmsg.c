@@ -66,21 +66,6 @@ static int copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
 	return -EFAULT;
 }
 
-/*
- * Nobody needs it any more. Its pages go back to the CPU that took them, which takes
- * the next ones from there.
- */
-static void give_back(struct sk_buff *skb)
-{
-	if (!skb_is_nonlinear(skb)) {
-		consume_skb(skb);
-		return;
-	}
-	local_bh_disable();
-	napi_consume_skb(skb, 1);
-	local_bh_enable();
-}
-
 /* Take @n bytes off the packet at the head; true if it is used up. */
 static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 {
@@ -94,7 +79,7 @@ static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 	if (cb->f.flags & ESP_EOR)
 		WRITE_ONCE(esp->rcv_records, esp->rcv_records - 1);
 	__skb_unlink(skb, &sk->sk_receive_queue);
-	give_back(skb);
+	consume_skb(skb);
 	return true;
 }
 
@@ -191,7 +176,7 @@ static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
 		copied += f->len - f->read;
 		*eor = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR);
 		__skb_unlink(skb, &list);
-		give_back(skb);
+		consume_skb(skb);
 	}
 	if (help)
 		release_sock(sk);

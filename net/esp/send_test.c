@@ -479,8 +479,59 @@ static void send__asks_for_ack(struct kunit *test)
 		kfree_skb(skb);
 	}
 	KUNIT_EXPECT_EQ(test, asked, 1);
+	c.ack++;
+	feed_ack(test, &c, 64);		/* and not again with each answer */
+	silence(test);
 	c.ack = c.esp->snd.send_seq;
 	feed_ack(test, &c, 64);
+	close_conn(test, &c);
+}
+
+/* Nagle's rule, and a cap that the receiver may not know: where no ACK may be due. */
+static void send__tail_asks(struct kunit *test)
+{
+	static const struct {
+		u32	packets;
+		u32	cap;
+		u32	sent;
+		u32	asked;
+	} v[] = {
+		{ 16, 0, 16, 0 },
+		{ 17, 0, 17, 1 },
+		{ 17, 8, 8, 1 },
+		{ 6, 8, 6, 0 },
+	};
+	u8 *buf = kunit_kzalloc(test, 18 * T_MSS, GFP_KERNEL);
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, k, asked;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	open_conn(test, &c, 0, 64);
+	c.esp->nodelay = 0;
+	WRITE_ONCE(fx.dev->gso_max_segs, 4);	/* so that some have left before the last one */
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		u32 len = v[i].packets * T_MSS + 100;
+
+		c.esp->snd.burst_length = v[i].cap;
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, len, 0), len);
+		for (k = 0, asked = 0; (skb = next_skb(2));) {
+			read_frame(test, skb, &f, NULL);
+			k += !!f.len;
+			asked += !f.len && (f.flags & ESP_TXS);
+			kfree_skb(skb);
+		}
+		KUNIT_EXPECT_EQ(test, k, v[i].sent);
+		KUNIT_EXPECT_EQ(test, asked, v[i].asked);
+		c.esp->snd.burst_length = 0;
+		while (c.esp->snd.una_seq != c.esp->snd.send_seq) {
+			c.ack = c.esp->snd.send_next;
+			feed_ack(test, &c, 64);
+			while ((skb = next_skb(2)))
+				kfree_skb(skb);
+		}
+	}
 	close_conn(test, &c);
 }
 
@@ -501,5 +552,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__lent_page_changes),
 	KUNIT_CASE(send__no_memory_ends),
 	KUNIT_CASE(send__asks_for_ack),
+	KUNIT_CASE(send__tail_asks),
 	{}
 };

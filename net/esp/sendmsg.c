@@ -414,23 +414,44 @@ static void drop_empty_tail(struct sock *sk)
 	unlink_and_free(sk, tail);
 }
 
-/**
- * esp_ask_for_ack() - somebody may wait for room on the write queue
- * @sk:	socket; its owner calls, when all that may be sent has been
- *
- * Only an ACK makes room, and of a small buffer's packets none may be due: ask.
- */
-void esp_ask_for_ack(struct sock *sk)
+/* Is there something that only an ACK can set going, and no permission? */
+static bool needs_ack(struct sock *sk)
 {
 	struct sk_buff *skb = sk->sk_send_head;
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (esp->snd.una_seq != esp->snd.send_next &&
-	    esp->snd.send_next - esp->snd.una_seq <= ESP_ACK_MOST &&
-	    sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags) &&
-	    (!skb || (ESP_TX(skb)->segs == 1 &&
-		      skb_queue_is_last(&sk->sk_write_queue, skb))))
-		esp_send_probe(sk);
+	/* the cap, of which the receiver may not know */
+	if (skb && esp->snd.burst_length &&
+	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
+		return true;
+	if (skb && (ESP_TX(skb)->segs > 1 ||
+		    !skb_queue_is_last(&sk->sk_write_queue, skb)))
+		return false;
+	/* Nagle's rule: whoever has said that more comes has a timer */
+	if (skb && !esp->cork && !esp->more && esp_hold_back(sk, skb) &&
+	    esp->snd.send_next - esp->snd.una_seq > ESP_ACK_SURE)
+		return true;
+	/* room on the write queue */
+	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
+/**
+ * esp_ask_for_ack() - the sender can't go on without an ACK
+ * @sk:	socket; its owner calls, when all that may be sent has been
+ *
+ * Of the packets that are on their way none may be due, as far as the receiver
+ * knows. Once: if the question or its answer is lost, the receiver has a timer.
+ */
+void esp_ask_for_ack(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 n = esp->snd.send_next - esp->snd.una_seq;
+
+	if (!n || n > ESP_ACK_MOST || esp->asked == esp->snd.send_next ||
+	    !needs_ack(sk))
+		return;
+	esp->asked = esp->snd.send_next;
+	esp_send_probe(sk);
 }
 
 /* Wait for room on the write queue; what is there may go meanwhile. */
@@ -444,7 +465,8 @@ static int wait_memory(struct sock *sk, long *timeo)
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	esp->waiting += waits;
 	esp_push_frames(sk);
-	esp_ask_for_ack(sk);
+	if (waits)
+		esp_ask_for_ack(sk);
 	err = sk_stream_wait_memory(sk, timeo);
 	esp->waiting -= waits;
 	return err ? err : preconditions(sk);
@@ -672,6 +694,8 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 		esp->snd.trans_announced = 0;
 	}
 	esp_push_frames(sk);
+	if (sk->sk_send_head)
+		esp_ask_for_ack(sk);
 	return n;
 }
 
@@ -755,6 +779,8 @@ void esp_splice_eof(struct socket *sock)
 	esp_sk(sk)->more = 0;
 	if (sk->sk_send_head)
 		esp_push_frames(sk);
+	if (sk->sk_send_head)
+		esp_ask_for_ack(sk);
 	release_sock(sk);
 }
 
