@@ -127,6 +127,28 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
 }
 
+/* Who was answered while there was room, and comes when there is none any more. */
+static void listen__echo_finds_it_full(struct kunit *test)
+{
+	unsigned long full = mib(ESP_MIB_ListenOverflows);
+	struct t_conn c[T_BACKLOG + 3];
+	struct esp_frame f;
+	u32 i;
+
+	start_listener(test);
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		new_conn(&c[i], i);
+		syn(test, &c[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		echo_frame(&c[i], &f, 4);
+		feed_frame(test, c[i].mac, &f, NULL);
+	}
+	/* as TCP's: one more than the number */
+	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, T_BACKLOG + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ListenOverflows), full + 2);
+}
+
 /* A SYN whose number isn't that of its cookie, or without a cookie. */
 static void listen__bad_syn_is_silent(struct kunit *test)
 {
@@ -189,6 +211,7 @@ static void listen__data_in_echo(struct kunit *test)
 /* connect(): SYN, SYN|ACK, the echo until the first reply. */
 static void connect__echoes_until_reply(struct kunit *test)
 {
+	unsigned long ignored = mib(ESP_MIB_InResetsIgnored);
 	struct sockaddr_esp a = {
 		.sesp_family	= esp_family,
 		.sesp_port	= htons(T_PEER_PORT),
@@ -216,6 +239,16 @@ static void connect__echoes_until_reply(struct kunit *test)
 	c.their_cookie = f.peer_cookie;
 	c.ack = f.pkt_seq + 1;
 	c.ts = f.ts_val;
+
+	/* an RST that acknowledges another SYN, or comes with another cookie */
+	conn_frame(&c, &f, ESP_RST | ESP_ACK, 0, 0);
+	f.ack_seq++;
+	feed_frame(test, c.mac, &f, NULL);
+	f.ack_seq--;
+	f.cookie ^= 1;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 2);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_SENT);
 
 	/* not for our cookie: nothing happens */
 	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
@@ -500,6 +533,7 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(listen__syn_leaves_no_state),
 	KUNIT_CASE(listen__echo_makes_child),
 	KUNIT_CASE(listen__bad_echo_is_refused),
+	KUNIT_CASE(listen__echo_finds_it_full),
 	KUNIT_CASE(listen__bad_syn_is_silent),
 	KUNIT_CASE(listen__type_mismatch_resets),
 	KUNIT_CASE(listen__data_in_echo),

@@ -14,6 +14,7 @@
 #define T_PORT		4660
 #define T_PEER_PORT	50000
 #define T_MSS		1000		/* the peer's */
+#define T_BACKLOG	5		/* the listener's */
 #define T_COOKIE	0xc0ffee01u	/* the peer's */
 #define T_ANSWER_MS	1000		/* an answer takes no longer */
 
@@ -26,6 +27,7 @@ static struct {
 	bool			paged;	/* payload comes in pages */
 	struct page		*page;	/* in these, side by side: */
 	unsigned int		at;	/* the next one's */
+	long			charged;	/* before the test */
 } fx;
 
 /* A connection: the socket, and the peer by hand. */
@@ -92,6 +94,17 @@ static unsigned long mib(int item)
 	return sum;
 }
 
+/* Pages charged to all sockets, with those that a CPU has yet to count. */
+static long charged(void)
+{
+	long n = atomic_long_read(&esp_memory_allocated);
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		n += *per_cpu_ptr(esp_prot.per_cpu_fw_alloc, cpu);
+	return n;
+}
+
 static int packet_init(struct kunit *test)
 {
 	int err;
@@ -99,6 +112,7 @@ static int packet_init(struct kunit *test)
 	fx.paged = false;
 	fx.page = NULL;
 	fx.at = 0;
+	fx.charged = charged();
 	fx.saved = *conf();
 	conf()->rto_min_us = 10000000;
 	conf()->rrq_min_us = 10000000;
@@ -141,6 +155,8 @@ static void packet_exit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
 		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
 		KUNIT_EXPECT_EQ(test, ackq()->qlen, 0u);
+		KUNIT_EXPECT_EQ(test, fx.ed->port->given, 0u);
+		KUNIT_EXPECT_EQ(test, charged(), fx.charged);
 		esp_dev_put(fx.ed);
 	}
 	if (fx.dev) {
@@ -360,7 +376,7 @@ static void start_listener(struct kunit *test)
 	if (fx.listener)
 		return;
 	fx.listener = new_socket(test, SOCK_STREAM);
-	KUNIT_ASSERT_EQ(test, kernel_listen(fx.listener, 5), 0);
+	KUNIT_ASSERT_EQ(test, kernel_listen(fx.listener, T_BACKLOG), 0);
 }
 
 static void new_conn(struct t_conn *c, int nr)
