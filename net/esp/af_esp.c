@@ -38,6 +38,7 @@ static void esp_destruct(struct sock *sk)
 	sk_mem_reclaim_final(sk);
 	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
 	WARN_ON_ONCE(sk->sk_wmem_queued);
+	WARN_ON_ONCE(sk->sk_forward_alloc);
 	if (sk->sk_type != SOCK_DGRAM)
 		sk_sockets_allocated_dec(sk);
 	esp_peer_put(sk);
