@@ -35,6 +35,9 @@ check-long: ## the long tests too
 fuzz: ## random frames to sockets in each state (SECONDS=600)
 	@selftests/fuzz.sh $(SECONDS)
 
+mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 minutes)
+	@selftests/mutants.sh '$(TEST)'
+
 model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
 
@@ -60,4 +63,4 @@ clean: ## remove what was built (kernels stay in the cache)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-.PHONY: all modules tools install demo check check-long fuzz model bench vm uml lint clean help
+.PHONY: all modules tools install demo check check-long fuzz mutants model bench vm uml lint clean help
