@@ -32,6 +32,9 @@ check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
 check-long: ## the long tests too
 	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)' long
 
+coverage: ## which lines and branches of the module the tests run (15 minutes)
+	@$(VM) coverage 'TEST=$(TEST)'
+
 fuzz: ## random frames to sockets in each state (SECONDS=600)
 	@selftests/fuzz.sh $(SECONDS)
 
@@ -63,4 +66,4 @@ clean: ## remove what was built (kernels stay in the cache)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-.PHONY: all modules tools install demo check check-long fuzz mutants model bench vm uml lint clean help
+.PHONY: all modules tools install demo check check-long coverage fuzz mutants model bench vm uml lint clean help

@@ -79,10 +79,9 @@ show_role() { printf '%s: %s\n' "$1" "$2"; }
 # case, from what KUnit left in debugfs.
 kunit() {
 	known "$1"
-	KUNIT=1 LOAD= PROGRAMS=none
+	VARIANT=kunit LOAD= PROGRAMS=none
 	ready "$1"
 	job "$1"
-	setenv BUILD "$SRC/build/$1-kunit"
 	setenv PARAMETERS "${*:2}"
 	addtest kunit 300 'insmod $BUILD/esp.ko $PARAMETERS && cat /sys/kernel/debug/kunit/*/results; s=$?; rmmod esp && exit $s'
 	trap 'kill_guests; rm -rf "$JOB"' EXIT
@@ -119,6 +118,7 @@ check() {
 	trap 'kill_guests; kill $beside 2>/dev/null; rm -rf "$LIST" "$LIST.beside" "$JOB"' EXIT
 	trap 'exit 130' INT TERM
 	# Lines "TARGET NAME SECONDS COMMAND".
+	[ "$VARIANT" != gcov ] || kunit_test >"$LIST"
 	while read -r name on seconds c command; do
 		case $name in
 		'' | '#'*) continue ;;

@@ -11,18 +11,18 @@ SPLATS+='|kernel BUG|Unable to handle kernel|held lock|percpu ref .* <= 0|list_(
 
 # job KERNEL: a new directory that tells a guest what to do.
 job() {
-	local k=$1
+	local k=$1 out
 
+	out=$(builddir "$k")
 	mkdir -p "$SRC/build/log"
 	JOB=$(mktemp -d "$SRC/build/log/job.XXXXXX")
 	: >"$JOB/tests"
 	setenv SRC "$SRC"
 	setenv CACHE "$CACHE"
 	setenv KERNEL "$k"
-	setenv BUILD "$SRC/build/$k"
-	setenv LOAD "${KUNIT:+$LOAD}"
-	[ -z "$KUNIT" ] && setenv LOAD "$LOAD"
-	setenv PATH "$SRC/build/$k:$HARNESS:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	setenv BUILD "$out"
+	setenv LOAD "$LOAD"
+	setenv PATH "$out:$HARNESS:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	case $k in
 	uml*)
 		setenv TTY tty0
