@@ -513,6 +513,32 @@ TEST_F(pair, splice)
 	EXPECT_EQ(0, read_stream(self->fd[0], 0, 200000));
 }
 
+/* From an empty socket: it waits if it may, and sees the end. */
+TEST_F(pair, splice_waits)
+{
+	char buf[10];
+	pid_t pid;
+	int p[2];
+
+	ASSERT_EQ(0, pipe(p));
+	nonblock(self->fd[1], true);
+	EXPECT_ERRNO(EAGAIN, splice(self->fd[1], NULL, p[1], NULL, 100, 0));
+	nonblock(self->fd[1], false);
+	alarm_in(20, false);
+	EXPECT_ERRNO(EINTR, splice(self->fd[1], NULL, p[1], NULL, 100, 0));
+	pid = MUST(fork());
+	if (!pid) {
+		usleep(SHORT * 1000);
+		_exit(-write_stream(self->fd[0], 0, 10));
+	}
+	EXPECT_EQ(10, splice(self->fd[1], NULL, p[1], NULL, 100, 0));
+	EXPECT_EQ(10, read(p[0], buf, sizeof(buf)));
+	EXPECT_TRUE(right(buf, 0, 10));
+	EXPECT_EQ(0, reap(pid));
+	shutdown(self->fd[0], SHUT_WR);
+	EXPECT_EQ(0, splice(self->fd[1], NULL, p[1], NULL, 100, 0));
+}
+
 TEST_F(pair, zero_length)
 {
 	__u64 before = stats(self->fd[0]).tx_packets;

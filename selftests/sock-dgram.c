@@ -163,6 +163,31 @@ TEST_F(pair, malformed)
 	EXPECT_EQ(0, so_error(fd));
 }
 
+/* A connect() that can't be leaves the socket unconnected. */
+TEST_F(pair, connect_fails)
+{
+	struct sockaddr_esp a = at(B, PORT);
+	int fd = self->fd[0];
+
+	EXPECT_ERRNO(EINVAL, connect(fd, (void *)&a, 1));
+	EXPECT_ERRNO(EINVAL, connect(fd, (void *)&a, 15));
+	a.sesp_family = AF_INET;
+	EXPECT_ERRNO(EAFNOSUPPORT, do_connect(fd, a));
+	a = at(B, PORT);
+	a.sesp_halen = 8;
+	EXPECT_ERRNO(EINVAL, do_connect(fd, a));
+	EXPECT_ERRNO(EINVAL, do_connect(fd, at(B, 0)));
+	link_up(A, false);
+	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, at(B, PORT)));
+	a = at(B, PORT);
+	a.sesp_ifindex = A->ifindex;
+	EXPECT_ERRNO(ENETDOWN, do_connect(fd, a));
+	link_up(A, true);
+	EXPECT_ERRNO(ENOTCONN, peername(fd, &a));
+	EXPECT_ERRNO(EDESTADDRREQ, send(fd, "x", 1, 0));
+	EXPECT_EQ(0U, sockname(fd).sesp_ifindex);
+}
+
 /* A bad buffer for a datagram: EFAULT, and the next is none the worse. */
 TEST_F(pair, fault_recv)
 {
@@ -329,6 +354,28 @@ TEST_F(pair, receiving_device)
 	EXPECT_EQ(1, do_sendto(fd, "m", 1, 0, at(B, PORT)));
 	EXPECT_EQ(1, recv(fd, &c, 1, 0));
 	EXPECT_EQ('m', c);
+}
+
+/* It leaves: who is bound to it learns of it, once; a listener too. */
+TEST_F(pair, device_leaves)
+{
+	int fd = esp_socket(A, SOCK_DGRAM), l = esp_socket(A, SOCK_STREAM);
+	struct sockaddr_esp a = any(PORT);
+
+	make_dev("dummy", "other");
+	a.sesp_ifindex = if_nametoindex("other");
+	ASSERT_EQ(0, do_bind(fd, a));
+	ASSERT_EQ(0, do_bind(l, a));
+	ASSERT_EQ(0, listen(l, 1));
+	impatient(l);
+	enter(A);
+	run("ip link del other");
+	EXPECT_EQ(POLLERR, events(fd, POLLIN, LONG) & POLLERR);
+	EXPECT_EQ(POLLERR, events(l, POLLIN, LONG) & POLLERR);
+	EXPECT_ERRNO(ENETDOWN, do_sendto(fd, "x", 1, 0, at(B, PORT)));
+	EXPECT_EQ(0, so_error(fd));
+	EXPECT_ERRNO(ENETDOWN, accept(l, NULL, NULL));
+	EXPECT_EQ(0, so_error(l));
 }
 
 /* A full buffer drops and counts; what was queued is whole. */

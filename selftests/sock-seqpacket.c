@@ -302,6 +302,46 @@ TEST_F(pair, two_writers)
 		EXPECT_EQ(0, reap(pid[i]));
 }
 
+/*
+ * A writer waits for the end of another's record, who waits for room in its midst;
+ * not if it may not, and not for longer than it may.
+ */
+TEST_F(pair, writers_wait)
+{
+	static char buf[200000];
+	int pos = 0, flags = 0;
+	pid_t pid[2];
+
+	set_int(self->fd[0], SOL_SOCKET, SO_SNDBUF, 30000);
+	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, 30000);
+	pid[0] = MUST(fork());
+	if (!pid[0])
+		_exit(put(self->fd[0], 0, 200000, 0) != 200000);
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) > 0));
+	EXPECT_ERRNO(EAGAIN, put(self->fd[0], 1, 5, MSG_DONTWAIT));
+	set_timeo(self->fd[0], SO_SNDTIMEO, 20);
+	EXPECT_ERRNO(EAGAIN, put(self->fd[0], 1, 5, 0));
+	set_timeo(self->fd[0], SO_SNDTIMEO, 0);
+	alarm_in(20, false);
+	EXPECT_ERRNO(EINTR, put(self->fd[0], 1, 5, 0));
+	pid[1] = MUST(fork());
+	if (!pid[1])
+		_exit(put(self->fd[0], 1, 5, 0) != 5);
+	while (!(flags & MSG_EOR)) {
+		ssize_t n = take(self->fd[1], buf, sizeof(buf), 0, &flags);
+
+		ASSERT_LT(0, n);
+		ASSERT_TRUE(right(buf, pos, n));
+		pos += n;
+	}
+	EXPECT_EQ(200000, pos);
+	EXPECT_EQ(5, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_TRUE(right(buf, 1, 5));
+	EXPECT_EQ(0, reap(pid[0]));
+	EXPECT_EQ(0, reap(pid[1]));
+}
+
 /* Records survive loss, too: a retransmission carries the same EOR. */
 TEST_F(pair, loss)
 {
