@@ -21,7 +21,7 @@ coverage() {
 	) || die "gcovr failed"
 	table <"$SRC/build/coverage/files.csv" >"$SRC/build/coverage.txt" || die "nothing was counted"
 	cat "$SRC/build/coverage.txt"
-	not_run <"$SRC/build/coverage/lines" >>"$SRC/build/coverage.txt"
+	not_run "$src" <"$SRC/build/coverage/lines" >>"$SRC/build/coverage.txt"
 	say "the lines that didn't run: build/coverage.txt, build/coverage/index.html"
 	exit $status
 }
@@ -44,7 +44,7 @@ table() {
 		END { row("all", l, lof, b, bof); exit !lof }'
 }
 
-# not_run: from gcovr's text, whose last column has the lines, "12,14-16".
+# not_run SOURCES: from gcovr's text, whose last column has the lines, "12,14-16".
 not_run() {
 	local file lines range n
 
@@ -52,7 +52,7 @@ not_run() {
 		printf '\n%s\n' "$file"
 		for range in ${lines//,/ }; do
 			for ((n = ${range%-*}; n <= ${range#*-}; n++)); do
-				printf '%5d  %s\n' "$n" "$(sed -n "${n}p" "$SRC/$file")"
+				printf '%5d  %s\n' "$n" "$(sed -n "${n}p" "$1/$file")"
 			done
 		done
 	done < <(awk '/%/ && $NF ~ /^[0-9,-]+$/ { print $1, $NF }')
