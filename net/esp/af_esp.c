@@ -173,20 +173,11 @@ void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
 		a->sesp_ifindex = esp->dev->ifindex;
 }
 
-/* The device that bind() or connect() means; a socket keeps its device. */
-static int link_device(struct sock *sk, struct esp_dev *ed)
+/* The device that bind() or connect() means, of a socket that has none. */
+static void link_device(struct sock *sk, struct esp_dev *ed)
 {
-	struct esp_opt *esp = esp_sk(sk);
-
-	if (esp->dev) {
-		int err = esp->dev == ed ? 0 : -EINVAL;
-
-		esp_dev_put(ed);
-		return err;
-	}
 	esp_dev_link(sk, ed);
-	esp->ifindex = ed->ifindex;
-	return 0;
+	esp_sk(sk)->ifindex = ed->ifindex;
 }
 
 /**
@@ -230,7 +221,8 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 		return err;
 	}
 	esp->dev_auto = 1;
-	return link_device(sk, ed);
+	link_device(sk, ed);
+	return 0;
 }
 
 /* A connect() that failed leaves the socket as it was before, but for its port. */
@@ -291,9 +283,7 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 			esp_dev_put(ed);
 			goto out;
 		}
-		err = link_device(sk, ed);
-		if (err)
-			goto out;
+		link_device(sk, ed);
 		linked = true;
 		sk->sk_bound_dev_if = esp->ifindex;
 	} else if (!a->sesp_ifindex && !is_zero_ether_addr(a->sesp_addr)) {
