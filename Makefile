@@ -36,6 +36,7 @@ coverage: ## which lines and branches of the module the tests run (15 minutes)
 	@$(VM) coverage 'TEST=$(TEST)'
 
 fuzz: ## random frames to sockets in each state (SECONDS=600)
+fuzz: ## random frames to sockets in each state, and system calls (SECONDS=600)
 	@selftests/fuzz.sh $(SECONDS)
 
 mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 minutes)

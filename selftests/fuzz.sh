@@ -1,24 +1,37 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Random frames to sockets in each state (net/esp/fuzz_test.c), in the kernel that
-# notices wrong memory accesses, with new seeds until time is over. Each round
-# prints the seed with which it is repeated.
+# Random frames to sockets in each state (net/esp/fuzz_test.c) and random system
+# calls (syscalls.c), in turn, with new seeds until time is over: in the kernel
+# that notices wrong memory accesses, the calls also in the one with two processors.
+# Each round prints what repeats it.
 #
 #	fuzz.sh [SECONDS]	(600)
 
 VM=$(dirname "$0")/harness/vm
 end=$((SECONDS + ${1:-600}))
 round=0
-while [ $SECONDS -lt $end ]; do
-	seed=$(od -An -N3 -tu4 /dev/urandom)
-	set -- kunit uml-debug "fuzz_seed=$((seed))" fuzz_runs=100
+
+# try ARGUMENT...: "vm" with these, which is to find nothing.
+try()
+{
+	local out
+
 	echo "$*"
-	out=$("$VM" "$@") && ! grep '^not ok' <<<"$out" || {
-		echo "$out" | grep -v '^ok'
-		echo "found something; again: $VM $*"
-		exit 1
-	}
+	if out=$("$VM" "$@" </dev/null) && ! grep -q "^not ok" <<<"$out"; then
+		return
+	fi
+	echo "$out" | grep -v "^ok"
+	echo "found something; again: $VM $*"
+	exit 1
+}
+
+while [ $SECONDS -lt $end ]; do
+	seed=$(($(od -An -N3 -tu4 /dev/urandom)))
+	try kunit uml-debug "fuzz_seed=$seed" fuzz_runs=100
+	for kernel in uml-debug uml; do
+		try run $kernel --time 400 -- syscalls -t 60 "$seed"
+	done
 	round=$((round + 1))
 done
-echo "$round rounds of 100 sockets in each state: nothing found"
+echo "$round rounds of 100 sockets in each state, and two minutes of calls: nothing found"
