@@ -130,6 +130,39 @@ options | all_in man/esp.7 | verdict "esp.7 has every option"
 sed -nE 's/^ \* @([a-z_]+):.*/\1/p' <(sed -n '/^ \* struct esp_stats/,/\*\//p' include/uapi/linux/af_esp.h) |
 	all_in man/esp.7 | verdict "esp.7 has every member of struct esp_stats"
 
+# The description for syzkaller, of which nobody here makes a program: all that the
+# headers have, and nothing else.
+SYZ=tools/syzkaller/socket_esp.txt
+{
+	options
+	sed -nE 's/^\t(ESP_[A-Z_]+)\t*= (0x)?[0-9a-f]+,/\1/p' include/uapi/linux/esp_wire.h
+} | all_in $SYZ | verdict "socket_esp.txt has every option and flag"
+grep -v '^#' $SYZ | grep -owE '(AF|SOL)_ESP|ESP_[A-Z_]+' | sort -u | grep -vxF \
+	-f <(grep -ohwE '(AF|SOL)_ESP|ESP_[A-Z_]+' include/uapi/linux/{af_esp,esp_wire}.h) |
+	verdict "socket_esp.txt has no others"
+# fields FILE STRUCT: names, and bits if they are told, in order.
+fields()
+{
+	sed -nE "/^(struct |type )?$2(\[.*\])? \{/,/^}/p" "$1" | sed -nE '
+		s/^\t(__kernel_sa_family_t)\t+([a-z_]+);/\2 16/p
+		s/^\t__(u|be)([0-9]+)\t+([a-z_]+)(\[[0-9]+\])?;/\3 \2/p
+		s/^\t([a-z_]+)\t+([^#]*[[, ])?int(8|16|32)(be)?\b.*/\1 \3/p
+		s/^\t([a-z_]+)\t+(mac_addr)$/\1 8/p
+		s/^\t([a-z_]+)\t+(ifindex.*|esp_cookie|esp_seq)$/\1 32/p
+		s/^\t([a-z_]+)\t+esp_port$/\1 16/p
+		s/^\t([a-z_]+)\t+[A-Z_]+$/\1/p'
+}
+for struct in sockaddr_esp:af_esp.h esp_wire:esp_wire.h esp_wire_range:esp_wire.h; do
+	fields "include/uapi/linux/${struct#*:}" "${struct%:*}" >"$WORK/header"
+	fields $SYZ "${struct%:*}" >"$WORK/syz"
+	[ -s "$WORK/header" ] || echo "no members of ${struct%:*} found"
+	# What the template leaves open has no bits; its options and payload are no members.
+	awk 'NR == FNR { name[NR] = $1; bits[NR] = $2; next }
+		FNR in name && ($1 != name[FNR] || ($2 && $2 != bits[FNR])) { print "not " name[FNR], bits[FNR] ": " $0 }
+		END { if (FNR < length(name)) print "too few" }' "$WORK/header" "$WORK/syz" |
+		sed "s/^/${struct%:*}: /"
+done | verdict "socket_esp.txt has the members of the headers' structures"
+
 # Wire format: the header's figure, flags, options.
 sed -nE 's/^\t__(u8|be16|be32|u16)\t([a-z_]+);/\2/p' \
 	<(sed -n '/^struct esp_wire {/,/^}/p' include/uapi/linux/esp_wire.h) | grep -v ver_hlen |
