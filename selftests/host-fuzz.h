@@ -1,50 +1,146 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the fuzzers host-*-fuzz.c have in common: one run for each seed, and
- * everything random in it follows from that.
+ * What the fuzzers host-*-fuzz.c have in common. A run takes all that is random in it from
+ * rnd(): from a seed, or from bytes. Those are a file of the corpus, or what clang's
+ * libFuzzer makes of one, which looks for bytes that lead to code or values of branches
+ * that none did before (fuzz-guided.sh, with GUIDED).
+ *
+ * A fuzzer defines RUNS, the number of seeds, HOLDS, what is shown, run() and report().
  */
 #ifndef HOST_FUZZ_H
 #define HOST_FUZZ_H
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "pure.h"
 
+static void run(void);		/* once */
+static void report(void);	/* of all seeds, if nothing was found */
+
 static u64 seed, rnd_state;
+static const char *file;	/* whose bytes these are */
+static const u8 *bytes;		/* instead of a seed */
+static size_t bytes_left;
 static bool verbose;
 
 /* xorshift64* */
-static inline u32 rnd(u32 n)
+static inline u32 next_random(void)
 {
 	rnd_state ^= rnd_state >> 12;
 	rnd_state ^= rnd_state << 25;
 	rnd_state ^= rnd_state >> 27;
-	return n ? (u32)((rnd_state * 0x2545f4914f6cdd1dull) >> 32) % n : 0;
+	return (rnd_state * 0x2545f4914f6cdd1dull) >> 32;
 }
 
-static inline void run_seed(void (*run)(void), u64 s)
+/* Where the bytes end, those of a seed follow. */
+static inline u32 rnd(u32 n)
+{
+	unsigned int size = n <= 256 ? 1 : n <= 65536 ? 2 : 4;
+	u32 v = 0;
+
+	if (n < 2)
+		return 0;
+	if (bytes_left < size)
+		return next_random() % n;
+	for (; size; size--, bytes_left--)
+		v = v << 8 | *bytes++;
+	return v % n;
+}
+
+/* The bytes themselves, as many as there are. */
+static inline size_t take_bytes(u8 *to, size_t most)
+{
+	size_t n = min(bytes_left, most);
+
+	memcpy(to, bytes, n);
+	bytes += n;
+	bytes_left -= n;
+	return n;
+}
+
+/* Is there something left that a step could follow from? */
+static inline bool more(void)
+{
+	return !bytes || bytes_left;
+}
+
+static inline void run_seed(u64 s)
 {
 	seed = s;
 	rnd_state = s * 0x9e3779b97f4a7c15ull | 1;
 	run();
 }
 
-/*
- * All seeds, or one that the command line names, with its trace; false: only
- * that one.
- */
-static inline bool fuzz(int argc, char **argv, void (*run)(void), u64 runs)
+static inline void run_bytes(const u8 *data, size_t n)
 {
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	puts("1..1");
-	if (argc > 1) {
-		verbose = true;
-		run_seed(run, strtoull(argv[1], NULL, 0));
-		return false;
-	}
-	for (u64 s = 1; s <= runs; s++)
-		run_seed(run, s);
-	return true;
+	bytes = data;
+	bytes_left = n;
+	run_seed(1);
+	bytes = NULL;
+	bytes_left = 0;
 }
 
+/* What didn't hold, and how to see it again. */
+static inline void complain(const char *what)
+{
+	printf("not ok 1 - %s\n# reproduce: %s ", what,
+	       program_invocation_short_name);
+	if (!bytes)
+		printf("%llu\n", (unsigned long long)seed);
+	else
+		puts(file ? file : "with the file that libFuzzer names");
+}
+
+#ifdef GUIDED
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t n)
+{
+	run_bytes(data, n);
+	return 0;
+}
+
+#else
+
+static inline void run_file(void)
+{
+	FILE *f = fopen(file, "r");
+	u8 data[4096];
+	size_t n;
+
+	if (!f) {
+		perror(file);
+		exit(1);
+	}
+	n = fread(data, 1, sizeof(data), f);
+	fclose(f);
+	run_bytes(data, n);
+}
+
+int main(int argc, char **argv)
+{
+	char *end;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	puts("1..1");
+	if (argc == 1) {
+		for (u64 s = 1; s <= RUNS; s++)
+			run_seed(s);
+		report();
+	}
+	verbose = argc == 2;
+	for (int i = 1; i < argc; i++) {
+		u64 s = strtoull(argv[i], &end, 0);
+
+		file = argv[i];
+		if (*end)
+			run_file();
+		else
+			run_seed(s);
+	}
+	puts("ok 1 - " HOLDS);
+	return 0;
+}
+
+#endif
 #endif
