@@ -37,6 +37,7 @@ coverage: ## which lines and branches of the module the tests run (15 minutes)
 
 fuzz: ## random frames to sockets in each state (SECONDS=600)
 fuzz: ## random frames to sockets in each state, and system calls (SECONDS=600)
+fuzz: ## fuzzers, with new seeds until time is over (SECONDS=600)
 	@selftests/fuzz.sh $(SECONDS)
 
 mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 minutes)

@@ -5,6 +5,10 @@
 # calls (syscalls.c), in turn, with new seeds until time is over: in the kernel
 # that notices wrong memory accesses, the calls also in the one with two processors.
 # Each round prints what repeats it.
+# Fuzzers with new seeds, until time is over: of the decisions, on the host
+# (fuzz-guided.sh, a quarter of the time); then random frames to sockets in each state
+# (net/esp/fuzz_test.c) and beside transfers (net-inject.sh), in the kernel that
+# notices wrong memory accesses. Each round prints the seed with which it is repeated.
 #
 #	fuzz.sh [SECONDS]	(600)
 
@@ -14,6 +18,10 @@ round=0
 
 # try ARGUMENT...: "vm" with these, which is to find nothing.
 try()
+rounds=0
+
+# round ARGUMENT...: of vm, in a virtual machine.
+round()
 {
 	local out
 
@@ -35,3 +43,18 @@ while [ $SECONDS -lt $end ]; do
 	round=$((round + 1))
 done
 echo "$round rounds of 100 sockets in each state, and two minutes of calls: nothing found"
+	if ! out=$("$VM" "$@") || grep "^not ok" <<<"$out"; then
+		echo "$out" | grep -v '^ok'
+		echo "found something; again: $VM $*"
+		exit 1
+	fi
+}
+
+"${0%/*}/fuzz-guided.sh" $((${1:-600} / 4)) || [ $? = 4 ] || exit 1
+while [ $SECONDS -lt $end ]; do
+	seed=$(od -An -N3 -tu4 /dev/urandom)
+	round kunit uml-debug "fuzz_seed=$((seed))" fuzz_runs=100
+	round run uml-debug --time 900 -- selftests/net-inject.sh $((seed)) 3000
+	rounds=$((rounds + 1))
+done
+echo "$rounds rounds: 100 sockets in each state, 3000 frames by each injector: nothing found"
