@@ -35,8 +35,6 @@ check-long: ## the long tests too
 coverage: ## which lines and branches of the module the tests run (15 minutes)
 	@$(VM) coverage 'TEST=$(TEST)'
 
-fuzz: ## random frames to sockets in each state (SECONDS=600)
-fuzz: ## random frames to sockets in each state, and system calls (SECONDS=600)
 fuzz: ## fuzzers, with new seeds until time is over (SECONDS=600)
 	@selftests/fuzz.sh $(SECONDS)
 
