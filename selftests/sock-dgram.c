@@ -186,6 +186,17 @@ TEST_F(pair, connect_fails)
 	EXPECT_ERRNO(ENOTCONN, peername(fd, &a));
 	EXPECT_ERRNO(EDESTADDRREQ, send(fd, "x", 1, 0));
 	EXPECT_EQ(0U, sockname(fd).sesp_ifindex);
+
+	/* once connected: what can be no address changes nothing, who can't be reached does */
+	ASSERT_EQ(0, do_connect(fd, at(B, PORT)));
+	EXPECT_ERRNO(EINVAL, do_connect(fd, at(B, 0)));
+	EXPECT_EQ(1, send(fd, "x", 1, 0));
+	link_up(A, false);
+	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, at(B, PORT)));
+	link_up(A, true);
+	EXPECT_ERRNO(ENOTCONN, peername(fd, &a));
+	EXPECT_ERRNO(EDESTADDRREQ, send(fd, "x", 1, 0));
+	EXPECT_EQ(0U, sockname(fd).sesp_ifindex);
 }
 
 /* A bad buffer for a datagram: EFAULT, and the next is none the worse. */

@@ -39,6 +39,20 @@ static int autobind(struct sock *sk)
 	return esp_hash(sk);
 }
 
+static void dgram_disconnect(struct socket *sock)
+{
+	struct esp_opt *esp = esp_sk(sock->sk);
+
+	if (esp->dev_auto) {	/* chosen by connect() */
+		esp->dev_auto = 0;
+		esp_dev_release(sock->sk);
+	}
+	esp->dport = 0;
+	esp_set_state(sock->sk, TCP_CLOSE);
+	sock->state = SS_UNCONNECTED;
+}
+
+/* An address that can be none changes nothing; one that can't be reached disconnects. */
 static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 			 int len, int flags)
 {
@@ -50,14 +64,8 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 	if (len < (int)sizeof(addr->sa_family))
 		return -EINVAL;
 	lock_sock(sk);
-	if (esp->dev_auto) {	/* chosen by the connect() before */
-		esp->dev_auto = 0;
-		esp_dev_release(sk);
-	}
 	if (addr->sa_family == AF_UNSPEC) {
-		esp->dport = 0;
-		esp_set_state(sk, TCP_CLOSE);
-		sock->state = SS_UNCONNECTED;
+		dgram_disconnect(sock);
 		err = 0;
 		goto out;
 	}
@@ -70,12 +78,15 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 	err = -EINVAL;
 	if (!a->sesp_port)
 		goto out;
+	dgram_disconnect(sock);
 	err = esp_connect_device(sk, a);
 	if (err)
 		goto out;
 	err = autobind(sk);
-	if (err)
+	if (err) {
+		dgram_disconnect(sock);
 		goto out;
+	}
 	esp->dport = a->sesp_port;
 	memcpy(esp->daddr, a->sesp_addr, ETH_ALEN);
 	esp_set_state(sk, TCP_ESTABLISHED);

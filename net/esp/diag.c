@@ -12,6 +12,7 @@ struct walk {
 	const struct esp_diag_req	*req;
 	long				skip;
 	long				at;
+	bool				admin;
 };
 
 static bool wanted(struct sock *sk, const struct esp_diag_req *req)
@@ -45,6 +46,24 @@ static void addresses(struct sock *sk, struct esp_diag_msg *m)
 	m->dst.sesp_halen = ETH_ALEN;
 	m->dst.sesp_ifindex = esp->ifindex;
 	memcpy(m->dst.sesp_addr, esp->daddr, ETH_ALEN);
+}
+
+/*
+ * Numbers of packets tell the cookies (esp_isn()), with which a stranger on the wire ends
+ * the connection or writes into it. So they begin with 1, but for who may see the frames.
+ */
+static void hide_numbers(const struct esp_opt *esp, struct esp_info *info)
+{
+	u32 snd = esp_isn(esp->cookie), rcv = esp_isn(esp->peer_cookie);
+
+	info->una_seq -= snd;
+	info->send_next -= snd;
+	info->send_seq -= snd;
+	info->announce_seq -= snd;
+	info->edge -= snd;
+	info->recv_seq -= rcv;
+	info->ack_seq -= rcv;
+	info->recv_edge -= rcv;
 }
 
 static int fill(struct walk *w, struct sock *sk)
@@ -81,6 +100,8 @@ static int fill(struct walk *w, struct sock *sk)
 	addresses(sk, m);
 	if (sk->sk_type != SOCK_DGRAM) {
 		esp_get_info(sk, &info);
+		if (!w->admin)
+			hide_numbers(esp_sk(sk), &info);
 		if (nla_put(w->skb, ESP_DIAG_INFO, sizeof(info), &info))
 			goto full;
 	}
@@ -113,6 +134,7 @@ static int esp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		.cb	= cb,
 		.req	= nlmsg_data(cb->nlh),
 		.skip	= cb->args[0],
+		.admin	= netlink_net_capable(cb->skb, CAP_NET_ADMIN),
 	};
 
 	esp_for_each_sock(sock_net(skb->sk), visit, &w);

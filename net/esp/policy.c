@@ -119,6 +119,15 @@ static u32 frame_time(const struct esp_qctl *c)
 	return min(READ_ONCE(c->frame.cur), READ_ONCE(c->frame.prev));
 }
 
+/* A frame takes @ns on the wire: what a lone sender's grant is. */
+static void frame_took(struct esp_qctl *c, u64 ns, u32 rtt, u64 now)
+{
+	esp_min_rtt_sample(&c->frame, clamp_t(u64, ns, 1, ESP_FRAME_NS_MAX), now);
+	WRITE_ONCE(c->lone, rtt > ESP_LONE_RTT_US ? ESP_GRANT_LONE :
+		   clamp_t(u32, ESP_LONE_NS / frame_time(c), ESP_GRANT_LONE,
+			   ESP_LONE_MAX));
+}
+
 /**
  * esp_qctl_arrivals() - measure the time that a frame takes on the wire
  * @c:		control
@@ -140,13 +149,8 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 	if (c->busy && took < pause) {
 		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
 			return;
-		if (!c->no_wire)
-			esp_min_rtt_sample(&c->frame,
-					   clamp_t(u64, div_u64(1000 * took, n), 1,
-						   ESP_FRAME_NS_MAX), now);
-		WRITE_ONCE(c->lone, rtt > ESP_LONE_RTT_US ? ESP_GRANT_LONE :
-			   clamp_t(u32, ESP_LONE_NS / frame_time(c), ESP_GRANT_LONE,
-				   ESP_LONE_MAX));
+		if (!c->no_wire)	/* memory is no link */
+			frame_took(c, div_u64(1000 * took, n), rtt, now);
 	}
 	c->stretch = now;
 	c->arrived = arrived;

@@ -496,6 +496,14 @@ static void qctl__no_wire(struct kunit *test)
 	KUNIT_EXPECT_LT(test, c.q, 800u);
 	c.q = 4096;
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 384u);
+	/* nor are frames timed, be nothing known of them */
+	c.frame.cur = 0;
+	c.frame.prev = 0;
+	c.busy = 1;
+	esp_qctl_arrivals(&c, 0, 10, now += 2000);
+	c.busy = 1;
+	esp_qctl_arrivals(&c, 1000, 10, now += 2000);
+	KUNIT_EXPECT_EQ(test, c.frame.cur, 0u);
 	/* singles come between, the ends of messages; but these only: a wire */
 	for (i = 0; i < 16; i++) {
 		KUNIT_EXPECT_TRUE(test, esp_qctl_no_wire(&c, 1));
