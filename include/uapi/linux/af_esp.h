@@ -173,6 +173,9 @@ struct esp_stats {
  * @unacked:		bytes sent and unacknowledged
  * @pad:		zero
  * @stats:		counters
+ *
+ * From sock_diag without CAP_NET_ADMIN packets are numbered from 1, since their numbers
+ * tell the connection's cookies.
  */
 struct esp_info {
 	__u8	state;
