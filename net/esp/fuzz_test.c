@@ -32,6 +32,8 @@ static struct {
 	struct sock		*sk;	/* NULL: the listener alone */
 	enum t_state		state;
 	int			nr;	/* of the peer */
+	u32			refused;	/* frames, by the parser */
+	u32			taken;
 	struct sk_buff		*kept[T_FUZZ_KEPT];
 	u8			buf[T_FUZZ_LEN];
 } fz;
@@ -44,6 +46,15 @@ static u32 rnd(u32 n)
 static bool one_in(u32 n)
 {
 	return !rnd(n);
+}
+
+/* What refused frames are counted as. */
+static unsigned long refused(void)
+{
+	return mib(ESP_MIB_InShort) + mib(ESP_MIB_InVersion) +
+	       mib(ESP_MIB_InHeaderLength) + mib(ESP_MIB_InFlags) +
+	       mib(ESP_MIB_InOption) + mib(ESP_MIB_InPort) + mib(ESP_MIB_InRange) +
+	       mib(ESP_MIB_InChecksum);
 }
 
 /*
@@ -354,6 +365,7 @@ static void fuzz_segment(struct sk_buff *skb)
 static void fuzz_feed(struct kunit *test)
 {
 	struct sk_buff **kept = &fz.kept[rnd(T_FUZZ_KEPT)], *skb, *other = NULL;
+	unsigned long before;
 
 	skb = *kept && one_in(8) ? pskb_copy(*kept, GFP_KERNEL) : fuzz_skb(test);
 	if (!skb)
@@ -367,8 +379,13 @@ static void fuzz_feed(struct kunit *test)
 	/* somebody else looks at it, too */
 	if (one_in(8))
 		other = one_in(2) ? skb_clone(skb, GFP_KERNEL) : skb_get(skb);
+	before = refused();
 	receive(skb);
 	kfree_skb(other);
+	if (refused() == before)
+		fz.taken++;
+	else
+		fz.refused++;
 }
 
 /* Everything that left is a frame of ours. */
@@ -460,10 +477,11 @@ static void fuzz_user(struct t_conn *c)
 
 static void fuzz(struct kunit *test, enum t_state state)
 {
-	unsigned long in = mib(ESP_MIB_InFrames);
 	u32 i, k, answers;
 
-	for (k = 0; k < READ_ONCE(fuzz_runs); k++) {
+	fz.refused = 0;
+	fz.taken = 0;
+	for (k = 0; k < fuzz_runs; k++) {
 		fz.seed = fuzz_seed + k;
 		fz.state = state;
 		fz.nr = k % 200;	/* those before may linger */
@@ -479,13 +497,15 @@ static void fuzz(struct kunit *test, enum t_state state)
 			if (fz.c.sock)
 				fuzz_user(&fz.c);
 		}
-		/* no amplification: connections may ask for themselves a few times */
-		if (!fz.sk)
-			KUNIT_EXPECT_LE_MSG(test, answers, T_FUZZ_FRAMES + 20,
-					    "seed %u", fz.seed);
+		/* no amplification: connections have data, and ask, on their own account */
+		KUNIT_EXPECT_LE_MSG(test, answers, (fz.sk ? 3 : 1) * T_FUZZ_FRAMES + 20,
+				    "seed %u", fz.seed);
 		fuzz_end(test);
 	}
-	KUNIT_EXPECT_GT(test, mib(ESP_MIB_InFrames) - in, fuzz_runs * T_FUZZ_FRAMES / 2);
+	/* not all were wrong from the beginning, nor all harmless */
+	KUNIT_EXPECT_GT(test, fz.taken, fuzz_runs * T_FUZZ_FRAMES / 5);
+	KUNIT_EXPECT_GT(test, fz.refused, fuzz_runs * T_FUZZ_FRAMES / 10);
+	kunit_info(test, "%u frames taken, %u refused\n", fz.taken, fz.refused);
 }
 
 #define FUZZ_STATE(name, state)				\
@@ -509,15 +529,6 @@ FUZZ_STATE(time_wait, T_TIME_WAIT)
 /*
  * Bits that flip.
  */
-
-/* What refused frames are counted as. */
-static unsigned long refused(void)
-{
-	return mib(ESP_MIB_InShort) + mib(ESP_MIB_InVersion) +
-	       mib(ESP_MIB_InHeaderLength) + mib(ESP_MIB_InFlags) +
-	       mib(ESP_MIB_InOption) + mib(ESP_MIB_InPort) + mib(ESP_MIB_InRange) +
-	       mib(ESP_MIB_InChecksum);
-}
 
 /* A data frame in fz.buf; returns its length. */
 static u32 flip_frame(struct t_conn *c)
