@@ -6,14 +6,16 @@
 
 . "${0%/*}/lib.sh"
 
+AS_NOBODY=(setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all)
 # nobody HOST COMMAND...: without capabilities.
 nobody()
 {
 	local host=$1
 	shift
 
-	in_host "$host" setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"
+	in_host "$host" "${AS_NOBODY[@]}" "$@"
 }
+
 # owner COMMAND...: in a user namespace, and a network namespace that belongs to it.
 owner() { nobody n0 unshare --user --map-root-user --net "$@"; }
 
@@ -26,10 +28,10 @@ chmod 755 "$TMP"
 #
 
 check "nobody was made" [ "$(nobody n0 awk '/^CapEff/ { print $2 }' /proc/self/status)" = 0000000000000000 ]
-nsenter --net=/run/netns/n1 setpriv --reuid=65534 --regid=65534 --clear-groups stream listen -n 1000G %v1:2000 \
+nsenter --net=/run/netns/n1 "${AS_NOBODY[@]}" stream -n 1000G -r 4000 -p 50 listen %v1:2000 \
 	>"$TMP/listen" 2>&1 &
 LISTENER=$!
-nsenter --net=/run/netns/n0 setpriv --reuid=65534 --regid=65534 --clear-groups stream connect -n 1000G \
+nsenter --net=/run/netns/n0 "${AS_NOBODY[@]}" stream -n 1000G -r 4000 -p 50 connect \
 	"$(mac n1 v1)%v0:2000" >"$TMP/connect" 2>&1 &
 CONNECTOR=$!
 check "nobody connects, listens and sends" moves n1
