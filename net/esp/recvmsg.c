@@ -66,6 +66,21 @@ static int copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
 	return -EFAULT;
 }
 
+/*
+ * Nobody needs it any more. Newer kernels let the CPU that made it free it, as they do for
+ * TCP: its pages go where the next ones are taken from, and no lock of all is needed.
+ */
+static void give_back(struct sk_buff *skb)
+{
+	if (!skb_is_nonlinear(skb)) {
+		consume_skb(skb);
+		return;
+	}
+	local_bh_disable();
+	napi_consume_skb(skb, 1);
+	local_bh_enable();
+}
+
 /* Take @n bytes off the packet at the head; true if it is used up. */
 static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 {
@@ -79,7 +94,7 @@ static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 	if (cb->f.flags & ESP_EOR)
 		WRITE_ONCE(esp->rcv_records, esp->rcv_records - 1);
 	__skb_unlink(skb, &sk->sk_receive_queue);
-	consume_skb(skb);
+	give_back(skb);
 	return true;
 }
 
@@ -176,7 +191,7 @@ static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
 		copied += f->len - f->read;
 		*eor = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR);
 		__skb_unlink(skb, &list);
-		consume_skb(skb);
+		give_back(skb);
 	}
 	if (help)
 		release_sock(sk);
