@@ -15,6 +15,7 @@
 #include <getopt.h>
 #include <net/if.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ static uint64_t seed = 1;
 static int family = AF_ESP, type = SOCK_STREAM, timeout = 120;
 static int pause_reader, quiet, bear_down, faults;
 static volatile sig_atomic_t enough;
+static sem_t news;	/* enough, or this end can't write any more */
 
 static const char usage_text[] =
 "usage: stream [OPTIONS] listen [%DEV]:PORT | connect MAC%DEV:PORT\n"
@@ -104,6 +106,19 @@ static int try_again(double *since)
 static void no_more(int sig)
 {
 	enough = sig;
+	sem_post(&news);
+}
+
+/* The other end may have been told first: what it ends with is here before the signal. */
+static int told_enough(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += timeout;
+	if (!enough)
+		sem_timedwait(&news, &until);
+	return enough;
 }
 
 struct half {
@@ -159,6 +174,8 @@ static void *writer(void *arg)
 		break;
 	}
 out:
+	if (h->failed)
+		sem_post(&news);
 	free(buf);
 	return NULL;
 }
@@ -209,7 +226,7 @@ static void *reader(void *arg)
 		if (pause_reader && ++reads % 64 == 0 && !enough)
 			usleep(1000 * pause_reader);
 	}
-	if (!h->failed && h->done != h->total && !enough) {
+	if (!h->failed && h->done != h->total && !told_enough()) {
 		snprintf(h->why, sizeof(h->why), "%llu bytes came instead of %llu",
 			 (unsigned long long)h->done,
 			 (unsigned long long)h->total);
@@ -356,6 +373,7 @@ int main(int argc, char **argv)
 		read_max = write_max;
 	if (back == UINT64_MAX)
 		back = bytes;
+	sem_init(&news, 0, 0);
 	signal(SIGUSR1, no_more);
 	listening = !strcmp(argv[optind], "listen");
 	fd = make_connection(listening, &a);
