@@ -2,6 +2,8 @@
 /*
  * EDP: SOCK_DGRAM, one unreliable frame each (socket-api.rst).
  */
+#include <linux/esp_diag.h>
+#include <linux/sock_diag.h>
 #include "sock-lib.h"
 
 FIXTURE(pair) {
@@ -316,6 +318,15 @@ TEST_F(pair, device_choice)
 	EXPECT_EQ(1, do_sendto(fd, "x", 1, 0, to));
 	EXPECT_EQ(1, recv(self->fd[1], &c, 1, 0));
 
+	/* bound by SO_BINDTODEVICE */
+	fd = esp_socket(A, SOCK_DGRAM);
+	ASSERT_EQ(0, setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "va", 3));
+	EXPECT_EQ(1, do_sendto(fd, "x", 1, 0, to));
+	EXPECT_EQ(1, recv(self->fd[1], &c, 1, 0));
+	ASSERT_EQ(0, setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "other", 6));
+	EXPECT_EQ(1, do_sendto(fd, "x", 1, 0, at(B, PORT)));
+	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
+
 	/* connected over one device, then over another */
 	fd = esp_socket(A, SOCK_DGRAM);
 	ASSERT_EQ(0, do_connect(fd, to));
@@ -338,6 +349,93 @@ TEST_F(pair, device_choice)
 	EXPECT_ERRNO(ENETDOWN, do_sendto(self->fd[0], "x", 1, 0, to));
 	link_up(A, true);
 	EXPECT_EQ(1, do_sendto(self->fd[0], "x", 1, 0, to));
+}
+
+/* What sock_diag says of a host's sockets of this type and port; how many there are. */
+static int diag(const struct host *h, int type, int port, struct esp_diag_msg *m, bool attr[4])
+{
+	struct {
+		struct nlmsghdr		head;
+		struct esp_diag_req	req;
+	} question = {
+		.head = {
+			.nlmsg_len = sizeof(question),
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		},
+		.req = { .sdiag_family = AF_ESP, .sdiag_type = type, .port = htons(port) },
+	};
+	char answer[8192] __attribute__((aligned(8)));
+	int fd, n = 0;
+
+	enter(h);
+	fd = MUST(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+	MUST(send(fd, &question, sizeof(question), 0));
+	memset(attr, 0, 4 * sizeof(*attr));
+	for (;;) {
+		struct nlmsghdr *head = (void *)answer;
+		int left = MUST(recv(fd, answer, sizeof(answer), 0));
+
+		for (; NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
+			int len = head->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+			struct rtattr *a;
+
+			MUST(head->nlmsg_type == NLMSG_ERROR ? -1 : 0);
+			if (head->nlmsg_type == NLMSG_DONE) {
+				close(fd);
+				return n;
+			}
+			n++;
+			memcpy(m, NLMSG_DATA(head), sizeof(*m));
+			a = NLMSG_DATA(head) + NLMSG_ALIGN(sizeof(*m));
+			for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
+				if (a->rta_type < 4)
+					attr[a->rta_type] = true;
+		}
+	}
+}
+
+TEST_F(pair, diagnosis)
+{
+	static const __u8 none[6];
+	struct esp_diag_msg m;
+	struct stat st;
+	char buf[1000];
+	bool attr[4];
+	int port;
+
+	fill(buf, 0, 1000);
+	ASSERT_EQ(0, do_connect(self->fd[0], at(B, PORT)));
+	ASSERT_EQ(1000, send(self->fd[0], buf, 1000, 0));
+	ASSERT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
+	ASSERT_EQ(1, diag(B, SOCK_DGRAM, PORT, &m, attr));
+	ASSERT_EQ(0, fstat(self->fd[1], &st));
+	EXPECT_EQ(AF_ESP, m.family);
+	EXPECT_EQ(SOCK_DGRAM, m.type);
+	EXPECT_EQ(7, m.state);		/* TCP_CLOSE */
+	EXPECT_EQ(st.st_ino, m.ino);
+	EXPECT_LE(1000U, m.rqueue);
+	EXPECT_EQ(0U, m.wqueue);
+	EXPECT_EQ(PORT, ntohs(m.src.sesp_port));
+	EXPECT_EQ(0, memcmp(m.src.sesp_addr, none, 6));
+	EXPECT_EQ(0, m.dst.sesp_family);
+	/* of a connection's figures there are none */
+	EXPECT_FALSE(attr[ESP_DIAG_INFO]);
+	EXPECT_TRUE(attr[ESP_DIAG_MEMINFO]);
+
+	port = ntohs(sockname(self->fd[0]).sesp_port);
+	ASSERT_EQ(1, diag(A, SOCK_DGRAM, port, &m, attr));
+	EXPECT_EQ(1, m.state);		/* TCP_ESTABLISHED */
+	EXPECT_EQ(0U, m.rqueue);
+	EXPECT_EQ(A->ifindex, m.src.sesp_ifindex);
+	EXPECT_EQ(PORT, ntohs(m.dst.sesp_port));
+	EXPECT_EQ(0, memcmp(m.dst.sesp_addr, B->mac, 6));
+	/* the others' ports are others */
+	EXPECT_EQ(0, diag(B, SOCK_STREAM, PORT, &m, attr));
+	EXPECT_EQ(0, diag(A, SOCK_DGRAM, PORT, &m, attr));
+	ASSERT_EQ(1000, recv(self->fd[1], buf, 1000, 0));
+	ASSERT_EQ(1, diag(B, SOCK_DGRAM, PORT, &m, attr));
+	EXPECT_EQ(0U, m.rqueue);
 }
 
 /* A socket of a device hears that device only. */
