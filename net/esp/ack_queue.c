@@ -151,7 +151,7 @@ static void esp_ack_send_other(struct sock *sk)
 	WRITE_ONCE(esp->told_seq, told);
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
-	esp_dev_xmit(skb, esp->dev, esp->daddr);
+	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
 
 /* The time in the queue is over; whoever took the permission out counts it. */

@@ -24,9 +24,19 @@
 #define ESP_RESET_US		(10 * 1000)	/* RSTs to strangers: */
 #define ESP_RESETS		100		/* at most so many in that time */
 
-/* The listener's cookie for a peer; @age: slots ago. */
-static u32 listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
-			 const struct esp_frame *f, u16 advice, int age)
+/**
+ * esp_listen_cookie() - the listener's cookie for a peer
+ * @net:	namespace
+ * @ifindex:	device
+ * @eth:	header of a frame of the peer's
+ * @f:		the same frame: ports, and the peer's cookie
+ * @advice:	that the peer was given
+ * @age:	slots ago
+ *
+ * Return: the cookie, never 0
+ */
+u32 esp_listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
+		      const struct esp_frame *f, u16 advice, int age)
 {
 	struct {
 		u8	macs[2 * ETH_ALEN];
@@ -264,7 +274,7 @@ void esp_send_syn(struct sock *sk, u8 flags)
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	if (pad)
 		skb_put_zero(skb, pad - skb->len);
-	esp_dev_xmit(skb, esp->dev, esp->daddr);
+	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
 
 static void established(struct sock *sk)
@@ -402,7 +412,7 @@ static void reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
 	((struct esp_wire *)data)->csum =
 		(__force u16)csum_fold(csum_partial(data, hlen, 0));
 	skb_put_zero(out, len - hlen);
-	esp_dev_xmit(out, ed, eth_hdr(skb)->h_source);
+	esp_dev_xmit(out, ed, eth_hdr(skb)->h_source, NULL);
 }
 
 /* At most ESP_RESETS in ESP_RESET_US; a lost update costs one RST more. */
@@ -487,8 +497,8 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 		return;
 	}
 	f.grant = esp_port_handshake(ed, eth_hdr(skb)->h_source);
-	f.peer_cookie = listen_cookie(net, ed->ifindex, eth_hdr(skb), in,
-				      f.grant, 0);
+	f.peer_cookie = esp_listen_cookie(net, ed->ifindex, eth_hdr(skb), in,
+					  f.grant, 0);
 	f.pkt_seq = esp_isn(f.peer_cookie);
 	f.ts_val = (u32)esp_now() + esp_ts_offset(f.peer_cookie);
 	f.mss = own_mss(ed);
@@ -594,8 +604,8 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	if ((f->opts & ESP_HAS_HELLO) != ESP_HAS_HELLO ||
 	    !(f->opts & ESP_HAS(ESP_OPT_ADVICE)) || (f->flags & ESP_RST))
 		goto bad;
-	if (f->cookie != listen_cookie(net, ed->ifindex, eth, f, f->advice, 0) &&
-	    f->cookie != listen_cookie(net, ed->ifindex, eth, f, f->advice, 1))
+	if (f->cookie != esp_listen_cookie(net, ed->ifindex, eth, f, f->advice, 0) &&
+	    f->cookie != esp_listen_cookie(net, ed->ifindex, eth, f, f->advice, 1))
 		goto bad;
 	if (f->type != sk->sk_type)
 		goto bad;

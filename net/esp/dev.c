@@ -261,13 +261,16 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
  * @skb:	frame from the ESP header on, whose header nobody shares; consumed
  * @ed:		device
  * @daddr:	destination
+ * @saddr:	source; NULL: the device's address. A connection has its own: its peer knows
+ *		no other, and that the device has another one it learns later
  *
  * The host's own address is delivered here: switches don't hairpin.
  *
  * Context: any but hard interrupt.
  * Return: 0 or ENETDOWN; what a queue drops later is for retransmission
  */
-int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
+int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
+		 const u8 *saddr)
 {
 	struct net_device *dev;
 	unsigned int room;
@@ -281,7 +284,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr)
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
 	if ((skb_headroom(skb) < room && skb_cow_head(skb, room)) ||
-	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, NULL,
+	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, saddr,
 			    skb->len) < 0) {
 		ESP_INC_NS(ed->ns, OutDiscards);
 		goto drop;

@@ -175,7 +175,7 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
 	ESP_INC(sock_net(sk), DgramOut);
-	err = esp_dev_xmit(skb, ed, mac);
+	err = esp_dev_xmit(skb, ed, mac, NULL);
 	return err ? err : len;
 }
 

@@ -270,20 +270,19 @@ enum esp_timer {
  * @sport:	local port, 0: none
  * @dport:	peer's port
  * @daddr:	peer's MAC address
+ * @saddr:	own MAC address at the time of connecting
  * @echo:	client: the handshake's options go with every frame until the
  *		first reply
  * @reset:	closed with RST: answers every frame with another one
+ * @advice_told: first burst that the peer was told
  * @cookie:	chosen by us, in every frame to us
  * @peer_cookie: chosen by the peer
  * @ts_off:	offset of our clock on the wire
  * @mss:	payload of a full packet
- * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
- * @advice_told: first burst that the peer was told
  * @fin_queued:	our FIN has its number
  * @fin_rcvd:	the peer's FIN has been consumed
  * @nodelay:	ESP_NODELAY
  * @cork:	ESP_CORK
- * @peer_burst:	the peer's burst_length, 0: none
  * @sent_at:	when a packet of the write queue was sent last
  *
  * @snd:	window: una_seq, send_next, send_seq, announce_seq,
@@ -301,11 +300,11 @@ enum esp_timer {
  * @probes:	unanswered probes in a row
  * @probe_tries: probes since permission last came, for their interval
  * @keep_probes: keepalive's, unanswered in a row
- * @rto_high:	end of what was sent when the retransmission timer fired
- * @progress_us: when the peer last answered, or sending started
  * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
+ * @progress_us: when the peer last answered, or sending started
  * @to_ack:	packets queued since the last ACK
  *
+ * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
  * @grant:	permission given to the peer: recv_announced, edge, tokens,
  *		rcv_mem_pressure
  * @recv_seq:	next packet expected
@@ -347,7 +346,8 @@ enum esp_timer {
  * @acceptq:	listener: children waiting for accept(), under its lock, with
  *		the reference of their creation; child: its place
  * @ifindex:	@dev's
- * @saddr:	own MAC address at the time of connecting
+ * @rto_high:	end of what was sent when the retransmission timer fired
+ * @peer_burst:	the peer's burst_length, 0: none
  * @dev_auto:	@dev was chosen by connect()
  * @destroyed:	esp_destroy() has run
  * @accepted:	passively opened
@@ -390,19 +390,18 @@ struct esp_opt {
 	__be16			sport;
 	__be16			dport;
 	u8			daddr[ETH_ALEN];
+	u8			saddr[ETH_ALEN];
 	u8			echo;
 	u8			reset;
+	u16			advice_told;
 	u32			cookie;
 	u32			peer_cookie;
 	u32			ts_off;
 	u32			mss;
-	u32			rcv_est;
-	u16			advice_told;
 	u8			fin_queued;
 	u8			fin_rcvd;
 	u8			nodelay;
 	u8			cork;
-	u16			peer_burst;
 	u64			sent_at;
 
 	/* Sending: sendmsg(), and each frame that acknowledges. */
@@ -419,12 +418,12 @@ struct esp_opt {
 	u8			probes;
 	u8			probe_tries;
 	u8			keep_probes;
-	u32			rto_high;
-	u64			progress_us;
 	u32			rrq_wait;
+	u64			progress_us;
 	u32			to_ack;
 
 	/* Receiving: each data packet, and recvmsg(). */
+	u32			rcv_est;
 	struct esp_grant	grant;
 	u32			recv_seq;
 	u32			ack_seq;
@@ -465,7 +464,8 @@ struct esp_opt {
 	struct list_head	dev_node;
 	struct list_head	acceptq;
 	int			ifindex;
-	u8			saddr[ETH_ALEN];
+	u32			rto_high;
+	u16			peer_burst;
 	u8			dev_auto;
 	u8			destroyed;
 	u8			accepted;
@@ -607,7 +607,8 @@ void esp_dev_release(struct sock *sk);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
 u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size);
-int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr);
+int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
+		 const u8 *saddr);
 void esp_dev_policy(struct net *net);
 void esp_dev_events_run(struct sock *sk);
 void esp_dev_enabled(struct esp_dev *ed);
@@ -663,6 +664,8 @@ int esp_connect_start(struct sock *sk);
 void esp_send_syn(struct sock *sk, u8 flags);
 void esp_set_burst(struct sock *sk);
 void esp_hello(struct sock *sk, struct esp_frame *f);
+u32 esp_listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
+		      const struct esp_frame *f, u16 advice, int age);
 void esp_listen_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb);

@@ -215,7 +215,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
 	}
-	return esp_dev_xmit(out, esp->dev, esp->daddr);
+	return esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr);
 }
 
 /**
@@ -430,7 +430,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
-	esp_dev_xmit(skb, esp->dev, esp->daddr);
+	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
 
 /* What has arrived, and the permission as it stands. */
@@ -511,5 +511,5 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
-	esp_dev_xmit(skb, esp->dev, esp->daddr);
+	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
