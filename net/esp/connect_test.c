@@ -127,6 +127,58 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
 }
 
+/* An echo with the cookie of so many slots ago; true: a child. */
+static bool echo_of_age(struct kunit *test, int nr, int age)
+{
+	unsigned long opens = mib(ESP_MIB_PassiveOpens), bad = mib(ESP_MIB_CookieInvalid);
+	struct ethhdr eth;
+	struct esp_frame f;
+	struct t_conn c;
+
+	new_conn(&c, nr);
+	syn(test, &c);
+	echo_frame(&c, &f, 4);
+	ether_addr_copy(eth.h_source, c.mac);
+	ether_addr_copy(eth.h_dest, fx.dev->dev_addr);
+	f.cookie = esp_listen_cookie(&init_net, fx.dev->ifindex, &eth, &f, f.advice, age);
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens) + mib(ESP_MIB_CookieInvalid),
+			opens + bad + 1);
+	if (mib(ESP_MIB_PassiveOpens) == opens) {
+		next(test, &c, ESP_RST | ESP_ACK, &f);
+		return false;
+	}
+	c.their_cookie = f.cookie;
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
+	c.esp = esp_sk(c.sock->sk);
+	close_conn(test, &c);
+	return true;
+}
+
+/* A cookie is good in its slot of time and in the next one, for who waited so long. */
+static void listen__echo_of_another_slot(struct kunit *test)
+{
+	static const struct {
+		int age;
+		bool good;
+	} v[] = { { 0, true }, { 1, true }, { 2, false }, { 3, false }, { -1, false } };
+	struct esp_frame f = {};
+	struct ethhdr eth = {};
+	bool good;
+	u32 slot;
+	int i;
+
+	start_listener(test);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		do {	/* again, if the slot ends meanwhile */
+			slot = esp_listen_cookie(&init_net, 1, &eth, &f, 0, 0);
+			good = echo_of_age(test, i, v[i].age);
+		} while (slot != esp_listen_cookie(&init_net, 1, &eth, &f, 0, 0));
+		KUNIT_EXPECT_EQ_MSG(test, good, v[i].good, "%d slots ago", v[i].age);
+	}
+}
+
 /* Who was answered while there was room, and comes when there is none any more. */
 static void listen__echo_finds_it_full(struct kunit *test)
 {
@@ -208,26 +260,23 @@ static void listen__data_in_echo(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* connect(): SYN, SYN|ACK, the echo until the first reply. */
-static void connect__echoes_until_reply(struct kunit *test)
+/* connect() to the peer, as far as the SYN. */
+static void begin_connect(struct kunit *test, struct t_conn *c)
 {
-	unsigned long ignored = mib(ESP_MIB_InResetsIgnored);
 	struct sockaddr_esp a = {
 		.sesp_family	= esp_family,
 		.sesp_port	= htons(T_PEER_PORT),
 		.sesp_ifindex	= fx.dev->ifindex,
 		.sesp_halen	= ETH_ALEN,
 	};
-	u8 hello = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
 	struct sk_buff *skb;
 	struct esp_frame f;
-	struct t_conn c;
 
-	new_conn(&c, 0);
-	ether_addr_copy(a.sesp_addr, c.mac);
-	c.sock = new_socket(test, SOCK_STREAM);
-	c.esp = esp_sk(c.sock->sk);
-	KUNIT_EXPECT_EQ(test, kernel_connect(c.sock, (struct sockaddr_unsized *)&a,
+	new_conn(c, 0);
+	ether_addr_copy(a.sesp_addr, c->mac);
+	c->sock = new_socket(test, SOCK_STREAM);
+	c->esp = esp_sk(c->sock->sk);
+	KUNIT_EXPECT_EQ(test, kernel_connect(c->sock, (struct sockaddr_unsized *)&a,
 					     sizeof(a), O_NONBLOCK), -EINPROGRESS);
 	skb = next_skb(T_ANSWER_MS);
 	KUNIT_ASSERT_NOT_NULL(test, skb);
@@ -236,10 +285,33 @@ static void connect__echoes_until_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN);
 	KUNIT_EXPECT_EQ(test, f.cookie, 0u);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, esp_isn(f.peer_cookie));
-	c.their_cookie = f.peer_cookie;
-	c.ack = f.pkt_seq + 1;
-	c.ts = f.ts_val;
+	c->their_cookie = f.peer_cookie;
+	c->ack = f.pkt_seq + 1;
+	c->ts = f.ts_val;
+}
 
+/* The next frame that isn't a SYN sent again. */
+static void next_but_syn(struct kunit *test, struct esp_frame *f)
+{
+	struct sk_buff *skb;
+
+	do {
+		skb = next_skb(T_ANSWER_MS);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		read_frame(test, skb, f, NULL);
+		kfree_skb(skb);
+	} while (f->flags == ESP_SYN);
+}
+
+/* connect(): SYN, SYN|ACK, the echo until the first reply. */
+static void connect__echoes_until_reply(struct kunit *test)
+{
+	unsigned long ignored = mib(ESP_MIB_InResetsIgnored);
+	u8 hello = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
+	struct esp_frame f;
+	struct t_conn c;
+
+	begin_connect(test, &c);
 	/* an RST that acknowledges another SYN, or comes with another cookie */
 	conn_frame(&c, &f, ESP_RST | ESP_ACK, 0, 0);
 	f.ack_seq++;
@@ -261,12 +333,7 @@ static void connect__echoes_until_reply(struct kunit *test)
 	f.cookie ^= 1;
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
-	do {	/* a SYN that was sent again may be before it */
-		skb = next_skb(T_ANSWER_MS);
-		KUNIT_ASSERT_NOT_NULL(test, skb);
-		read_frame(test, skb, &f, NULL);
-		kfree_skb(skb);
-	} while (f.flags == ESP_SYN);
+	next_but_syn(test, &f);
 	KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK);
 	KUNIT_EXPECT_EQ(test, f.cookie, c.cookie);
 	KUNIT_EXPECT_EQ(test, f.opts & hello, hello);
@@ -282,6 +349,73 @@ static void connect__echoes_until_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.opts, ESP_HAS(ESP_OPT_ADVICE));
 	KUNIT_EXPECT_EQ(test, f.hlen, ESP_HLEN + 4);
 	close_conn(test, &c);
+}
+
+/* SYNs cross, but one with a number that isn't its cookie's, or of another type. */
+static void connect__crossed_by_a_bad_syn(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InCookie), mismatch = mib(ESP_MIB_TypeMismatch);
+	struct esp_frame f;
+	struct t_conn c;
+	struct sock *sk;
+
+	begin_connect(test, &c);
+	sk = c.sock->sk;
+	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie) + 1, 0);
+	add_hello(&c, &f);
+	f.cookie = 0;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
+	f.pkt_seq--;
+	f.type = SOCK_SEQPACKET;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TypeMismatch), mismatch + 1);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
+	feed_syn(test, &c);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_RECV);
+	next_but_syn(test, &f);
+	KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN | ESP_ACK);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
+	sock_release(c.sock);
+	skb_queue_purge(&fx.out);
+}
+
+/*
+ * The peer opens a connection where there is one. If it remembers that, it answers;
+ * otherwise there is room after a while.
+ */
+static void stale__makes_room(struct kunit *test)
+{
+	struct t_conn c, anew;
+	struct esp_frame f;
+	u8 byte;
+	int i;
+
+	open_conn(test, &c, 0, 4);
+	feed_syn(test, &c);		/* of this connection, late */
+	silence(test);
+	new_conn(&anew, 0);
+	anew.cookie ^= 0x55;
+	for (i = 0; i < 3; i++) {
+		feed_syn(test, &anew);
+		next(test, &c, ESP_ACK | ESP_TXS, &f);
+	}
+	c.esp->syn_since -= 3600ull * 1000 * 1000;
+	feed_ack(test, &c, 4);		/* it is there */
+	for (i = 0; i < 5; i++) {
+		feed_syn(test, &anew);
+		next(test, &c, ESP_ACK | ESP_TXS, &f);
+	}
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+	c.esp->syn_since -= 3600ull * 1000 * 1000;
+	feed_syn(test, &anew);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -ECONNRESET);
+	silence(test);
+	syn(test, &anew);
+	sock_release(c.sock);
 }
 
 /*
@@ -529,15 +663,48 @@ static void device__not_enabled(struct kunit *test)
 	WRITE_ONCE(fx.ed->enabled, 1);
 }
 
+/* The device has another address: frames have the one that the peer knows, until the end. */
+static void device__another_address(struct kunit *test)
+{
+	static const u8 other[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x77 };
+	unsigned long lost = mib(ESP_MIB_AbortOnDevice);
+	u8 known[ETH_ALEN], byte;
+	struct sk_buff *skb;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	ether_addr_copy(known, fx.dev->dev_addr);
+	/* the core tells of it a moment later */
+	rtnl_lock();
+	eth_hw_addr_set(fx.dev, other);
+	rtnl_unlock();
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
+	skb = next_skb(T_ANSWER_MS);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_source, known));
+	kfree_skb(skb);
+	rtnl_lock();
+	call_netdevice_notifiers(NETDEV_CHANGEADDR, fx.dev);
+	rtnl_unlock();
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -ENETDOWN);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnDevice), lost + 1);
+	sock_release(c.sock);
+	silence(test);
+}
+
 static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(listen__syn_leaves_no_state),
 	KUNIT_CASE(listen__echo_makes_child),
 	KUNIT_CASE(listen__bad_echo_is_refused),
+	KUNIT_CASE(listen__echo_of_another_slot),
 	KUNIT_CASE(listen__echo_finds_it_full),
 	KUNIT_CASE(listen__bad_syn_is_silent),
 	KUNIT_CASE(listen__type_mismatch_resets),
 	KUNIT_CASE(listen__data_in_echo),
 	KUNIT_CASE(connect__echoes_until_reply),
+	KUNIT_CASE(connect__crossed_by_a_bad_syn),
+	KUNIT_CASE(stale__makes_room),
 	KUNIT_CASE(fin__ends_the_stream),
 	KUNIT_CASE(rst__needs_cookie_and_number),
 	KUNIT_CASE(rst__for_strangers),
@@ -546,5 +713,6 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(version__one_reset),
 	KUNIT_CASE(version__resets_are_limited),
 	KUNIT_CASE(device__not_enabled),
+	KUNIT_CASE(device__another_address),
 	{}
 };

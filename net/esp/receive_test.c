@@ -199,6 +199,50 @@ static void data__gap_brings_rrq(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* What came behind a FIN before that did: it has a number, but nobody gets it. */
+static void data__stored_behind_fin(struct kunit *test)
+{
+	unsigned long behind = mib(ESP_MIB_InAfterFin);
+	struct t_conn c;
+	u8 byte;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, 10);
+	feed(test, &c, 0, c.seq + 2, 10);
+	feed(test, &c, 0, c.seq + 3, 10);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 2u);
+	feed(test, &c, ESP_FIN, c.seq + 1, 0);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InAfterFin), behind + 2);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 0u);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 4);
+	expect_data(test, &c, c.seq, 1, 10);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c.sock->sk->sk_rmem_alloc), 0);
+	close_conn(test, &c);
+}
+
+/* Nobody answers RRQs: no more of them than net.esp.retries says, until something comes. */
+static void data__gap_is_given_up(struct kunit *test)
+{
+	unsigned long rrqs = mib(ESP_MIB_OutRRQ);
+	struct t_conn c;
+
+	conf()->rrq_min_us = 1000;
+	conf()->retries = 2;
+	open_conn(test, &c, 0, 4);
+	/* a whole transmission, so that no permission is due */
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	feed(test, &c, 0, c.seq + 2, 10);
+	EVENTUALLY(test, mib(ESP_MIB_OutRRQ) == rrqs + 3);
+	lock_sock(c.sock->sk);		/* the timer's function has ended */
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_REORDER], 0ull);
+	release_sock(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRRQ), rrqs + 3);
+	feed(test, &c, 0, c.seq + 3, 10);
+	EVENTUALLY(test, mib(ESP_MIB_OutRRQ) == rrqs + 6);
+	close_conn(test, &c);
+}
+
 /* Reordering that lasts less than the delay asks for nothing (rule 19). */
 static void data__reordering_is_no_loss(struct kunit *test)
 {
@@ -853,6 +897,8 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__side_by_side),
 	KUNIT_CASE(data__checksum_with_help),
 	KUNIT_CASE(data__gap_brings_rrq),
+	KUNIT_CASE(data__stored_behind_fin),
+	KUNIT_CASE(data__gap_is_given_up),
 	KUNIT_CASE(data__reordering_is_no_loss),
 	KUNIT_CASE(data__duplicate_is_acked),
 	KUNIT_CASE(data__ack_with_permission),

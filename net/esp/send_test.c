@@ -535,6 +535,43 @@ static void send__tail_asks(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Nothing has come for hours, and keepalive's time is now. */
+static u64 idle_for_long(struct t_conn *c)
+{
+	u64 now = esp_now();
+
+	lock_sock(c->sock->sk);
+	c->esp->progress_us = now - 2 * 3600ull * 1000 * 1000;
+	esp_timer_set(c->esp, ESP_T_KEEP, now);
+	release_sock(c->sock->sk);
+	return now;
+}
+
+/* Keepalive's time comes while data is on its way: the sender's own timer watches. */
+static void keepalive__data_on_its_way(struct kunit *test)
+{
+	unsigned long probes = mib(ESP_MIB_KeepaliveProbes);
+	struct esp_frame f;
+	struct t_conn c;
+	u64 due;
+
+	open_conn(test, &c, 0, 4);
+	sock_set_keepalive(c.sock->sk);
+	c.esp->keep_idle = 3600;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	due = idle_for_long(&c);
+	EVENTUALLY(test, READ_ONCE(c.esp->deadline[ESP_T_KEEP]) > due);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_KeepaliveProbes), probes);
+	silence(test);
+	c.ack++;
+	feed_ack(test, &c, 4);
+	idle_for_long(&c);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_KeepaliveProbes), probes + 1);
+	close_conn(test, &c);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__first_burst_then_grants),
 	KUNIT_CASE(send__merges_into_unsent),
@@ -553,5 +590,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__no_memory_ends),
 	KUNIT_CASE(send__asks_for_ack),
 	KUNIT_CASE(send__tail_asks),
+	KUNIT_CASE(keepalive__data_on_its_way),
 	{}
 };
