@@ -125,7 +125,7 @@ for kind in "flags=1" "flags=2" "flags=2 payload=100" "flags=6 payload=100" "fla
 		until_true 30 counted n1 InFrames $((from + N * 9 / 10))
 		rx=$(($(bytes 2) - rx)) tx=$(($(bytes 10) - tx)) resets=$(($(stat n1 OutResets) - resets))
 		took=$((($(date +%s%N) - began) / 10000000))
-		check "$kind to port $port: $tx bytes for $rx" [ $tx -le $((rx * 9 / 8 + 2000)) ]
+		check "$kind to port $port: $tx bytes for $rx" [ $tx -le $((rx * 70 / 62 + 2000)) ]
 		check "... $resets RSTs, at most 100 in 10 ms" [ $resets -le $((100 * (took + 2))) ]
 	done
 done
