@@ -116,7 +116,7 @@ sed -nE 's/.*"# (device .*)\\n".*/\1/p' net/esp/mib.c | tr ' ' '\n' | all_in $DO
 # members FILE: of struct esp_opt as it is declared there, each once, in order.
 members()
 {
-	sed -nE '/struct esp_opt \{$/,/^ *\}/s/^[[:space:]]+[a-z_].*[[:space:]*]([a-z_]+)(\[[A-Za-z_0-9]+\])?( __attribute__.*)?;.*/\1/p' "$1"
+	sed -nE '/struct esp_opt \{$/,/^ *\}/s/^[[:space:]]+[a-z_].*[[:space:]*]([a-z_]+)(\[[A-Za-z_0-9]+\]|:[0-9]+)?( __attribute__.*)?;.*/\1/p' "$1"
 }
 {
 	[ "$(members net/esp/esp.h | wc -l)" -gt 50 ] || echo "no members found"
@@ -124,7 +124,7 @@ members()
 } |
 	verdict "esp-opt.rst has the members of struct esp_opt in their order"
 
-options() { sed -nE 's/^\t(ESP_[A-Z_]+)\t*= [0-9]+,/\1/p' include/uapi/linux/af_esp.h; }
+options() { sed -nE 's/^\t(ESP_[A-Z0-9_]+)\t*= [0-9]+,/\1/p' include/uapi/linux/af_esp.h; }
 options | all_in $DOC/socket-api.rst | verdict "socket-api.rst has every option"
 options | all_in man/esp.7 | verdict "esp.7 has every option"
 sed -nE 's/^ \* @([a-z_]+):.*/\1/p' <(sed -n '/^ \* struct esp_stats/,/\*\//p' include/uapi/linux/af_esp.h) |
@@ -135,10 +135,10 @@ sed -nE 's/^ \* @([a-z_]+):.*/\1/p' <(sed -n '/^ \* struct esp_stats/,/\*\//p' i
 SYZ=tools/syzkaller/socket_esp.txt
 {
 	options
-	sed -nE 's/^\t(ESP_[A-Z_]+)\t*= (0x)?[0-9a-f]+,/\1/p' include/uapi/linux/esp_wire.h
+	sed -nE 's/^\t(ESP_[A-Z0-9_]+)\t*= (0x)?[0-9a-f]+,/\1/p' include/uapi/linux/esp_wire.h
 } | all_in $SYZ | verdict "socket_esp.txt has every option and flag"
-grep -v '^#' $SYZ | grep -owE '(AF|SOL)_ESP|ESP_[A-Z_]+' | sort -u | grep -vxF \
-	-f <(grep -ohwE '(AF|SOL)_ESP|ESP_[A-Z_]+' include/uapi/linux/{af_esp,esp_wire}.h) |
+grep -v '^#' $SYZ | grep -owE '(AF|SOL)_ESP|ESP_[A-Z0-9_]+' | sort -u | grep -vxF \
+	-f <(grep -ohwE '(AF|SOL)_ESP|ESP_[A-Z0-9_]+' include/uapi/linux/{af_esp,esp_wire}.h) |
 	verdict "socket_esp.txt has no others"
 # fields FILE STRUCT: names, and bits if they are told, in order.
 fields()

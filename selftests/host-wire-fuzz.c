@@ -39,7 +39,7 @@ static unsigned int valid_frame(u8 *data)
 		.version = ESP_VERSION, .flags = flags[rnd(sizeof(flags))],
 		.grant = rnd(65536), .sport = 1 + rnd(65535), .dport = 1 + rnd(65535),
 		.cookie = rnd(~0u), .pkt_seq = rnd(~0u), .ack_seq = rnd(~0u),
-		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(128) & ~1 : 0,
+		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(256) & ~1 : 0,
 		.peer_cookie = rnd(~0u), .mss = rnd(65536), .advice = rnd(65536),
 		.burst = rnd(65536), .to_ack = rnd(65536), .type = rnd(256),
 		.features = rnd(256),
@@ -47,7 +47,11 @@ static unsigned int valid_frame(u8 *data)
 
 	if (f.flags & ESP_SYN)
 		f.opts |= ESP_HAS_HELLO;
-	else if (f.flags & ESP_RRQ)
+	/* all of them don't fit */
+	if (f.opts & ESP_HAS(ESP_OPT_CRC))
+		f.opts &= f.flags & ESP_SYN ? ~ESP_HAS(ESP_OPT_CRC) :
+			  ~(ESP_HAS(ESP_OPT_TYPE) | ESP_HAS(ESP_OPT_FEATURES));
+	if (f.flags & ESP_RRQ)
 		f.len = 4 + 4 * rnd(3);
 	else if (!(f.flags & (ESP_FIN | ESP_RST)))
 		f.len = 1 + rnd(100);

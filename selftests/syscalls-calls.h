@@ -444,7 +444,7 @@ static void try_uring(void)
 static int option(int *level)
 {
 	*level = one_in(32) ? any_int() : one_in(2) ? SOL_ESP : SOL_SOCKET;
-	return one_in(32) ? any_int() : *level == SOL_ESP ? rnd(ESP_RECVERR + 2) : rnd(90);
+	return one_in(32) ? any_int() : *level == SOL_ESP ? rnd(ESP_CRC32C + 2) : rnd(90);
 }
 
 static void try_setsockopt(void)

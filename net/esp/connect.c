@@ -5,10 +5,10 @@
  *   client                                 listener (no state)
  *   SYN        cookie 0, own cookie C  -->
  *              <--  SYN|ACK  cookie C, own cookie S = hash(MACs, ports, device,
- *                            C, advice, time), grant = advice
+ *                            C, advice, type, CRC or not, time), grant = advice
  *   connected
  *   ACK, data  cookie S, C, MSS, type, advice  -->  S is right: a child
- *   (the echo, until the first reply)
+ *   (the echo, until the first reply; with a CRC it has no room for the type)
  *              <--  ACK                    connected, in the accept queue
  *
  * Both sides' first packet number follows from their cookie (esp_isn()), so
@@ -26,17 +26,20 @@
 
 /**
  * esp_listen_cookie() - the listener's cookie for a peer
- * @net:	namespace
+ * @sk:		listener
  * @ifindex:	device
  * @eth:	header of a frame of the peer's
  * @f:		the same frame: ports, and the peer's cookie
  * @advice:	that the peer was given
+ * @crc:	what was agreed on
  * @age:	slots ago
+ *
+ * It stands for all that the listener said and doesn't keep.
  *
  * Return: the cookie, never 0
  */
-u32 esp_listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
-		      const struct esp_frame *f, u16 advice, int age)
+u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
+		      const struct esp_frame *f, u16 advice, bool crc, int age)
 {
 	struct {
 		u8	macs[2 * ETH_ALEN];
@@ -44,7 +47,9 @@ u32 esp_listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
 		__be16	dport;
 		u32	ifindex;
 		u32	peer_cookie;
-		u32	advice;
+		u16	advice;
+		u8	type;
+		u8	crc;
 		u32	slot;
 	} __packed __aligned(8) in = {
 		.sport		= f->sport,
@@ -52,13 +57,15 @@ u32 esp_listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
 		.ifindex	= ifindex,
 		.peer_cookie	= f->peer_cookie,
 		.advice		= advice,
+		.type		= sk->sk_type,
+		.crc		= crc,
 		.slot		= div_u64(esp_now(), ESP_COOKIE_SLOT_US) - age,
 	};
 	u32 cookie;
 
 	ether_addr_copy(in.macs, eth->h_source);
 	ether_addr_copy(in.macs + ETH_ALEN, eth->h_dest);
-	cookie = siphash(&in, sizeof(in), &esp_net(net)->secret);
+	cookie = siphash(&in, sizeof(in), &esp_net(sock_net(sk))->secret);
 	return cookie ? cookie : 1;
 }
 
@@ -70,16 +77,15 @@ void esp_update_mss(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	int mtu = esp_dev_mtu(esp->dev);
-	u32 mss;
+	u32 mss, hlen = esp->echo ? ESP_HLEN_MAX : esp_data_hlen(esp);
 
 	if (mtu < ESP_MTU_MIN)
 		mtu = ESP_MTU_MIN;
 	if (esp->path_small)
 		mtu = min(mtu, ETH_DATA_LEN);
-	mss = mtu - (esp->echo ? ESP_HLEN_MAX : ESP_HLEN);
+	mss = mtu - hlen;
 	if (esp->peer_mss)	/* which counts on a header without options */
-		mss = min(mss, esp->peer_mss -
-			       (esp->echo ? ESP_HLEN_MAX - ESP_HLEN : 0));
+		mss = min(mss, esp->peer_mss - (hlen - ESP_HLEN));
 	if (esp->user_mss)
 		mss = min(mss, esp->user_mss);
 	esp->mss = mss;
@@ -127,9 +133,14 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 	f->type = sk->sk_type;
 	f->burst = own_burst(sk);
 	f->to_ack = esp_packets_to_ack(sk);
-	if (esp->echo) {
+	/* one side's wish is enough; who answers a SYN knows both */
+	f->features = esp->user_crc || esp->crc ? ESP_FEATURE_CRC32C : 0;
+	if (READ_ONCE(esp->echo)) {
 		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->syn_advice;
+		/* the CRC takes their room, and says so much: listen_cookie() */
+		if (esp->crc)
+			f->opts &= ~(ESP_HAS(ESP_OPT_TYPE) | ESP_HAS(ESP_OPT_FEATURES));
 	}
 }
 
@@ -209,6 +220,7 @@ static void forget(struct sock *sk)
 	esp->rrqs = 0;
 	esp->last_ack_us = 0;
 	esp->advice_echo = 0;
+	WRITE_ONCE(esp->crc, 0);
 	esp_grant_init(&esp->grant, 0);
 }
 
@@ -321,6 +333,7 @@ static void syn_acked(struct sock *sk, struct esp_frame *f)
 		esp_done(sk, -ECONNREFUSED);
 		return;
 	}
+	WRITE_ONCE(esp->crc, !!(f->features & ESP_FEATURE_CRC32C));
 	esp->echo = sk->sk_state == TCP_SYN_SENT;
 	esp->syn_advice = f->grant;
 	esp->snd.advice = f->grant;
@@ -350,6 +363,7 @@ static void syn_crossed(struct sock *sk, struct esp_frame *f)
 		return;
 	}
 	ESP_INC(sock_net(sk), SimultaneousOpens);
+	WRITE_ONCE(esp->crc, esp->user_crc || (f->features & ESP_FEATURE_CRC32C));
 	learn_peer(sk, f);
 	remember_ts(esp, f, esp_now());
 	esp_set_state(sk, TCP_SYN_RECV);
@@ -452,8 +466,14 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	};
 	struct sock *sk;
 
-	if ((in->flags & ESP_RST) || !(in->opts & ESP_HAS(ESP_OPT_COOKIE)) ||
-	    !may_reset(esp_net(net)))
+	if ((in->flags & ESP_RST) || !(in->opts & ESP_HAS(ESP_OPT_COOKIE)))
+		return;
+	/* whoever it was for */
+	if ((in->opts & ESP_HAS(ESP_OPT_CRC)) && !esp_crc_right(skb)) {
+		ESP_INC(net, InCRC);
+		return;
+	}
+	if (!may_reset(esp_net(net)))
 		return;
 	/* a socket that was hashed elsewhere may have led the search astray */
 	sk = esp_lookup(net, ed->ifindex, in->dport, in->sport, eth_hdr(skb)->h_source);
@@ -482,6 +502,7 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 		.type		= sk->sk_type,
 		.ts_ecr		= in->ts_val,
 	};
+	bool crc = esp_sk(sk)->user_crc || (in->features & ESP_FEATURE_CRC32C);
 
 	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
 		ESP_INC(net, InCookie);
@@ -497,13 +518,14 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 		return;
 	}
 	f.grant = esp_port_handshake(ed, eth_hdr(skb)->h_source);
-	f.peer_cookie = esp_listen_cookie(net, ed->ifindex, eth_hdr(skb), in,
-					  f.grant, 0);
+	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in,
+					  f.grant, crc, 0);
 	f.pkt_seq = esp_isn(f.peer_cookie);
 	f.ts_val = (u32)esp_now() + esp_ts_offset(f.peer_cookie);
 	f.mss = own_mss(ed);
 	f.burst = own_burst(sk);
 	f.to_ack = esp_packets_to_ack(sk);
+	f.features = crc ? ESP_FEATURE_CRC32C : 0;
 	/* as large as the peer's SYN, to probe this way too; never larger */
 	reply(net, ed, skb, &f,
 	      probe_size(min_t(int, in->read, esp_dev_mtu(ed))));
@@ -536,6 +558,7 @@ static void inherit(struct sock *child, struct sock *sk)
 	c->user_mss = l->user_mss;
 	c->nodelay = l->nodelay;
 	c->cork = l->cork;
+	c->user_crc = l->user_crc;
 	c->user_burst = l->user_burst;
 	c->user_initial = l->user_initial;
 	c->user_to_ack = l->user_to_ack;
@@ -565,6 +588,7 @@ static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	ether_addr_copy(esp->saddr, eth_hdr(skb)->h_dest);
 	esp->cookie = f->cookie;
 	esp->accepted = 1;
+	esp->crc = !!(f->opts & ESP_HAS(ESP_OPT_CRC));
 	esp->advice_told = f->advice;
 	refcount_inc(&ed->ref);
 	esp->ifindex = ed->ifindex;
@@ -599,16 +623,23 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct net *net = sock_net(sk);
 	const struct ethhdr *eth = eth_hdr(skb);
+	bool crc = f->opts & ESP_HAS(ESP_OPT_CRC);
+	u8 must = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
 	struct sock *child;
 
-	if ((f->opts & ESP_HAS_HELLO) != ESP_HAS_HELLO ||
-	    !(f->opts & ESP_HAS(ESP_OPT_ADVICE)) || (f->flags & ESP_RST))
+	if (crc)
+		must &= ~ESP_HAS(ESP_OPT_TYPE);
+	if ((f->opts & must) != must || (f->flags & ESP_RST))
 		goto bad;
-	if (f->cookie != esp_listen_cookie(net, ed->ifindex, eth, f, f->advice, 0) &&
-	    f->cookie != esp_listen_cookie(net, ed->ifindex, eth, f, f->advice, 1))
+	if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, 0) &&
+	    f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, 1))
 		goto bad;
-	if (f->type != sk->sk_type)
+	if ((f->opts & ESP_HAS(ESP_OPT_TYPE)) && f->type != sk->sk_type)
 		goto bad;
+	if (crc && !esp_crc_right(skb)) {
+		ESP_INC(net, InCRC);
+		goto drop;
+	}
 	/* it may have come twice while we were busy */
 	rcu_read_lock();
 	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth->h_source);

@@ -140,7 +140,7 @@ static bool echo_of_age(struct kunit *test, int nr, int age)
 	echo_frame(&c, &f, 4);
 	ether_addr_copy(eth.h_source, c.mac);
 	ether_addr_copy(eth.h_dest, fx.dev->dev_addr);
-	f.cookie = esp_listen_cookie(&init_net, fx.dev->ifindex, &eth, &f, f.advice, age);
+	f.cookie = esp_listen_cookie(fx.listener->sk, fx.dev->ifindex, &eth, &f, f.advice, false, age);
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens) + mib(ESP_MIB_CookieInvalid),
 			opens + bad + 1);
@@ -172,9 +172,9 @@ static void listen__echo_of_another_slot(struct kunit *test)
 	start_listener(test);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		do {	/* again, if the slot ends meanwhile */
-			slot = esp_listen_cookie(&init_net, 1, &eth, &f, 0, 0);
+			slot = esp_listen_cookie(fx.listener->sk, 1, &eth, &f, 0, false, 0);
 			good = echo_of_age(test, i, v[i].age);
-		} while (slot != esp_listen_cookie(&init_net, 1, &eth, &f, 0, 0));
+		} while (slot != esp_listen_cookie(fx.listener->sk, 1, &eth, &f, 0, false, 0));
 		KUNIT_EXPECT_EQ_MSG(test, good, v[i].good, "%d slots ago", v[i].age);
 	}
 }

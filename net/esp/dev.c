@@ -428,7 +428,7 @@ static void sock_new_mtu(struct sock *sk)
 	int room;
 
 	esp_update_mss(sk);
-	room = esp_dev_mtu(esp->dev) - ESP_HLEN;
+	room = esp_dev_mtu(esp->dev) - esp_data_hlen(esp);
 	skb_queue_walk(&sk->sk_write_queue, skb) {
 		if (min_t(int, skb->len, ESP_TX(skb)->size) <= room)
 			continue;

@@ -283,6 +283,8 @@ enum esp_timer {
  * @fin_rcvd:	the peer's FIN has been consumed
  * @nodelay:	ESP_NODELAY
  * @cork:	ESP_CORK
+ * @user_crc:	ESP_CRC32C as it was set
+ * @crc:	agreed on in the handshake: frames have a CRC32c
  * @sent_at:	when a packet of the write queue was sent last
  *
  * @snd:	window: una_seq, send_next, send_seq, announce_seq,
@@ -400,8 +402,10 @@ struct esp_opt {
 	u32			mss;
 	u8			fin_queued;
 	u8			fin_rcvd;
-	u8			nodelay;
-	u8			cork;
+	u8			nodelay:1;
+	u8			cork:1;
+	u8			user_crc:1;
+	u8			crc;
 	u64			sent_at;
 
 	/* Sending: sendmsg(), and each frame that acknowledges. */
@@ -496,6 +500,12 @@ struct esp_opt {
 static inline struct esp_opt *esp_sk(const struct sock *sk)
 {
 	return (struct esp_opt *)sk;
+}
+
+/* Header of a data packet, as long as there is nothing to say beside it. */
+static inline unsigned int esp_data_hlen(const struct esp_opt *esp)
+{
+	return ESP_HLEN + (READ_ONCE(esp->crc) ? ESP_CRC_ROOM : 0);
 }
 
 /**
@@ -664,8 +674,8 @@ int esp_connect_start(struct sock *sk);
 void esp_send_syn(struct sock *sk, u8 flags);
 void esp_set_burst(struct sock *sk);
 void esp_hello(struct sock *sk, struct esp_frame *f);
-u32 esp_listen_cookie(struct net *net, int ifindex, const struct ethhdr *eth,
-		      const struct esp_frame *f, u16 advice, int age);
+u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
+		      const struct esp_frame *f, u16 advice, bool crc, int age);
 void esp_listen_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
@@ -703,6 +713,10 @@ void esp_send_probe(struct sock *sk);
 bool esp_hold_back(struct sock *sk, struct sk_buff *skb);
 struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 			       u32 to);
+
+/* crc.c */
+void esp_crc_fill(struct sk_buff *skb);
+bool esp_crc_right(struct sk_buff *skb);
 
 /* offload.c */
 void esp_offload_init(void);

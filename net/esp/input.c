@@ -4,7 +4,7 @@
  *
  *   esp_rcv           checks the frame, finds the socket
  *     |  \___ owner busy: backlog
- *   esp_do_rcv        listener, handshake, or
+ *   esp_do_rcv        CRC, if there is to be one; listener, handshake, or
  *   esp_connected_rcv RST, ACK (esp_ack), RRQ, empty, data (data_rcv.c)
  *     |
  *   write queue shrinks, frames go
@@ -151,8 +151,8 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	if (!esp_ack(sk, f, now, late))
 		goto drop;
-	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) &&
-	    (f->opts & ESP_HAS_HELLO) != ESP_HAS_HELLO)
+	/* the handshake's, which has MSS, is no echo of a cut */
+	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
 		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)
 		esp_rrq_rcv(sk, skb, now);
@@ -183,8 +183,29 @@ drop:
 	drop(skb);
 }
 
+/*
+ * A connection that has a CRC: it must be there, but on what is sent without a
+ * connection, too; and be right. What it covers isn't believed before.
+ */
+static bool crc_fits(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+
+	if (likely(!esp_sk(sk)->crc))
+		return true;
+	if (f->opts & ESP_HAS(ESP_OPT_CRC) ? esp_crc_right(skb) :
+	    f->flags & (ESP_SYN | ESP_RST))
+		return true;
+	ESP_INC(sock_net(sk), InCRC);
+	return false;
+}
+
 static void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 {
+	if (!crc_fits(sk, skb)) {
+		drop(skb);
+		return;
+	}
 	switch (sk->sk_state) {
 	case TCP_CLOSE:
 		drop(skb);

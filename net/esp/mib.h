@@ -21,6 +21,7 @@
 	X(InRange)		/* malformed: ranges of an RRQ */ \
 	X(InGSO)		/* malformed: a super-packet that isn't one of ESP's */ \
 	X(InChecksum)		/* malformed: checksum */ \
+	X(InCRC)		/* malformed: CRC32c, or none on a connection that has it */ \
 	X(InGroupSource)	/* malformed: sent by or to a group address */ \
 	X(InNoSocket)		/* no socket for the frame */ \
 	X(InCookie)		/* frames with the wrong cookie */ \

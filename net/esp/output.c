@@ -90,6 +90,8 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 			f->peer_cookie = esp->cookie;
 		}
 	}
+	if (READ_ONCE(esp->crc) && !(flags & (ESP_SYN | ESP_RST)))
+		f->opts |= ESP_HAS(ESP_OPT_CRC);
 }
 
 /**
@@ -133,12 +135,16 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
  * @skb:	frame from the ESP header on; its checksum is zero
  * @len:	bytes to be summed; even
  * @rest:	sum of those behind them
+ *
+ * Before it, the CRC, if the header has one.
  */
 void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 		      unsigned int len, __wsum rest)
 {
 	struct esp_wire *h = (struct esp_wire *)skb->data;
 
+	if ((h->ver_hlen & 15) > ESP_HLEN / 4 && skb->data[ESP_HLEN] == ESP_OPT_CRC)
+		esp_crc_fill(skb);
 	if (esp_dev_checksums(ed)) {
 		skb->ip_summed = CHECKSUM_PARTIAL;
 		skb->csum_start = skb_headroom(skb);

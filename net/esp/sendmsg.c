@@ -37,7 +37,8 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	ESP_TX(skb)->size = esp->mss;
 	ESP_TX(skb)->linear = linear;
-	ESP_TX(skb)->limit = linear ? esp->mss :	/* a small message */
+	/* a small message; and each packet has its own CRC, of which the core knows nothing */
+	ESP_TX(skb)->limit = linear || esp->crc ? esp->mss :
 			     esp_dev_gso_bytes(esp->dev, esp->mss);
 	if (!linear || esp_dev_checksums(esp->dev))
 		skb->ip_summed = CHECKSUM_PARTIAL;	/* copy, don't sum */

@@ -85,6 +85,15 @@ static int set_option(struct sock *sk, int name, int v)
 		if (!err)
 			sock_valbool_flag(sk, SOCK_ZEROCOPY, v);
 		break;
+	case ESP_CRC32C:
+		if (sk->sk_type == SOCK_DGRAM)
+			return -EOPNOTSUPP;
+		if (!idle(sk))
+			return -EISCONN;
+		err = bounded(v, 0, 1);
+		if (!err)
+			esp->user_crc = v;
+		break;
 	case ESP_MTU:
 	case ESP_STATS:
 	case ESP_INFO:
@@ -141,7 +150,8 @@ void esp_get_info(struct sock *sk, struct esp_info *info)
 		      (g->rcv_mem_pressure ? ESP_IF_RCV_MEM_PRESSURE : 0) |
 		      (g->queued ? ESP_IF_PARKED : 0) |
 		      (esp->snd.held ? ESP_IF_HELD : 0) |
-		      (esp->echo ? ESP_IF_ECHOING : 0);
+		      (esp->echo ? ESP_IF_ECHOING : 0) |
+		      (esp->crc ? ESP_IF_CRC32C : 0);
 	info->retransmits = esp->retransmits;
 	info->probes = esp->probes;
 	info->mss = esp->mss;
@@ -176,7 +186,7 @@ static int get_int(struct sock *sk, int name, int *v)
 	case ESP_MTU:
 		if (!esp->dev || !esp_dev_mtu(esp->dev))
 			return -ENODEV;
-		*v = esp_dev_mtu(esp->dev) - ESP_HLEN;
+		*v = esp_dev_mtu(esp->dev) - esp_data_hlen(esp);
 		break;
 	case ESP_MAXSEG:
 		*v = esp->peer ? esp->mss : esp->user_mss;
@@ -189,6 +199,9 @@ static int get_int(struct sock *sk, int name, int *v)
 		break;
 	case ESP_ZEROCOPY:
 		*v = sock_flag(sk, SOCK_ZEROCOPY);
+		break;
+	case ESP_CRC32C:
+		*v = idle(sk) || sk->sk_state == TCP_LISTEN ? esp->user_crc : esp->crc;
 		break;
 	case ESP_USER_TIMEOUT:
 		*v = esp->user_timeout_ms;

@@ -77,6 +77,7 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
 		switch (data[at]) {
 		case ESP_OPT_COOKIE:
 		case ESP_OPT_BURST:
+		case ESP_OPT_CRC:
 			want = 6;
 			break;
 		case ESP_OPT_MSS:
@@ -92,6 +93,8 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
 		}
 		if (want) {
 			if (len != want || (f->opts & ESP_HAS(data[at])))
+				return ESP_WIRE_OPTION;
+			if (data[at] == ESP_OPT_CRC && at != ESP_HLEN)
 				return ESP_WIRE_OPTION;
 			f->opts |= ESP_HAS(data[at]);
 		}
@@ -130,7 +133,7 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
  * @f:		result; of a frame that must be dropped nothing is valid but
  *		@f->version, with ESP_WIRE_VERSION
  *
- * The checksum is the caller's business: it covers the payload.
+ * Checksum and CRC are the caller's business: they cover the payload.
  *
  * Return: ESP_WIRE_OK, or why the frame must be dropped
  */
@@ -187,6 +190,8 @@ unsigned int esp_wire_hlen_options(const struct esp_frame *f)
 {
 	unsigned int n = ESP_HLEN;
 
+	if (f->opts & ESP_HAS(ESP_OPT_CRC))
+		n += 6;
 	if (f->opts & ESP_HAS(ESP_OPT_COOKIE))
 		n += 6;
 	if (f->opts & ESP_HAS(ESP_OPT_MSS))
@@ -215,7 +220,7 @@ static u8 *opt(u8 *p, u8 type, u8 len)
  * @f:		what to write; @f->version, @f->hlen and payload are as given
  *		by the caller and by @f->opts
  *
- * The checksum field is left zero.
+ * Checksum and CRC are left zero.
  */
 void esp_wire_build(u8 *data, const struct esp_frame *f)
 {
@@ -237,6 +242,10 @@ void esp_wire_build(u8 *data, const struct esp_frame *f)
 
 	if (!f->opts)
 		return;
+	if (f->opts & ESP_HAS(ESP_OPT_CRC)) {
+		put32(opt(p, ESP_OPT_CRC, 6), 0);
+		p += 6;
+	}
 	if (f->opts & ESP_HAS(ESP_OPT_COOKIE)) {
 		put32(opt(p, ESP_OPT_COOKIE, 6), f->peer_cookie);
 		p += 6;

@@ -18,7 +18,7 @@
  * @ESP_WIRE_HLEN:	header length below the minimum
  * @ESP_WIRE_FLAGS:	flags that contradict each other, or the payload
  * @ESP_WIRE_OPTION:	an option overruns the header, is of the wrong length, there
- *			twice, or missing in a SYN
+ *			twice, at the wrong place, or missing in a SYN
  * @ESP_WIRE_PORT:	port 0
  * @ESP_WIRE_RANGE:	an RRQ that isn't one to three ranges
  */
@@ -35,6 +35,9 @@ enum esp_malformed {
 
 /* Options present in a frame: bits of esp_frame.opts. */
 #define ESP_HAS(opt)	(1u << (opt))
+
+#define ESP_CRC_AT	(ESP_HLEN + 2)	/* where the value of ESP_OPT_CRC is */
+#define ESP_CRC_ROOM	8	/* which the option takes in a header, padded */
 
 /* What the handshake's frames must carry. */
 #define ESP_HAS_HELLO	(ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | \

@@ -320,8 +320,8 @@ static void wire_parse__options(struct kunit *test)
 	for (len = 0; len < 16; len++) {
 		int type;
 
-		for (type = 1; type <= 6; type++) {
-			static const u8 right[] = { 0, 6, 4, 3, 3, 6, 4 };
+		for (type = 1; type <= 7; type++) {
+			static const u8 right[] = { 0, 6, 4, 3, 3, 6, 4, 6 };
 
 			OPTIONS(d, 15, type, len);
 			KUNIT_EXPECT_EQ(test, parse(d, 60), len == right[type] ?
@@ -348,6 +348,41 @@ static void wire_parse__options(struct kunit *test)
 	OPTIONS(d, 9, ESP_OPT_END, ESP_OPT_TYPE, 200, 7);
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 36, 36, &f), ESP_WIRE_OK);
 	KUNIT_EXPECT_EQ(test, f.opts, 0);
+}
+
+/* The CRC is the first option, so that its value is always at the same place. */
+static void wire_parse__crc_first(struct kunit *test)
+{
+	struct esp_frame f = {
+		.version = 1, .flags = ESP_ACK, .sport = cpu_to_be16(1),
+		.dport = cpu_to_be16(2), .peer_cookie = EXAMPLE_A, .mss = 1468, .advice = 7,
+		.burst = 3, .to_ack = 8,
+		.opts = ESP_HAS(ESP_OPT_CRC) | ESP_HAS(ESP_OPT_COOKIE) |
+			ESP_HAS(ESP_OPT_MSS) | ESP_HAS(ESP_OPT_BURST) | ESP_HAS(ESP_OPT_ADVICE),
+	}, g;
+	u8 d[64];
+
+	/* the echo with one: what fits */
+	KUNIT_EXPECT_EQ(test, esp_wire_hlen(&f), (unsigned int)ESP_HLEN_MAX);
+	memset(d, 0xff, sizeof(d));
+	esp_wire_build(d, &f);
+	KUNIT_EXPECT_EQ(test, d[ESP_HLEN], ESP_OPT_CRC);
+	KUNIT_EXPECT_EQ(test, d[ESP_HLEN + 1], 6);
+	KUNIT_EXPECT_EQ(test, d[ESP_CRC_AT] | d[ESP_CRC_AT + 1] | d[ESP_CRC_AT + 2] |
+			d[ESP_CRC_AT + 3], 0);
+	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 60, 60, &g), ESP_WIRE_OK);
+	f.hlen = 60;
+	KUNIT_EXPECT_EQ(test, memcmp(&f, &g, sizeof(f)), 0);
+	/* alone */
+	f.opts = ESP_HAS(ESP_OPT_CRC);
+	KUNIT_EXPECT_EQ(test, esp_wire_hlen(&f), (unsigned int)ESP_HLEN + ESP_CRC_ROOM);
+
+	OPTIONS(d, 11, ESP_OPT_ADVICE, 4, 0, 1, ESP_OPT_CRC, 6, 1, 2, 3, 4);
+	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OPTION);
+	OPTIONS(d, 11, 99, 2, ESP_OPT_CRC, 6, 1, 2, 3, 4);
+	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OPTION);
+	OPTIONS(d, 11, ESP_OPT_CRC, 6, 1, 2, 3, 4, ESP_OPT_ADVICE, 4, 0, 1);
+	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OK);
 }
 
 static void wire_parse__unknown_option_skipped(struct kunit *test)
@@ -425,6 +460,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_parse__flags),
 	KUNIT_CASE(wire_parse__range),
 	KUNIT_CASE(wire_parse__options),
+	KUNIT_CASE(wire_parse__crc_first),
 	KUNIT_CASE(wire_parse__unknown_option_skipped),
 	KUNIT_CASE(wire_parse__hello_incomplete),
 	KUNIT_CASE(wire_frame__kinds),

@@ -35,7 +35,7 @@ static const char *const states[] = {
 
 static const char *const flags[] = {
 	"trans_announced", "recv_announced", "rcv_mem_pressure", "parked",
-	"held", "echoing",
+	"held", "echoing", "crc32c",
 };
 
 /* The 32-bit members of struct esp_info, from mss on. */

@@ -78,6 +78,10 @@ struct sockaddr_esp {
  *			refers to the caller's memory instead of copying it, and
  *			the error queue tells when it is no longer used. As
  *			SO_ZEROCOPY, which kernels before 6.2 refuse to this family
+ * @ESP_CRC32C:		(int, default 0; stream, seqpacket) 1: each frame of the
+ *			connection has a CRC32c, if the peer knows it; one side's
+ *			wish is enough. Set before connect() or listen() (else
+ *			EISCONN); get: connected, what is in force; else what was set
  * @ESP_RECVERR:	no option: type of the control message, a struct
  *			sock_extended_err, that recvmsg() with MSG_ERRQUEUE returns
  */
@@ -97,6 +101,7 @@ enum esp_sockopt {
 	ESP_PACKETS_TO_ACK		= 13,
 	ESP_ZEROCOPY			= 14,
 	ESP_RECVERR			= 15,
+	ESP_CRC32C			= 16,
 };
 
 /**
@@ -145,6 +150,7 @@ struct esp_stats {
 #define ESP_IF_PARKED		0x08	/* in esp_ack_queue */
 #define ESP_IF_HELD		0x10	/* the peer's last answer was a HOLD */
 #define ESP_IF_ECHOING		0x20	/* handshake not yet confirmed */
+#define ESP_IF_CRC32C		0x40	/* frames have a CRC32c */
 
 /**
  * struct esp_info - protocol state of one socket

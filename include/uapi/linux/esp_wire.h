@@ -79,11 +79,14 @@ struct esp_wire {
  *			packet without payload: answer, be it with RST
  * @ESP_OPT_MSS:	4: largest payload that the sender takes, bytes
  * @ESP_OPT_TYPE:	3: SOCK_STREAM (1) or SOCK_SEQPACKET (5)
- * @ESP_OPT_FEATURES:	3: mask of what the sender can do; none are defined
+ * @ESP_OPT_FEATURES:	3: mask of what the sender wants, ESP_FEATURE_*; in SYN|ACK:
+ *			of what is agreed on
  * @ESP_OPT_BURST:	6: the sender's burst_length, which caps the addressee's too, and
  *			packets_to_ack
  * @ESP_OPT_ADVICE:	4: the first burst that the sender was advised (its
  *			echo, see rule 21)
+ * @ESP_OPT_CRC:	6: CRC32c over header, options and payload, with this value
+ *			and the checksum as 0; always the first option
  */
 enum esp_wire_opt {
 	ESP_OPT_END		= 0,
@@ -93,7 +96,11 @@ enum esp_wire_opt {
 	ESP_OPT_FEATURES	= 4,
 	ESP_OPT_BURST		= 5,
 	ESP_OPT_ADVICE		= 6,
+	ESP_OPT_CRC		= 7,
 };
+
+/* Bits of ESP_OPT_FEATURES: each frame but SYN, SYN|ACK, RST has ESP_OPT_CRC. */
+#define ESP_FEATURE_CRC32C	0x01
 
 /**
  * struct esp_wire_range - packets that an RRQ asks for
