@@ -28,6 +28,7 @@ check "$ROLE: $DEV is enabled" esp dev enable "$DEV"
 meet enabled || exit
 check "$ROLE: 8M in both directions, clean, Linux $(uname -r)" exchange -n 8M
 check "$ROLE: records, clean" exchange -q -n 1M
+check "$ROLE: 1M in both directions, with a CRC" exchange -C -n 1M
 # polled: frames that readers have taken from the device themselves.
 polled()
 {
@@ -53,6 +54,7 @@ sysctl -qw net.core.busy_read=0
 tc qdisc add dev "$DEV" root netem limit 10000 delay 1ms reorder 25% loss 5% duplicate 5% corrupt 1% || exit
 meet netem || exit
 check "$ROLE: 2M in both directions, with loss, duplicates, reordering and corruption" exchange -n 2M
+check "$ROLE: 1M, with a CRC" exchange -C -n 1M
 check "$ROLE: packets were sent again" [ "$(awk '$1 == "OutRetrans" { print $2 }' /proc/net/esp/stat)" -gt 0 ]
 meet done || exit
 tc qdisc del dev "$DEV" root

@@ -32,7 +32,7 @@ static uint64_t bytes = 1 << 20, back = UINT64_MAX;
 static size_t write_max = 100000, read_max = 100000;
 static uint64_t seed = 1;
 static int family = AF_ESP, type = SOCK_STREAM, timeout = 120;
-static int pause_reader, quiet, bear_down, faults;
+static int pause_reader, quiet, bear_down, faults, crc;
 static volatile sig_atomic_t enough;
 static sem_t news;	/* enough, or this end can't write any more */
 
@@ -46,7 +46,8 @@ static const char usage_text[] =
 "  -p MS        the reader pauses so long every 64 reads\n"
 "  -f FAMILY    number of the family (19) -Q        no report\n"
 "  -D           try again while the device is down (ENETDOWN)\n"
-"  -F           try again after EFAULT, ENOMEM and ENOBUFS\n";
+"  -F           try again after EFAULT, ENOMEM and ENOBUFS\n"
+"  -C           ESP_CRC32C, which the connection must have then\n";
 
 /* splitmix64 */
 static uint64_t next_random(uint64_t *state)
@@ -287,6 +288,10 @@ static int make_connection(int listening, const struct sockaddr_esp *a)
 		perror("socket");
 		return -1;
 	}
+	if (crc && setsockopt(fd, SOL_ESP, ESP_CRC32C, &one, sizeof(one))) {
+		perror("ESP_CRC32C");
+		return -1;
+	}
 	if (listening) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 		if (bind(fd, (struct sockaddr *)a, sizeof(*a)) || listen(fd, 1)) {
@@ -319,9 +324,10 @@ int main(int argc, char **argv)
 	struct timeval tv;
 	sigset_t set;
 	double start;
+	socklen_t len = sizeof(crc);
 	int c, listening, fd;
 
-	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:p:f:QDF")) != -1) {
+	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:p:f:QDFC")) != -1) {
 		switch (c) {
 		case 'n':
 			bytes = number(optarg);
@@ -356,6 +362,9 @@ int main(int argc, char **argv)
 		case 'F':
 			faults = 1;
 			break;
+		case 'C':
+			crc = 1;
+			break;
 		case 'Q':
 			quiet = 1;
 			break;
@@ -379,6 +388,10 @@ int main(int argc, char **argv)
 	fd = make_connection(listening, &a);
 	if (fd < 0)
 		return 3;
+	if (crc && (getsockopt(fd, SOL_ESP, ESP_CRC32C, &crc, &len) || !crc)) {
+		fprintf(stderr, "stream %s: no CRC\n", argv[optind]);
+		return 1;
+	}
 	tv.tv_sec = timeout;
 	tv.tv_usec = 0;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));

@@ -5,10 +5,12 @@
  * (selftests/host-pure.c).
  */
 #include <kunit/test.h>
+#include <linux/crc32c.h>
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/net.h>
 #include <linux/rtnetlink.h>
+#include <linux/sort.h>
 #include <net/gro.h>
 #include "esp.h"
 
@@ -23,6 +25,7 @@
 #include "send_test.c"
 #include "offload_test.c"
 #include "fuzz_test.c"
+#include "crc_test.c"
 
 static struct kunit_suite esp_wire_suite = {
 	.name		= "esp_wire",
@@ -59,8 +62,9 @@ PACKET_SUITE(advice);
 PACKET_SUITE(send);
 PACKET_SUITE(offload);
 PACKET_SUITE(fuzz);
+PACKET_SUITE(crc);
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite,
-		  &esp_fuzz_suite);
+		  &esp_fuzz_suite, &esp_crc_suite);

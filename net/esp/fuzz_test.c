@@ -54,14 +54,16 @@ static unsigned long refused(void)
 	return mib(ESP_MIB_InShort) + mib(ESP_MIB_InVersion) +
 	       mib(ESP_MIB_InHeaderLength) + mib(ESP_MIB_InFlags) +
 	       mib(ESP_MIB_InOption) + mib(ESP_MIB_InPort) + mib(ESP_MIB_InRange) +
-	       mib(ESP_MIB_InChecksum);
+	       mib(ESP_MIB_InChecksum) + mib(ESP_MIB_InCRC);
 }
 
 /*
  * States.
  */
 
-static void fuzz_connect(struct kunit *test, struct t_conn *c)
+/* connect() of a socket that wants a CRC or doesn't; @f: its SYN. */
+static void fuzz_connect(struct kunit *test, struct t_conn *c, bool crc,
+			 struct esp_frame *f)
 {
 	struct sockaddr_esp a = {
 		.sesp_family	= esp_family,
@@ -70,20 +72,20 @@ static void fuzz_connect(struct kunit *test, struct t_conn *c)
 		.sesp_halen	= ETH_ALEN,
 	};
 	struct sk_buff *skb;
-	struct esp_frame f;
 
 	ether_addr_copy(a.sesp_addr, c->mac);
 	c->sock = new_socket(test, SOCK_STREAM);
 	c->esp = esp_sk(c->sock->sk);
+	c->esp->user_crc = crc;
 	KUNIT_EXPECT_EQ(test, kernel_connect(c->sock, (struct sockaddr_unsized *)&a,
 					     sizeof(a), O_NONBLOCK), -EINPROGRESS);
 	skb = next_skb(T_ANSWER_MS);
 	KUNIT_ASSERT_NOT_NULL(test, skb);
-	read_frame(test, skb, &f, NULL);
+	read_frame(test, skb, f, NULL);
 	kfree_skb(skb);
-	c->their_cookie = f.peer_cookie;
-	c->ack = f.pkt_seq + 1;
-	c->ts = f.ts_val;
+	c->their_cookie = f->peer_cookie;
+	c->ack = f->pkt_seq + 1;
+	c->ts = f->ts_val;
 }
 
 static void fuzz_fin(struct kunit *test, struct t_conn *c, bool acks)
@@ -99,6 +101,7 @@ static void fuzz_socket(struct kunit *test)
 	struct esp_frame f;
 	u32 i;
 
+	fx.crc = one_in(4);
 	switch (fz.state) {
 	case T_LISTEN:
 		start_listener(test);
@@ -113,7 +116,8 @@ static void fuzz_socket(struct kunit *test)
 	case T_CROSSED:
 	case T_ECHO:
 		new_conn(c, fz.nr);
-		fuzz_connect(test, c);
+		fuzz_connect(test, c, fx.crc && one_in(2), &f);
+		c->crc = fx.crc && fz.state != T_SYN_SENT;
 		if (fz.state == T_CROSSED)
 			feed_syn(test, c);
 		if (fz.state == T_ECHO) {
@@ -204,6 +208,10 @@ static u32 fuzz_valid(void)
 		f.len = 4 + 4 * rnd(3);
 	if ((f.flags & ESP_SYN) || one_in(16)) {
 		add_hello(c, &f);
+		if (!(f.opts & ESP_HAS(ESP_OPT_CRC)) && one_in(4)) {
+			f.opts |= ESP_HAS(ESP_OPT_FEATURES);
+			f.features = rnd(256);
+		}
 		f.mss = one_in(4) ? rnd(65536) : T_MSS;
 		f.burst = rnd(65536);
 		f.type = one_in(8) ? rnd(256) : SOCK_STREAM;
@@ -214,6 +222,8 @@ static u32 fuzz_valid(void)
 		f.opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f.advice = rnd(100);
 	}
+	if (!(f.opts & ESP_HAS(ESP_OPT_TYPE)) && one_in(32))
+		f.opts ^= ESP_HAS(ESP_OPT_CRC);
 	if (one_in(32))
 		f.cookie = rnd(~0u);
 	if (one_in(32))
@@ -229,8 +239,8 @@ static u32 fuzz_valid(void)
 	return esp_wire_hlen(&f) + f.len;
 }
 
-/* Make it wrong, perhaps; the checksum is right nearly always. */
-static u32 fuzz_mutate(u32 n)
+/* Make it wrong, perhaps; checksum and CRC are right nearly always. */
+static u32 fuzz_mutate(struct kunit *test, u32 n)
 {
 	struct esp_wire *h = (struct esp_wire *)fz.buf;
 	u32 i, sum;
@@ -249,8 +259,11 @@ static u32 fuzz_mutate(u32 n)
 	}
 	if (n >= ESP_HLEN && !one_in(16)) {
 		h->csum = 0;
-		sum = (h->ver_hlen & 15) * 4 + ntohs(h->len);
-		h->csum = (__force u16)csum_fold(csum_partial(h, min(sum, n), 0));
+		sum = min((h->ver_hlen & 15) * 4u + ntohs(h->len), n);
+		if (sum >= ESP_HLEN + ESP_CRC_ROOM && fz.buf[ESP_HLEN] == ESP_OPT_CRC &&
+		    !one_in(16))
+			put_crc(test, fz.buf, sum);
+		h->csum = (__force u16)csum_fold(csum_partial(h, sum, 0));
 	}
 	return n;
 }
@@ -320,7 +333,7 @@ static void fuzz_gso(struct sk_buff *skb)
 /* The next frame, in some shape. */
 static struct sk_buff *fuzz_skb(struct kunit *test)
 {
-	u32 n = fuzz_mutate(fuzz_valid()), linear;
+	u32 n = fuzz_mutate(test, fuzz_valid()), linear;
 	struct sk_buff *skb;
 	bool ok = true;
 
@@ -404,6 +417,9 @@ static u32 fuzz_answers(struct kunit *test)
 		n = min_t(u32, n, f.hlen + f.len);
 		KUNIT_EXPECT_EQ_MSG(test, csum_fold(csum_partial(data, n, 0)), 0,
 				    "seed %u", fz.seed);
+		if (f.opts & ESP_HAS(ESP_OPT_CRC))
+			KUNIT_EXPECT_TRUE_MSG(test, crc_right(test, data, n),
+					      "seed %u", fz.seed);
 		kfree_skb(skb);
 		count++;
 	}

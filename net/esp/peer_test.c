@@ -25,6 +25,7 @@ static struct {
 	struct esp_conf		saved;
 	struct socket		*listener;
 	bool			paged;	/* payload comes in pages */
+	bool			crc;	/* the peer wants a CRC */
 	struct page		*page;	/* in these, side by side: */
 	unsigned int		at;	/* the next one's */
 	long			charged;	/* before the test */
@@ -43,6 +44,8 @@ struct t_conn {
 	u32		ts;		/* last ts_val that came from it */
 	u16		advice;		/* first burst that it advised */
 	u16		grant;		/* that goes with each data packet */
+	bool		wish;		/* for a CRC */
+	bool		crc;		/* agreed on */
 };
 
 /*
@@ -110,6 +113,7 @@ static int packet_init(struct kunit *test)
 	int err;
 
 	fx.paged = false;
+	fx.crc = false;
 	fx.page = NULL;
 	fx.at = 0;
 	fx.charged = charged();
@@ -225,6 +229,47 @@ static void page_payload(struct kunit *test, struct sk_buff *skb,
 		fx.at += len;
 }
 
+/* CRC32c, bit by bit. */
+static u32 slow_crc32c(const u8 *data, u32 n)
+{
+	u32 crc = ~0, i;
+
+	while (n--) {
+		crc ^= *data++;
+		for (i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	return ~crc;
+}
+
+/* CRC of a frame of @n bytes; its value and the checksum count as 0. */
+static u32 crc_of(struct kunit *test, const u8 *frame, u32 n)
+{
+	u8 *copy = kmemdup(frame, n, GFP_KERNEL);
+	u32 crc;
+
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	memset(copy + offsetof(struct esp_wire, csum), 0, 2);
+	memset(copy + ESP_CRC_AT, 0, 4);
+	crc = slow_crc32c(copy, n);
+	kfree(copy);
+	return crc;
+}
+
+static void put_crc(struct kunit *test, u8 *frame, u32 n)
+{
+	__be32 crc = htonl(crc_of(test, frame, n));
+
+	memcpy(frame + ESP_CRC_AT, &crc, sizeof(crc));
+}
+
+static bool crc_right(struct kunit *test, const u8 *frame, u32 n)
+{
+	__be32 crc = htonl(crc_of(test, frame, n));
+
+	return !memcmp(frame + ESP_CRC_AT, &crc, sizeof(crc));
+}
+
 /* Payload is the low byte of the packet's number, all over. */
 static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
 		       const void *payload)
@@ -240,6 +285,8 @@ static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
 		memcpy(data + hlen, payload, f->len);
 	else
 		memset(data + hlen, f->pkt_seq, f->len);
+	if (f->opts & ESP_HAS(ESP_OPT_CRC))
+		put_crc(test, data, n);
 	((struct esp_wire *)data)->csum =
 		(__force u16)csum_fold(csum_partial(data, n, 0));
 	if (fx.paged && f->len)
@@ -259,6 +306,8 @@ static void conn_frame(struct t_conn *c, struct esp_frame *f, u8 flags, u32 seq,
 	f->pkt_seq = seq;
 	f->ts_val = (u32)esp_now();
 	f->len = len;
+	if (c->crc && !(flags & (ESP_SYN | ESP_RST)))
+		f->opts = ESP_HAS(ESP_OPT_CRC);
 	if (flags & ESP_ACK) {
 		f->ack_seq = c->ack;
 		f->ts_ecr = c->ts;
@@ -309,6 +358,8 @@ static void read_frame(struct kunit *test, struct sk_buff *skb,
 	KUNIT_ASSERT_EQ(test, (int)esp_wire_parse(data, n, n, f), ESP_WIRE_OK);
 	n = f->hlen + f->len;
 	KUNIT_EXPECT_EQ(test, csum_fold(csum_partial(data, n, 0)), 0);
+	if (f->opts & ESP_HAS(ESP_OPT_CRC))
+		KUNIT_EXPECT_TRUE(test, crc_right(test, data, n));
 	KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_source,
 						 fx.dev->dev_addr));
 	KUNIT_EXPECT_EQ(test, f->sport, htons(T_PORT));
@@ -330,6 +381,8 @@ static void next(struct kunit *test, struct t_conn *c, u8 flags,
 	KUNIT_EXPECT_EQ(test, f->flags, flags);
 	KUNIT_EXPECT_EQ(test, f->dport, htons(c->port));
 	KUNIT_EXPECT_EQ(test, f->cookie, c->cookie);
+	KUNIT_EXPECT_EQ(test, f->opts & ESP_HAS(ESP_OPT_CRC),
+			c->crc && !(flags & (ESP_SYN | ESP_RST)) ? ESP_HAS(ESP_OPT_CRC) : 0);
 	c->ts = f->ts_val;
 }
 
@@ -389,12 +442,19 @@ static void new_conn(struct t_conn *c, int nr)
 	c->port = T_PEER_PORT;
 	c->cookie = T_COOKIE + nr;
 	c->seq = esp_isn(c->cookie) + 1;
+	c->wish = fx.crc;
 }
 
 /* The options of a hello. */
 static void add_hello(struct t_conn *c, struct esp_frame *f)
 {
-	f->opts = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_BURST);
+	f->opts &= ESP_HAS(ESP_OPT_CRC);
+	if (!f->opts)
+		f->opts = ESP_HAS(ESP_OPT_TYPE);
+	f->opts |= ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | ESP_HAS(ESP_OPT_BURST);
+	if (c->wish && (f->flags & ESP_SYN))
+		f->opts |= ESP_HAS(ESP_OPT_FEATURES);
+	f->features = c->wish ? ESP_FEATURE_CRC32C : 0;
 	f->peer_cookie = c->cookie;
 	f->mss = T_MSS;
 	f->type = SOCK_STREAM;
@@ -429,6 +489,7 @@ static void syn(struct kunit *test, struct t_conn *c)
 	c->their_cookie = f.peer_cookie;
 	c->ack = esp_isn(f.peer_cookie) + 1;
 	c->advice = f.grant;
+	c->crc = f.features & ESP_FEATURE_CRC32C;
 }
 
 /* The peer's echo @f makes it a connection. */
