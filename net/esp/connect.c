@@ -221,6 +221,7 @@ static void forget(struct sock *sk)
 	esp->last_ack_us = 0;
 	esp->advice_echo = 0;
 	WRITE_ONCE(esp->crc, 0);
+	esp->late_cap = 0;
 	esp_grant_init(&esp->grant, 0);
 }
 

@@ -284,6 +284,7 @@ enum esp_timer {
  * @nodelay:	ESP_NODELAY
  * @cork:	ESP_CORK
  * @user_crc:	ESP_CRC32C as it was set
+ * @late_cap:	burst_length was set after the handshake, so the peer doesn't know it
  * @crc:	agreed on in the handshake: frames have a CRC32c
  * @sent_at:	when a packet of the write queue was sent last
  *
@@ -405,6 +406,7 @@ struct esp_opt {
 	u8			nodelay:1;
 	u8			cork:1;
 	u8			user_crc:1;
+	u8			late_cap:1;
 	u8			crc;
 	u64			sent_at;
 

@@ -320,6 +320,7 @@ static void send__smaller_cap(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, esp_setsockopt(c.sock, SOL_ESP, ESP_BURST_LENGTH,
 						     KERNEL_SOCKPTR(&own), sizeof(own)), 0);
 		KUNIT_EXPECT_EQ(test, c.esp->snd.burst_length, v[i].both);
+		KUNIT_EXPECT_TRUE(test, c.esp->late_cap);
 	}
 	close_conn(test, &c);
 }
@@ -487,19 +488,21 @@ static void send__asks_for_ack(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Nagle's rule, and a cap that the receiver may not know: where no ACK may be due. */
+/* Nagle's rule, and a cap that the receiver does not know: where no ACK may be due. */
 static void send__tail_asks(struct kunit *test)
 {
 	static const struct {
 		u32	packets;
 		u32	cap;
+		bool	late;
 		u32	sent;
 		u32	asked;
 	} v[] = {
-		{ 16, 0, 16, 0 },
-		{ 17, 0, 17, 1 },
-		{ 17, 8, 8, 1 },
-		{ 6, 8, 6, 0 },
+		{ 16, 0, false, 16, 0 },
+		{ 17, 0, false, 17, 1 },
+		{ 17, 8, true, 8, 1 },
+		{ 17, 8, false, 8, 0 },
+		{ 6, 8, true, 6, 0 },
 	};
 	u8 *buf = kunit_kzalloc(test, 18 * T_MSS, GFP_KERNEL);
 	struct sk_buff *skb;
@@ -515,6 +518,7 @@ static void send__tail_asks(struct kunit *test)
 		u32 len = v[i].packets * T_MSS + 100;
 
 		c.esp->snd.burst_length = v[i].cap;
+		c.esp->late_cap = v[i].late;
 		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, len, 0), len);
 		for (k = 0, asked = 0; (skb = next_skb(2));) {
 			read_frame(test, skb, &f, NULL);

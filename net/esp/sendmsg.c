@@ -421,8 +421,8 @@ static bool needs_ack(struct sock *sk)
 	struct sk_buff *skb = sk->sk_send_head;
 	struct esp_opt *esp = esp_sk(sk);
 
-	/* the cap, of which the receiver may not know */
-	if (skb && esp->snd.burst_length &&
+	/* of the cap the receiver does not know */
+	if (skb && esp->late_cap && esp->snd.burst_length &&
 	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
 		return true;
 	if (skb && (ESP_TX(skb)->segs > 1 ||
