@@ -133,6 +133,19 @@ bytes=$(shark "$TMP/records.pcap" -Y "ethesp.flags.eor == 1 && !ethesp.analysis.
 check "put together they are all bytes" same bytes "$bytes" 204800
 
 #
+# With a CRC32c
+#
+
+capture "$TMP/crc.pcap"
+start n0 v0 n1 v1 -C -n 50k
+check "a transfer with a CRC" ended
+check "the capture is whole" captured
+crcs=$(frames "$TMP/crc.pcap" "ethesp.crc.good == 1")
+check "each CRC is right" same frames "$crcs" "$(frames "$TMP/crc.pcap" ethesp.crc)"
+check "all frames but SYNs have one" same frames "$crcs" \
+	"$(frames "$TMP/crc.pcap" "ethesp && ethesp.flags.syn == 0")"
+
+#
 # Not as they should be
 #
 

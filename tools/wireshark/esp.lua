@@ -31,10 +31,10 @@ local FLAGS = {
 local TYPES = { [1] = "SOCK_STREAM", [5] = "SOCK_SEQPACKET" }
 local OPTIONS = {
 	[0] = "END", [1] = "COOKIE", [2] = "MSS", [3] = "TYPE", [4] = "FEATURES",
-	[5] = "BURST", [6] = "ADVICE",
+	[5] = "BURST", [6] = "ADVICE", [7] = "CRC",
 }
 -- Length, with type and length.
-local OPTION_LEN = { [1] = 6, [2] = 4, [3] = 3, [4] = 3, [5] = 6, [6] = 4 }
+local OPTION_LEN = { [1] = 6, [2] = 4, [3] = 3, [4] = 3, [5] = 6, [6] = 4, [7] = 6 }
 
 local f = {
 	version	= ProtoField.uint8("ethesp.version", "Version", base.DEC, nil, 0xf0),
@@ -66,6 +66,8 @@ local f = {
 	burst	= ProtoField.uint16("ethesp.option.burst_length", "burst_length"),
 	to_ack	= ProtoField.uint16("ethesp.option.packets_to_ack", "packets_to_ack"),
 	advice	= ProtoField.uint16("ethesp.option.advice", "First burst that it was advised"),
+	crc	= ProtoField.uint32("ethesp.crc", "CRC32c", base.HEX),
+	crc_ok	= ProtoField.bool("ethesp.crc.good", "CRC32c is right"),
 	from	= ProtoField.uint32("ethesp.rrq.from", "First packet that is missing"),
 	count	= ProtoField.uint16("ethesp.rrq.count", "Packets"),
 	range	= ProtoField.bytes("ethesp.rrq", "Missing"),
@@ -283,6 +285,38 @@ local function malformed(tvb, h)
 	end
 end
 
+-- CRC32c, reflected, a byte at a time.
+local crc_table = {}
+for i = 0, 255 do
+	local c = i
+
+	for _ = 1, 8 do
+		c = bit32.bxor(bit32.rshift(c, 1), bit32.band(c, 1) * 0x82f63b78)
+	end
+	crc_table[i] = c
+end
+
+-- Over header and payload, with its own value, at @at, and the checksum as 0.
+local function show_crc(tvb, item, h, at)
+	local n = h.hlen + h.len
+	local crc, raw, good = 0xffffffff, nil, nil
+
+	if n > tvb:captured_len() then
+		return
+	end
+	raw = tvb:raw(0, 30) .. "\0\0" .. tvb:raw(32, at - 32) .. "\0\0\0\0" ..
+		(n > at + 4 and tvb:raw(at + 4, n - at - 4) or "")
+	for i = 1, n do
+		crc = bit32.bxor(bit32.rshift(crc, 8),
+				 crc_table[bit32.band(bit32.bxor(crc, raw:byte(i)), 255)])
+	end
+	good = bit32.bnot(crc) == tvb(at, 4):uint()
+	item:add(f.crc_ok, good):set_generated(true)
+	if not good then
+		item:add_proto_expert_info(wrong, "CRC32c is wrong")
+	end
+end
+
 local function options(tvb, tree, h)
 	local at = HLEN
 
@@ -318,6 +352,8 @@ local function options(tvb, tree, h)
 			t:add(f.to_ack, tvb(at + 4, 2))
 		elseif kind == 6 then
 			t:add(f.advice, tvb(at + 2, 2))
+		elseif kind == 7 then
+			show_crc(tvb, t:add(f.crc, tvb(at + 2, 4)), h, at + 2)
 		elseif n > 2 then
 			t:add(f.opt_raw, tvb(at + 2, n - 2))
 		end
