@@ -4,8 +4,10 @@
  * is made of them leaves by a packet socket or comes in by a tap device, in shapes that
  * only these can make.
  *
- *   inject [-k] [-t TAP [-n | -f]] [-o OUT] DEV SEED COUNT
+ *   inject [-k] [-t TAP [-n | -f]] [-o OUT] [-r] DEV SEED COUNT
  *	-o OUT	the device by which they are sent (DEV)
+ *	-r	from a ring (PACKET_TX_RING): what is behind the header of Ethernet stays in
+ *		memory that the next frame is written to
  *	-t TAP	they come in by this tap device instead, which exists; -n: polled; -f: so, and in
  *		fragments
  *	-k	knows: a forged frame may have the cookie of its connection. Without that, one
@@ -25,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -45,6 +48,8 @@
 #define TAGS		2
 #define IOVS		8
 #define MARK		0x1e5f	/* of what is sent here */
+#define SLOTS		8	/* of the ring */
+#define SLOT_SIZE	(1 << 17)
 
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4	5
@@ -76,6 +81,8 @@ static struct template kept[KEPT];
 static unsigned int nkept;
 static struct frame f;
 static bool knows, fragments, by_tap;
+static uint8_t *ring;	/* NULL: none */
+static unsigned int slot;	/* of the next frame */
 static int capture_fd, out_fd;
 static uint64_t state;
 static unsigned long sent, refused, known;
@@ -416,6 +423,33 @@ static void forge(const struct template *t)
  * On their way.
  */
 
+/* Into the ring's next place, when the frame before has left it. */
+static ssize_t ring_send(const struct iovec *iov, int n)
+{
+	struct tpacket2_hdr *t = (void *)(ring + slot % SLOTS * SLOT_SIZE);
+	uint8_t *p = (uint8_t *)t + TPACKET2_HDRLEN - sizeof(struct sockaddr_ll);
+	struct pollfd full = { .fd = out_fd, .events = POLLOUT };
+	int i;
+
+	while (__atomic_load_n(&t->tp_status, __ATOMIC_ACQUIRE) != TP_STATUS_AVAILABLE)
+		if (!poll(&full, 1, 60000)) {
+			errno = ETIMEDOUT;
+			die("ring");
+		}
+	t->tp_len = 0;
+	for (i = 0; i < n; i++) {
+		memcpy(p + t->tp_len, iov[i].iov_base, iov[i].iov_len);
+		t->tp_len += iov[i].iov_len;
+	}
+	__atomic_store_n(&t->tp_status, TP_STATUS_SEND_REQUEST, __ATOMIC_RELEASE);
+	i = send(out_fd, NULL, 0, MSG_DONTWAIT);
+	if (i >= 0)
+		slot++;
+	else	/* it stays where it is, and would look at this one again */
+		__atomic_store_n(&t->tp_status, TP_STATUS_AVAILABLE, __ATOMIC_RELEASE);
+	return i;
+}
+
 static void send_frame(void)
 {
 	size_t left = f.n, skip = 0, part;
@@ -450,7 +484,7 @@ static void send_frame(void)
 		skip += part;
 		left -= part;
 	}
-	if (writev(out_fd, iov, n) >= 0)
+	if ((ring ? ring_send(iov, n) : writev(out_fd, iov, n)) >= 0)
 		sent++;
 	else if (errno == EINVAL || errno == EMSGSIZE || errno == ENOBUFS || errno == ENOMEM ||
 		 errno == EBUSY)
@@ -460,8 +494,9 @@ static void send_frame(void)
 }
 
 /*
- * Frames that follow each other. The core coalesces such; of a packet socket or a tap device
- * it takes none, but they meet the runs of the transfer.
+ * Frames that follow each other. The core coalesces such. Those that a packet socket or a tap
+ * device owns the module takes as they are, but they meet the runs of the transfer; copies,
+ * as tc's mirred makes them, have no owner.
  */
 static unsigned int send_run(const struct template *t)
 {
@@ -537,6 +572,24 @@ static void open_out(const char *dev)
 		die(dev);
 }
 
+static void open_ring(void)
+{
+	struct tpacket_req req = {
+		.tp_block_size	= SLOT_SIZE,
+		.tp_block_nr	= SLOTS,
+		.tp_frame_size	= SLOT_SIZE,
+		.tp_frame_nr	= SLOTS,
+	};
+	int version = TPACKET_V2;
+
+	if (setsockopt(out_fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
+	    setsockopt(out_fd, SOL_PACKET, PACKET_TX_RING, &req, sizeof(req)))
+		die("ring");
+	ring = mmap(NULL, SLOTS * SLOT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, out_fd, 0);
+	if (ring == MAP_FAILED)
+		die("ring");
+}
+
 static void open_tap(const char *tap, int flags)
 {
 	struct ifreq ifr = { .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | flags };
@@ -549,17 +602,18 @@ static void open_tap(const char *tap, int flags)
 
 static _Noreturn void usage(void)
 {
-	fputs("usage: inject [-k] [-t TAP [-n | -f]] [-o OUT] DEV SEED COUNT\n", stderr);
+	fputs("usage: inject [-k] [-t TAP [-n | -f]] [-o OUT] [-r] DEV SEED COUNT\n", stderr);
 	exit(2);
 }
 
 int main(int argc, char **argv)
 {
 	const char *tap = NULL, *out = NULL;
+	bool from_ring = false;
 	int c, flags = 0;
 	unsigned long i, count, seed;
 
-	while ((c = getopt(argc, argv, "knft:o:")) != -1) {
+	while ((c = getopt(argc, argv, "knfrt:o:")) != -1) {
 		switch (c) {
 		case 'k':
 			knows = true;
@@ -570,6 +624,9 @@ int main(int argc, char **argv)
 		case 'f':
 			flags = IFF_NAPI | IFF_NAPI_FRAGS;
 			fragments = true;
+			break;
+		case 'r':
+			from_ring = true;
 			break;
 		case 't':
 			tap = optarg;
@@ -591,6 +648,8 @@ int main(int argc, char **argv)
 		open_tap(tap, flags);
 	else
 		open_out(out ?: argv[optind]);
+	if (from_ring)
+		open_ring();
 	while (!nkept) {
 		struct pollfd p = { .fd = capture_fd, .events = POLLIN };
 

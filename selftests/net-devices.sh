@@ -259,6 +259,7 @@ check "... and it is counted" counted n0 AbortOnDevice 1
 reset_cable
 ip1 link set w1 promisc on
 slow_start n0 w0 n1 w1
+moves n1 5
 sysctl n0 syn_retries 1
 before=$(stat n1 InNoSocket InCookie CookieInvalid)
 check_fails "a promiscuous device takes no frames for other hosts" "timed out" \

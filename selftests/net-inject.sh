@@ -10,8 +10,8 @@
 #
 #	+------------+                             +------------+
 #	| n0      w0 +------------- veth ----------+ w1      n1 |
-#	|   w0.5 /   |    +-------------------+    |   \ w1.5   |
-#	|            |    |        br0        |    |   \ m1     |
+#	| d0 -^  /   |    +-------------------+    | \  ^- d1   |
+#	|   w0.5     |    |        br0        |    |  w1.5, m1  |
 #	|         v0 +----+ p0  t0 t1 t2   p1 +----+ v1         |
 #	+------------+    | sw  taps          |    +------------+
 #	                  +-------------------+
@@ -112,6 +112,8 @@ bridged()
 
 direct
 intact "veth" n1
+direct -r
+intact "... from rings" n1
 
 w tso off gro on tx-sctp-segmentation off
 for i in 0 1; do
@@ -126,7 +128,24 @@ intact "... nor fragments, nor computes checksums" n1
 for i in 0 1; do
 	ip -n n$i link set w$i mtu 1500 || exit
 done
-w tso on tx on sg on tx-sctp-segmentation on
+w tx on sg on
+
+# A copy of what leaves by a dummy device has no owner: it is coalesced like any other.
+for i in 0 1; do
+	ip -n n$i link add d$i type dummy || exit
+	ip -n n$i link set d$i up
+	in_host n$i tc qdisc add dev d$i clsact &&
+		in_host n$i tc filter add dev d$i egress matchall action mirred egress mirror dev w$i || exit
+done
+mirrored()
+{
+	begin n0 w0 n1 w1
+	inject n0 "$@" -o d0 w0
+	inject n1 "$@" -o d1 -r w1
+}
+mirrored
+intact "veth that coalesces forged frames, too" n1
+w tso on tx-sctp-segmentation on
 
 for i in 0 1; do
 	ip -n n$i link add link w$i name w$i.5 type vlan id 5 || exit
@@ -178,6 +197,10 @@ done
 for ((round = 1; round <= 2; round++)); do
 	direct -k
 	check "frames from who knows the cookie: nothing is left, $round" ends
+	w tso off tx-sctp-segmentation off
+	mirrored -k
+	check "... coalesced" ends
+	w tso on tx-sctp-segmentation on
 	bridged sw br0 -k
 	check "... from taps" ends
 done
