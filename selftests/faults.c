@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CFLAGS: -Wno-unused-function
+/*
+ * Makes calls of the module fail, one at a time: whatever asks for memory, or for the user's,
+ * with a given return address of the module on its stack, by the kernel's fault injection.
+ *
+ *   faults [-a] MODULES < SITES
+ *
+ * MODULES is the directory of esp.ko and esp_diag.ko, which are loaded. A line of SITES:
+ *	SECTION OFFSET TIMES NAME	a return address in esp.ko, and how often it shall fail
+ *
+ * For each site the scenarios run until one comes by there. What fails must say so by ENOMEM,
+ * ENOBUFS or EFAULT, or nobody notices but by the time that it takes; tried again it works, and no
+ * byte is wrong. Then some scenarios again (-a: all), with the first, second, third ... thing
+ * failing that is asked for in their process. Prints
+ *	site NAME: SCENARIO, CONSEQUENCE	or: never
+ *	nth SCENARIO: places, refusals
+ * Exit status: 0, or 1 if a scenario did not end well, which a line "failed" tells.
+ */
+#include "sock-lib.h"
+#include <linux/esp_wire.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/if_tun.h>
+#include <linux/virtio_net.h>
+#include <sys/syscall.h>
+
+#define DEBUG	"/sys/kernel/debug/"
+#define SECTION	"/sys/module/esp/sections/"
+#define MUCH	200000
+#define TIMES	1000000		/* for things to fail, with fail-nth */
+#define REFUSED	10000		/* a call doesn't work again */
+#define SPLICES	150		/* of 250 bytes: more than the pages that are had at once */
+#define PLACES	500		/* that a scenario may have */
+#define RANGE	0x100000UL	/* esp.ko's memory is not larger */
+
+static const char * const faults[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
+#define FAULTS	(sizeof(faults) / sizeof(faults[0]))
+
+static struct site {
+	char		section[32];
+	unsigned long	base;		/* the section's address when it was last loaded */
+	unsigned long	offset;
+	int		times;
+	bool		hit;
+	char		name[128];
+} sites[256];
+static int nsites;
+
+static const char *modules;		/* where they are */
+static bool seen[256];			/* errors that were injected */
+static int refused;			/* how often there was one */
+static const char *where;		/* what failed for another reason */
+
+/*
+ * The kernel's side.
+ */
+
+static void put(const char *dir, const char *name, const char *format, ...)
+{
+	char path[128];
+	va_list args;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s%s", dir, name[0] ? "/" : "", name);
+	fd = MUST(open(path, O_WRONLY | O_CLOEXEC));
+	va_start(args, format);
+	MUST(vdprintf(fd, format, args));
+	va_end(args);
+	close(fd);
+}
+
+static unsigned long get(const char *path)
+{
+	unsigned long v;
+	FILE *f = fopen(path, "re");
+
+	if (!f || fscanf(f, "%li", (long *)&v) != 1) {
+		printf("# cannot read %s\n", path);
+		exit(KSFT_FAIL);
+	}
+	fclose(f);
+	return v;
+}
+
+/* From now on, between these addresses: everything, @times at most. */
+static void arm(unsigned long start, unsigned long end, int percent, int times)
+{
+	char dir[64];
+	size_t i;
+
+	for (i = 0; i < FAULTS; i++) {
+		snprintf(dir, sizeof(dir), DEBUG "%s", faults[i]);
+		put(dir, "require-start", "%#lx", start);
+		put(dir, "require-end", "%#lx", end);
+		put(dir, "times", "%d", times);
+		put(dir, "probability", "%d", percent);
+	}
+}
+
+/* No more; returns how often, of @times of each. */
+static int disarm(int times)
+{
+	char path[64];
+	int n = 0;
+	size_t i;
+
+	for (i = 0; i < FAULTS; i++) {
+		snprintf(path, sizeof(path), DEBUG "%s", faults[i]);
+		put(path, "probability", "0");
+		snprintf(path, sizeof(path), DEBUG "%s/times", faults[i]);
+		n += times - get(path);
+	}
+	return n;
+}
+
+static void prepare(void)
+{
+	char dir[64];
+	size_t i;
+
+	for (i = 0; i < FAULTS; i++) {
+		snprintf(dir, sizeof(dir), DEBUG "%s", faults[i]);
+		put(dir, "probability", "0");
+		put(dir, "verbose", "0");
+	}
+	put(DEBUG "failslab", "ignore-gfp-wait", "N");
+	put(DEBUG "fail_page_alloc", "ignore-gfp-wait", "N");
+	put(DEBUG "fail_page_alloc", "ignore-gfp-highmem", "N");
+	put(DEBUG "fail_page_alloc", "min-order", "0");
+}
+
+/* Where the module is; its init section goes where it went the last time. */
+static void locate(void)
+{
+	char path[96];
+	int i;
+
+	for (i = 0; i < nsites; i++) {
+		if (i && !strcmp(sites[i].section, sites[i - 1].section)) {
+			sites[i].base = sites[i - 1].base;
+			continue;
+		}
+		snprintf(path, sizeof(path), SECTION "%.31s", sites[i].section);
+		sites[i].base = get(path);
+	}
+}
+
+/*
+ * Steps of scenarios.
+ */
+
+/* A call has failed: is it one that may be tried again? */
+static bool injected(const char *call)
+{
+	if (errno == ENOMEM || errno == ENOBUFS || errno == EFAULT) {
+		seen[errno] = true;
+		if (refused++ < REFUSED)
+			return true;
+	}
+	where = call;
+	return false;
+}
+
+#define TRY(call) ({							\
+	typeof(call) ret_;						\
+									\
+	while ((ret_ = (call)) < 0 && injected(#call))			\
+		;							\
+	ret_;								\
+})
+
+/* In a function that says whether it ended well. */
+#define DO(call) do {							\
+	if (TRY(call) < 0)						\
+		return false;						\
+} while (0)
+
+#define HOLDS(cond) do {						\
+	errno = 0;							\
+	if (!(cond)) {							\
+		where = #cond;						\
+		return false;						\
+	}								\
+} while (0)
+
+static bool connected(int type, int fd[2])
+{
+	struct timeval t = { LONG / 1000, 0 };
+	struct sockaddr_esp here = any(PORT), there = at(B, PORT);
+	int l;
+
+	enter(B);
+	DO(l = socket(AF_ESP, type, 0));
+	DO(bind(l, (struct sockaddr *)&here, sizeof(here)));
+	DO(listen(l, 1));
+	DO(setsockopt(l, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)));
+	enter(A);
+	DO(fd[0] = socket(AF_ESP, type, 0));
+	DO(connect(fd[0], (struct sockaddr *)&there, sizeof(there)));
+	DO(fd[1] = accept(l, NULL, NULL));
+	close(l);
+	return true;
+}
+
+/*
+ * Bytes from one end to the other, out of memory that stays as it is: it may be lent. Who
+ * reads waits, if he lags, until the writer can't go on.
+ */
+static bool moves(int from, int to, size_t n, int flags, bool lags)
+{
+	static __u8 out[MUCH], in[CHUNK];
+	size_t sent = 0, got = 0;
+	long long end = now_ms() + 6 * LONG;
+
+	fill(out, 0, n);
+	while (got < n) {
+		struct pollfd p[2] = {
+			{ .fd = sent < n ? from : -1, .events = POLLOUT },
+			{ .fd = to, .events = POLLIN },
+		};
+		size_t want = n - sent < CHUNK ? n - sent : CHUNK;
+		ssize_t r;
+
+		HOLDS(now_ms() < end);
+		HOLDS(poll(p, 2, LONG) > 0);
+		if (p[0].revents) {
+			r = TRY(send(from, out + sent, want, MSG_DONTWAIT | MSG_NOSIGNAL | flags));
+			if (r < 0 && errno != EAGAIN)
+				return false;
+			sent += r > 0 ? r : 0;
+			if (lags && r > 0)
+				continue;
+		}
+		r = TRY(recv(to, in, CHUNK, MSG_DONTWAIT));
+		if (r < 0 && errno == EAGAIN)
+			continue;
+		HOLDS(r > 0);
+		HOLDS(right(in, got, r));
+		got += r;
+	}
+	return true;
+}
+
+/* Both have said all. */
+static bool ends(const int fd[2])
+{
+	struct timeval t = { LONG / 1000, 0 };
+	char c;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		DO(setsockopt(fd[i], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)));
+		DO(shutdown(fd[i], SHUT_WR));
+	}
+	for (i = 0; i < 2; i++)
+		HOLDS(TRY(recv(fd[i], &c, 1, 0)) == 0);
+	return true;
+}
+
+/*
+ * Scenarios.
+ */
+
+static bool stream(void)
+{
+	int fd[2];
+
+	return connected(SOCK_STREAM, fd) && moves(fd[0], fd[1], 100, 0, false) &&
+	       moves(fd[0], fd[1], 100000, 0, false) &&
+	       moves(fd[1], fd[0], 5000, 0, false) && ends(fd);
+}
+
+static bool options(void)
+{
+	socklen_t len = sizeof(int);
+	int fd, v = 0;
+
+	enter(A);
+	DO(fd = socket(AF_ESP, SOCK_STREAM, 0));
+	DO(set_int(fd, SOL_SOCKET, SO_RCVBUF, 100000));
+	DO(set_int(fd, SOL_ESP, ESP_NODELAY, 0));
+	DO(getsockopt(fd, SOL_ESP, ESP_NODELAY, &v, &len));
+	HOLDS(!v);
+	DO(ioctl(fd, SIOCINQ, &v));
+	return true;
+}
+
+/* What can't be copied is lost, and so is what nobody had memory for. */
+static bool datagram(int from, int to, void *in, size_t room)
+{
+	struct sockaddr_esp there = at(B, PORT);
+	static __u8 out[1000];
+	ssize_t n;
+	int tries;
+
+	fill(out, 0, sizeof(out));
+	for (tries = 0; tries < 100; tries++) {
+		DO(sendto(from, out, sizeof(out), 0, (struct sockaddr *)&there, sizeof(there)));
+		if (!events(to, POLLIN, SHORT))
+			continue;
+		n = recv(to, in, room, MSG_DONTWAIT);
+		if (n >= 0)
+			return right(in, 0, n) && n == (ssize_t)(room < sizeof(out) ? room : sizeof(out));
+		if (!injected("recv of a datagram"))
+			return false;
+	}
+	return false;
+}
+
+/* The user's memory isn't there. */
+static bool addresses(void)
+{
+	void *bad = (void *)8;
+	int fd[2], v = 0;
+	socklen_t len = sizeof(v);
+
+#define NO_ADDRESS(call) HOLDS((call) < 0 && errno == EFAULT)
+	if (!connected(SOCK_STREAM, fd))
+		return false;
+	NO_ADDRESS(setsockopt(fd[0], SOL_ESP, ESP_NODELAY, bad, sizeof(v)));
+	NO_ADDRESS(getsockopt(fd[0], SOL_ESP, ESP_NODELAY, &v, bad));
+	NO_ADDRESS(getsockopt(fd[0], SOL_ESP, ESP_NODELAY, bad, &len));
+	NO_ADDRESS(ioctl(fd[0], SIOCINQ, bad));
+	DO(set_int(fd[0], SOL_SOCKET, SO_ZEROCOPY, 1));
+	NO_ADDRESS(send(fd[0], bad, 10000, MSG_ZEROCOPY));
+	return moves(fd[0], fd[1], 5000, 0, false) && ends(fd);
+}
+
+/* Nobody listens there. */
+static bool refusal(void)
+{
+	struct sockaddr_esp there = at(B, PORT);
+	int fd;
+
+	enter(A);
+	DO(fd = socket(AF_ESP, SOCK_STREAM, 0));
+	if (TRY(connect(fd, (struct sockaddr *)&there, sizeof(there))) < 0 &&
+	    errno == ECONNREFUSED)
+		return true;
+	where = "connect to nobody";
+	return false;
+}
+
+static bool datagrams(void)
+{
+	struct sockaddr_esp here = any(PORT);
+	static __u8 in[CHUNK];
+	int from, to;
+
+	enter(B);
+	DO(to = socket(AF_ESP, SOCK_DGRAM, 0));
+	DO(bind(to, (struct sockaddr *)&here, sizeof(here)));
+	enter(A);
+	DO(from = socket(AF_ESP, SOCK_DGRAM, 0));
+	HOLDS(datagram(from, to, in, sizeof(in)));
+	HOLDS(datagram(from, to, in, 100));	/* cut */
+	return true;
+}
+
+/* MSG_ZEROCOPY. */
+static bool lends(void)
+{
+	char control[128];
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	int fd[2];
+
+	if (!connected(SOCK_STREAM, fd))
+		return false;
+	DO(set_int(fd[0], SOL_SOCKET, SO_ZEROCOPY, 1));
+	if (!moves(fd[0], fd[1], 100000, MSG_ZEROCOPY, false))
+		return false;
+	HOLDS(UNTIL(events(fd[0], 0, 0) & POLLERR));
+	DO(recvmsg(fd[0], &msg, MSG_ERRQUEUE | MSG_DONTWAIT));
+	return ends(fd);
+}
+
+/* Into a pipe what lies in packets themselves, for which pages are needed; and out of one. */
+static bool splices(void)
+{
+	__u8 buf[4000];
+	int fd[2], p[2], i;
+
+	if (!connected(SOCK_STREAM, fd))
+		return false;
+	MUST(pipe(p));
+	MUST(fcntl(p[1], F_SETPIPE_SZ, 1 << 20));
+	fill(buf, 0, sizeof(buf));
+	for (i = 0; i < SPLICES; i++) {
+		DO(send(fd[0], buf, 250, 0));
+		HOLDS(events(fd[1], POLLIN, LONG));
+		HOLDS(TRY(splice(fd[1], NULL, p[1], NULL, sizeof(buf), 0)) == 250);
+	}
+	for (i = 0; i < SPLICES; i++) {
+		HOLDS(read(p[0], buf, 250) == 250);
+		HOLDS(right(buf, 0, 250));
+	}
+	HOLDS(write(p[1], buf, sizeof(buf)) == sizeof(buf));
+	DO(splice(p[0], NULL, fd[0], NULL, sizeof(buf), 0));
+	memset(buf, 0, sizeof(buf));
+	HOLDS(TRY(recv(fd[1], buf, sizeof(buf), MSG_WAITALL)) == sizeof(buf));
+	HOLDS(right(buf, 0, sizeof(buf)));
+	return ends(fd);
+}
+
+static bool bulk(void)
+{
+	int fd[2];
+
+	return connected(SOCK_STREAM, fd) && moves(fd[0], fd[1], MUCH, 0, true) && ends(fd);
+}
+
+/* Packet sockets: of all frames of A, of all of B, and of ours that have come to B's device. */
+static int sniffers[3];
+
+static int sniffer(const struct host *h, int type, int ifindex)
+{
+	struct sockaddr_ll a = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(type),
+		.sll_ifindex = ifindex,
+	};
+	int fd, kept;
+
+	enter(h);
+	fd = MUST(socket(AF_PACKET, SOCK_RAW, 0));
+	MUST(bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	kept = MUST(fcntl(fd, F_DUPFD_CLOEXEC, 256));	/* close_all() */
+	close(fd);
+	return kept;
+}
+
+static void sniffed_begin(void)
+{
+	sniffers[0] = sniffer(A, ETH_P_ALL, 0);
+	sniffers[1] = sniffer(B, ETH_P_ALL, 0);
+	sniffers[2] = sniffer(B, ESP_ETHERTYPE, B->ifindex);
+}
+
+/* Who has no room has no copies. */
+static void read_sniffers(void)
+{
+	char c;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		while (recv(sniffers[i], &c, 1, MSG_DONTWAIT) > 0)
+			;
+}
+
+static void sniffed_end(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		close(sniffers[i]);
+}
+
+/* A frame of 5000 bytes for B, of which so many are at first in one piece. */
+static bool forge(int linear, __u8 ver_hlen)
+{
+	struct {
+		struct virtio_net_hdr	vnet;
+		struct ethhdr		eth;
+		struct esp_wire		h;
+		__u8			data[4900];
+	} __attribute__((packed)) f = {
+		.vnet.hdr_len = linear,
+		.eth.h_proto = htons(ESP_ETHERTYPE),
+		.h.ver_hlen = ver_hlen,
+		.h.sport = htons(PORT),
+		.h.dport = htons(PORT),
+		.h.len = htons(100),
+	};
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ESP_ETHERTYPE),
+		.sll_ifindex = A->ifindex,
+	};
+	int fd, one = 1;
+
+	memcpy(f.eth.h_dest, B->mac, ETH_ALEN);
+	memcpy(f.eth.h_source, A->mac, ETH_ALEN);
+	enter(A);
+	fd = MUST(socket(AF_PACKET, SOCK_RAW, 0));
+	MUST(setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)));
+	DO(sendto(fd, &f, sizeof(f), 0, (struct sockaddr *)&to, sizeof(to)));
+	close(fd);
+	return true;
+}
+
+/* Its header is cut, or its options, or only what lies behind it. */
+static bool forged(void)
+{
+	__u8 plain = ESP_VERSION << 4 | ESP_HLEN / 4;
+
+	read_sniffers();
+	return forge(ETH_HLEN, plain) && forge(ETH_HLEN + ESP_HLEN / 2, plain) &&
+	       forge(ETH_HLEN + ESP_HLEN, plain + 2) &&
+	       forge(ETH_HLEN + ESP_HLEN, plain) && stream();
+}
+
+static bool namespace(void)
+{
+	enter(A);
+	DO(unshare(CLONE_NEWNET));
+	enter(A);
+	return true;
+}
+
+static bool device(void)
+{
+	struct ifreq ifr = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+	int fd;
+
+	enter(A);
+	fd = MUST(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+	DO(ioctl(fd, TUNSETIFF, &ifr));
+	close(fd);
+	return true;
+}
+
+static bool insert(const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", modules, name);
+	fd = MUST(open(path, O_RDONLY | O_CLOEXEC));
+	DO(syscall(SYS_finit_module, fd, "", 0));
+	close(fd);
+	return true;
+}
+
+/* The module, which nobody uses, leaves and comes again. */
+static bool module(void)
+{
+	MUST(syscall(SYS_delete_module, "esp_diag", 0));
+	HOLDS(UNTIL(!syscall(SYS_delete_module, "esp", 0)));
+	if (!insert("esp") || !insert("esp_diag"))
+		return false;
+	locate();
+	return true;
+}
+
+/* Its init section comes where it went the last time, but not from the start. */
+static void module_begin(void)
+{
+	MUST(module() ? 0 : -1);
+	MUST(module() ? 0 : -1);
+}
+
+static void sums_begin(void)
+{
+	sysctl(A, "dev/va/tx_checksum", 1);
+}
+
+static void sums_end(void)
+{
+	sysctl(A, "dev/va/tx_checksum", 0);
+}
+
+static void apart_begin(void)
+{
+	enter(A);
+	run("ethtool -K va gso off tso off tx-sctp-segmentation off");
+}
+
+static void apart_end(void)
+{
+	enter(A);
+	run("ethtool -K va gso on tx-sctp-segmentation on");
+}
+
+/* Frames in pieces, of which somebody else has a copy; GRO sees them, too. */
+static void forged_begin(void)
+{
+	sniffed_begin();
+	enter(B);
+	run("ip link set vb mtu 9000 && ethtool -K vb gro on");
+	enter(A);
+	run("ip link set va mtu 9000 && ethtool -K va tso off tx-sctp-segmentation off");
+}
+
+static void forged_end(void)
+{
+	sniffed_end();
+	enter(B);
+	run("ip link set vb mtu 1500 && ethtool -K vb gro off");
+	enter(A);
+	run("ip link set va mtu 1500 && ethtool -K va tso on tx-sctp-segmentation on");
+}
+
+static void lossy_begin(void)
+{
+	enter(A);
+	run("ip link set va gso_max_size 9000");
+	run("tc qdisc add dev va root netem delay 10ms 10ms loss 10%%");
+	enter(B);
+	run("tc qdisc add dev vb root netem delay 1ms loss 10%%");
+}
+
+static void lossy_end(void)
+{
+	enter(A);
+	run("tc qdisc delete dev va root");
+	run("ip link set va gso_max_size 65536");
+	enter(B);
+	run("tc qdisc delete dev vb root");
+}
+
+#define CONNECTED "sock.h af_esp.c peer.c connect.c sendmsg.c output.c recvmsg.c sockopt.c"
+
+static const struct scenario {
+	const char	*name;
+	bool		(*run)(void);
+	void		(*begin)(void);
+	void		(*end)(void);
+	const char	*files;		/* whose sites may be reached */
+	bool		quick;		/* each place may fail in a short time */
+	int		tries;		/* more than one: it isn't always the same, or takes long */
+} scenarios[] = {
+	{ .name = "stream", .run = stream, .files = CONNECTED },
+	{ .name = "options", .run = options, .files = "sockopt.c", .quick = true },
+	{ .name = "addresses", .run = addresses, .files = "" },
+	{ .name = "refusal", .run = refusal, .files = "connect.c", .quick = true },
+	{ .name = "datagrams", .run = datagrams, .files = "dgram.c af_esp.c", .quick = true },
+	{ .name = "sums", .run = stream, .begin = sums_begin, .end = sums_end,
+	  .files = CONNECTED },
+	{ .name = "zerocopy", .run = lends, .files = "sendmsg.c input.c" },
+	{ .name = "splice", .run = splices, .files = "sendmsg.c recvmsg.c" },
+	{ .name = "sniffed", .run = stream, .begin = sniffed_begin, .end = sniffed_end,
+	  .files = "input.c output.c", .tries = 1 },
+	{ .name = "forged", .run = forged, .begin = forged_begin, .end = forged_end,
+	  .files = "input.c offload.c", .tries = 1 },
+	{ .name = "apart", .run = stream, .begin = apart_begin, .end = apart_end,
+	  .files = "offload.c", .tries = 1 },
+	{ .name = "lossy", .run = bulk, .begin = lossy_begin, .end = lossy_end,
+	  .files = "sendmsg.c output.c data_rcv.c", .tries = 50 },
+	{ .name = "namespace", .run = namespace, .files = "sysctl.c mib.c" },
+	{ .name = "device", .run = device, .files = "dev.c peer.c sysctl.c", .quick = true },
+	{ .name = "module", .run = module, .begin = module_begin,
+	  .files = "af_esp.c hash.c dev.c",
+	  .tries = 1 },
+};
+#define SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))
+
+static int status;
+
+/* A scenario that did not end well, or left something. */
+static void judge(const struct scenario *s, bool well, const char *what)
+{
+	const char *why = strerror(errno);
+
+	close_all();
+	if (well && !UNTIL(inuse(A) + inuse(B) == 0)) {
+		well = false;
+		where = "sockets are left";
+		why = "";
+	}
+	if (well)
+		return;
+	printf("failed %s, %s: %s: %s\n", what, s->name, where, why);
+	dump_counters();
+	status = 1;
+}
+
+static void errors(void)
+{
+	int i;
+
+	for (i = 0; i < 256; i++)
+		if (seen[i])
+			printf(" %s", strerrorname_np(i));
+	printf("%s\n", refused ? "" : " nobody was told");
+}
+
+/* Names begin with FILE:LINE. */
+static bool of_file(const struct scenario *s, const struct site *site)
+{
+	size_t n = strcspn(site->name, ":");
+	const char *p;
+
+	for (p = s->files; *p; p += strspn(p, " ")) {
+		size_t len = strcspn(p, " ");
+
+		if (len == n && !strncmp(p, site->name, n))
+			return true;
+		p += len;
+	}
+	return false;
+}
+
+static void try_once(const struct scenario *s, struct site *site)
+{
+	unsigned long at = site->base + site->offset;
+	bool well;
+	int hits;
+
+	memset(seen, 0, sizeof(seen));
+	refused = 0;
+	arm(at, at + 1, 100, site->times);
+	well = s->run();
+	hits = disarm(site->times);
+	judge(s, well, site->name);
+	if (!hits)
+		return;
+	site->hit = true;
+	printf("site %s: %s,", site->name, s->name);
+	errors();
+}
+
+static void try_site(const struct scenario *s, struct site *site)
+{
+	int i = 0;
+
+	while (!site->hit && i++ <= s->tries)
+		try_once(s, site);
+}
+
+/* The nth thing that the process asks for fails, for n = 1, 2, ... */
+static void try_places(const struct scenario *s)
+{
+	unsigned long start = -1UL, end = 0, left = 0;
+	int n, i;
+	bool well;
+
+	for (i = 0; i < nsites; i++) {
+		if (sites[i].base < start)
+			start = sites[i].base;
+		if (sites[i].base > end)
+			end = sites[i].base;
+	}
+	memset(seen, 0, sizeof(seen));
+	refused = 0;
+	for (n = 1; !left && n <= PLACES; n++) {
+		arm(start, end + RANGE, 0, TIMES);
+		put("/proc/thread-self/fail-nth", "", "%d", n);
+		well = s->run();
+		left = get("/proc/thread-self/fail-nth");
+		put("/proc/thread-self/fail-nth", "", "0");
+		judge(s, well, "nth");
+	}
+	if (!left) {
+		printf("failed nth, %s: there is no end\n", s->name);
+		status = 1;
+	}
+	printf("nth %s: %d places, %d refusals,", s->name, n - 2, refused);
+	errors();
+}
+
+int main(int argc, char **argv)
+{
+	bool all;
+	size_t i;
+	int j;
+
+	all = argc == 3 && !strcmp(argv[1], "-a");
+	if (argc != 2 + all) {
+		fprintf(stderr, "usage: faults [-a] MODULES < SITES\n");
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	modules = argv[argc - 1];
+	while (nsites < 256 &&
+	       scanf("%31s %li %d %127[^\n]", sites[nsites].section,
+		     (long *)&sites[nsites].offset, &sites[nsites].times,
+		     sites[nsites].name) == 4)
+		nsites++;
+	prepare();
+	locate();
+	make_hosts();
+	for (j = 0; j < 2; j++) {
+		sysctl(&hosts[j], "time_wait_ms", 1);
+		sysctl(&hosts[j], "rto_max_ms", 50);
+	}
+	for (i = 0; i < SCENARIOS; i++) {
+		const struct scenario *s = &scenarios[i];
+		long long t = now_ms();
+
+		if (s->begin)
+			s->begin();
+		judge(s, s->run(), "without faults");
+		for (j = 0; j < nsites; j++)
+			if (of_file(s, &sites[j]))
+				try_site(s, &sites[j]);
+		if (s->quick || (all && !s->tries))
+			try_places(s);
+		if (s->end)
+			s->end();
+		printf("# %s: %lld ms\n", s->name, now_ms() - t);
+	}
+	for (j = 0; j < nsites; j++)
+		if (!sites[j].hit)
+			printf("site %s: never\n", sites[j].name);
+	return status;
+}
