@@ -146,6 +146,7 @@ check() {
 	mkdir -p "$SRC/build/log"
 	# What takes long to obtain is no test's time.
 	while read -r t; do
+		t=${t%-delays}
 		case $t in
 		uml | uml-debug | uml-virtual | 6.1 | 6.12 | 7) (fetch "$t") >&2 </dev/null ;;
 		esac
@@ -155,24 +156,27 @@ check() {
 	done
 	# The debug kernel, which takes longest and uses one processor, runs beside
 	# the host's tests and the emulated kernels; then the quick one has both.
-	aside uml-debug
+	aside uml-debug uml-debug-delays
 	for t in host uml-virtual 6.1 6.12 7 $(grep pair: <<<"$targets"); do
 		target "$t"
 	done
 	join
 	target uml
+	target uml-delays
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped" | tee "$SRC/build/check.summary"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
 	exit
 }
 
-# aside NAME: its tests, while others go on, until "join".
+# aside NAME...: their tests, while others go on, until "join".
 aside() {
 	(
 		trap 'kill_guests; rm -rf "$JOB"' EXIT
 		trap 'exit 130' INT TERM
 		PASSED=0 FAILED=0 SKIPPED=0
-		target "$1"
+		for t; do
+			target "$t"
+		done
 		echo "$PASSED $FAILED $SKIPPED" >"$LIST.beside"
 	) &
 	beside=$!
@@ -246,12 +250,14 @@ check_pair() {
 
 # All tests of a kernel share a guest; a new one boots when one hung or crashed.
 check_guest() {
-	local scale=4 left name seconds command start before
+	local scale=4 left name seconds command start before kernel=${TARGET%-delays}
 
-	case $TARGET in
+	# shellcheck disable=SC2034
+	[ "$kernel" = "$TARGET" ] || local VARIANT=delays LOAD="delays $LOAD"
+	case $kernel in
 	uml | uml-virtual) scale=1 ;;
 	esac
-	if ! (ready "$TARGET") >&2; then
+	if ! (ready "$kernel") >&2; then
 		result 'not ok' build "the module does not build"
 		say "$TARGET: the module does not build"
 		return
@@ -260,7 +266,7 @@ check_guest() {
 	left=$(tests_of)
 	while [ -n "$left" ]; do
 		before=$left
-		job "$TARGET"
+		job "$kernel"
 		while read -r name seconds command; do
 			addtest "$name" $((seconds * scale)) "$command"
 		done <<<"$left"
@@ -277,7 +283,7 @@ check_guest() {
 			SPLAT=
 			left=$(grep -v "^$1 " <<<"$left")
 		}
-		run_guest "$TARGET" keep_line
+		run_guest "$kernel" keep_line
 		cp "$JOB/console" "$LOGS/console"
 		if [ "$left" = "$before" ]; then
 			while read -r name seconds command; do
