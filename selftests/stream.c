@@ -308,7 +308,7 @@ static int make_connection(int listening, const struct sockaddr_esp *a)
 	for (i = 0; i < 50; i++) {
 		if (!connect(fd, (struct sockaddr *)a, sizeof(*a)))
 			return fd;
-		if (errno != ECONNREFUSED)
+		if (errno != ECONNREFUSED && !(bear_down && errno == ENETDOWN))
 			break;
 		usleep(100000);	/* the other end may be about to listen */
 	}
