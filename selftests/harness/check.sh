@@ -13,7 +13,7 @@ pair() {
 	need iputils-ping
 	for k in "$k1" "$k2"; do
 		case $k in
-		uml*) die "vm pair takes 6.1, 6.12 and 7" ;;
+		uml* | kcsan) die "vm pair takes 6.1, 6.12 and 7" ;;
 		esac
 		known "$k"
 		ready "$k"
@@ -148,16 +148,16 @@ check() {
 	while read -r t; do
 		t=${t%-delays}
 		case $t in
-		uml | uml-debug | uml-virtual | 6.1 | 6.12 | 7) (fetch "$t") >&2 </dev/null ;;
+		uml | uml-debug | uml-virtual | 6.1 | 6.12 | 7 | kcsan) (fetch "$t") >&2 </dev/null ;;
 		esac
 	done < <(awk '$1 == "host" { for (i = 4; i <= NF; i++) print $i; next } { print $1 }' "$LIST" | sort -u)
-	for t in uml-virtual uml-debug 6.1 6.12 7; do
+	for t in uml-virtual uml-debug 6.1 6.12 7 kcsan; do
 		grep -qxF "$t" <<<"$targets" && (ready "$t") >&2
 	done
 	# The debug kernel, which takes longest and uses one processor, runs beside
 	# the host's tests and the emulated kernels; then the quick one has both.
 	aside uml-debug uml-debug-delays
-	for t in host uml-virtual 6.1 6.12 7 $(grep pair: <<<"$targets"); do
+	for t in host uml-virtual 6.1 6.12 7 kcsan $(grep pair: <<<"$targets"); do
 		target "$t"
 	done
 	join

@@ -4,8 +4,8 @@
 #
 #   $CACHE/deb        downloaded packages        $CACHE/src/linux  unpacked source
 #   $CACHE/apt/SET    private package lists      $CACHE/qemu       QEMU, unpacked
-#   $CACHE/kernels/K  a kernel: build tree of a UML one; of a stock one
-#                     vmlinux, initramfs, lib/modules, root/ (to build modules in)
+#   $CACHE/kernels/K  a kernel: build tree of a UML one, and of kcsan; of a stock
+#                     one vmlinux, initramfs, lib/modules, root/ (to build modules in)
 #
 # Everything is made under a temporary name and then moved, so an interrupted
 # run leaves nothing half done; a directory's .stamp says what it was made of.
@@ -137,25 +137,34 @@ fetch_source() {
 	fetch_source
 }
 
-# fetch_uml uml|uml-debug|uml-virtual: builds a User-Mode Linux, in place, so that a changed
+# KCSAN looks at the module and at what works on sockets, packets and devices beside
+# it; the rest of the kernel is quick, and says only where it orders accesses.
+KCSAN=(ARCH=x86_64 'KCSAN_SANITIZE=$(if $(filter net net/core net/packet drivers/net,$(obj)),y,n)'
+	'KCSAN_INSTRUMENT_BARRIERS=$(if $(filter kernel/locking kernel/rcu kernel/sched kernel/time lib mm,$(obj)),y,n)')
+
+# fetch_built uml|uml-debug|uml-virtual|kcsan: builds a kernel, in place, so that a changed
 # configuration rebuilds only what it touches.
-fetch_uml() {
-	local k=$CACHE/kernels/$1 fragment=("$HARNESS/uml-lean.config") stamp
+fetch_built() {
+	local k=$CACHE/kernels/$1 fragment=("$HARNESS/uml-lean.config") stamp args=(ARCH=um) goals=()
 
 	[ "$1" = uml ] || fragment+=("$HARNESS/$1.config")
+	[ "$1" != kcsan ] || args=("${KCSAN[@]}") goals=(vmlinux modules)
 	fetch_source
-	stamp="$(cat "$SOURCE/.stamp") $(cat "${fragment[@]}" | grep ^CONFIG | sha256sum | cut -c1-16)"
+	stamp="$(cat "$SOURCE/.stamp") $({
+		cat "${fragment[@]}" | grep ^CONFIG
+		[ "$1" != kcsan ] || printf '%s\n' "${args[@]}"
+	} | sha256sum | cut -c1-16)"
 	[ "$(cat "$k/.stamp" 2>/dev/null)" = "$stamp" ] && return
 	(
 		lock "$1"
 		[ "$(cat "$k/.stamp" 2>/dev/null)" = "$stamp" ] && exit
-		need gcc make flex bison bc libc6-dev
+		need gcc make flex bison bc libc6-dev libelf-dev
 		mkdir -p "$k" && rm -f "$k/.stamp"
 		cat "${fragment[@]}" >"$k/fragment"
 		say "building $1 (Linux $stamp), up to 10 minutes; log: $k/make.log"
 		{
-			make -C "$SOURCE" O="$k" ARCH=um KCONFIG_ALLCONFIG="$k/fragment" allnoconfig &&
-				make -C "$SOURCE" O="$k" ARCH=um -j"$JOBS"
+			make -C "$SOURCE" O="$k" "${args[@]}" KCONFIG_ALLCONFIG="$k/fragment" allnoconfig &&
+				make -C "$SOURCE" O="$k" "${args[@]}" -j"$JOBS" "${goals[@]}"
 		} >"$k/make.log" 2>&1 </dev/null &
 		while sleep 2; kill -0 $! 2>/dev/null; do
 			[ $((SECONDS % 30)) -lt 2 ] && say "  $(find "$k" -name '*.o' | wc -l) objects"
