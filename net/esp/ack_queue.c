@@ -154,13 +154,18 @@ static void esp_ack_send_other(struct sock *sk)
 	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
 
-/* The time in the queue is over; whoever took the permission out counts it. */
+/*
+ * The time in the queue is over; whoever took the permission out counts it, perhaps
+ * only when the owner has queued it again. So @parked_at is read first: it is never
+ * ahead of the clock.
+ */
 static void count_parked(struct esp_opt *esp)
 {
-	u64 now = esp_now();
+	u64 since = READ_ONCE(esp->parked_at), now = esp_now();
 
-	esp->stats.parked_us += now - esp->parked_at;
-	esp->parked_at = now;	/* where it stays for another turn */
+	/* a time may be missing from the sum, no more */
+	data_race(esp->stats.parked_us += now - since);
+	WRITE_ONCE(esp->parked_at, now);	/* where it stays for another turn */
 }
 
 static void grant_send(struct esp_grant *g, bool queued)
@@ -299,7 +304,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 			hold(sk);
 		return;
 	}
-	esp->parked_at = esp_now();
+	WRITE_ONCE(esp->parked_at, esp_now());
 	esp->stats.parked++;
 	ESP_INC_NS(esp->ns, AckParked);
 	sock_hold(sk);
@@ -347,6 +352,7 @@ void esp_expiry(struct sock *sk)
 	struct esp_grant *g = &esp->grant;
 	struct net *net = sock_net(sk);
 	struct esp_ackq *q;
+	u32 edge;
 
 	if (!esp->port || (!esp_ackq_void(&esp->port->ackq, g) &&
 			   !packets_due(esp)))
@@ -354,8 +360,9 @@ void esp_expiry(struct sock *sk)
 	q = &esp->port->ackq;
 	esp->stats.expiries++;
 	ESP_INC(net, Expiries);
-	if (++esp->expiries > READ_ONCE(esp_net(net)->conf.expiries)) {
-		esp->expiries = 0;
+	WRITE_ONCE(esp->expiries, esp->expiries + 1);
+	if (esp->expiries > READ_ONCE(esp_net(net)->conf.expiries)) {
+		WRITE_ONCE(esp->expiries, 0);
 		ESP_INC(net, ExpiryAbandoned);
 		esp_ackq_leave(sk, true);
 		sk_mem_reclaim(sk);	/* what was charged ahead */
@@ -363,10 +370,11 @@ void esp_expiry(struct sock *sk)
 			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		return;
 	}
-	if (g->recv_announced && esp_after(g->edge, esp->recv_seq)) {
-		esp_send_rrq(sk, g->edge);
+	edge = READ_ONCE(g->edge);	/* it may be queued */
+	if (g->recv_announced && esp_after(edge, esp->recv_seq)) {
+		esp_send_rrq(sk, edge);
 		if (!smp_load_acquire(&g->queued))	/* unlink_grant() */
-			esp->parked_at = esp_now();
+			WRITE_ONCE(esp->parked_at, esp_now());
 		sock_hold(sk);
 		if (!esp_ackq_expired(q, g, esp->expiries > 1))
 			__sock_put(sk);

@@ -20,7 +20,7 @@ void esp_fin_acked(struct sock *sk)
 	case TCP_CLOSING:
 		esp_set_state(sk, TCP_TIME_WAIT);
 		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * conf->time_wait_ms);
+			      1000ull * READ_ONCE(conf->time_wait_ms));
 		sk->sk_state_change(sk);
 		break;
 	case TCP_LAST_ACK:
@@ -44,7 +44,8 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 		return;
 	min = esp_peer_rtt(sk, esp->round.sample[0], now);
 	esp->min_rtt = min;
-	if (esp->port && esp->grant.recv_announced && esp->port->ackq.policy.adaptive) {
+	if (esp->port && esp->grant.recv_announced &&
+	    READ_ONCE(esp->port->ackq.policy.adaptive)) {
 		struct esp_ackq *q = &esp->port->ackq;
 
 		spin_lock_bh(&q->lock);
@@ -120,13 +121,13 @@ bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	}
 	take_rtt(sk, f, now);
 	esp->progress_us = now;
-	esp->probes = 0;
+	WRITE_ONCE(esp->probes, 0);
 	esp->keep_probes = 0;
 	esp->syn_probes = 0;
 	if (res & ESP_ACK_STALE)
 		return true;
 	if (res & ESP_ACK_CUT)
-		esp->advice_echo = 1;
+		WRITE_ONCE(esp->advice_echo, 1);
 	if (res & ESP_ACK_HOLD) {
 		esp->stats.holds_rx++;
 		ESP_INC(sock_net(sk), HoldsReceived);

@@ -67,7 +67,7 @@ static bool reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 	do {
 		int count = atomic_read(&q->esp_recv_count);
 
-		if (q->policy.adaptive && esp_qctl_pace(&q->ctl, open, count, now))
+		if (READ_ONCE(q->policy.adaptive) && esp_qctl_pace(&q->ctl, open, count, now))
 			return false;
 
 		if (fast ? !esp_policy_fast(&q->policy, budget, open, count) :
@@ -117,7 +117,7 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 			g->expired = 0;
 		else
 			take = most;
-		g->tok_lo = recv_seq;
+		WRITE_ONCE(g->tok_lo, recv_seq);
 		goto out;
 	}
 	g->expired = 0;
@@ -131,7 +131,7 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 	if (take > n)
 		take = n;
 	if (esp_before(g->edge, recv_seq))
-		g->tok_lo = recv_seq;
+		WRITE_ONCE(g->tok_lo, recv_seq);
 	WRITE_ONCE(g->edge, base + take);
 out:
 	atomic_add(take, &g->open);
@@ -245,9 +245,9 @@ static u32 head_waits(struct esp_ackq *q, u64 now)
 
 	if (!q->qlen || !q->policy.adaptive)
 		return 0;
-	q->ctl.busy = 1;
+	WRITE_ONCE(q->ctl.busy, 1);
 	if (open >= (int)q->ctl.q) {
-		q->ctl.limited = 1;
+		WRITE_ONCE(q->ctl.limited, 1);
 		return 0;
 	}
 	wait = esp_qctl_pace(&q->ctl, open, atomic_read(&q->esp_recv_count), now);
@@ -272,7 +272,7 @@ void esp_ack_pump(struct esp_ackq *q)
 		u32 n, wait;
 
 		/* as head_waits() would find; whoever changes that pumps */
-		if (q->policy.adaptive && READ_ONCE(q->ctl.limited) &&
+		if (READ_ONCE(q->policy.adaptive) && READ_ONCE(q->ctl.limited) &&
 		    READ_ONCE(q->ctl.busy) &&
 		    atomic_read(&q->open) >= (int)READ_ONCE(q->ctl.q))
 			return;
@@ -382,7 +382,7 @@ void esp_ackq_dry(struct esp_ackq *q)
 	if (READ_ONCE(q->ctl.limited))
 		return;
 	spin_lock_bh(&q->lock);
-	q->ctl.limited = 1;
+	WRITE_ONCE(q->ctl.limited, 1);
 	spin_unlock_bh(&q->lock);
 }
 
@@ -405,12 +405,12 @@ static bool token_back(struct esp_ackq *q, int n)
 bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		      u32 count)
 {
-	u32 edge = READ_ONCE(g->edge), end = seq + count;
+	u32 edge = READ_ONCE(g->edge), lo = READ_ONCE(g->tok_lo), end = seq + count;
 	int n = atomic_read(&g->open), take;
 
 	atomic_add(count, &q->arrived);
-	if (esp_before(seq, g->tok_lo))
-		seq = g->tok_lo;
+	if (esp_before(seq, lo))
+		seq = lo;
 	if (esp_after(end, edge))
 		end = edge;
 	if (!esp_before(seq, end))
@@ -502,8 +502,13 @@ void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p)
 {
 	spin_lock_bh(&q->lock);
-	q->policy = *p;
-	q->ctl.q = clamp_t(u32, q->ctl.q, p->q_min, p->q_max);
+	q->policy.q_min = p->q_min;
+	q->policy.q_max = p->q_max;
+	/* these are read without the lock, too */
+	WRITE_ONCE(q->policy.adaptive, p->adaptive);
+	WRITE_ONCE(q->policy.burst_length, p->burst_length);
+	WRITE_ONCE(q->policy.first_pool, p->first_pool);
+	WRITE_ONCE(q->ctl.q, clamp_t(u32, q->ctl.q, p->q_min, p->q_max));
 	spin_unlock_bh(&q->lock);
 	esp_ack_pump(q);
 }

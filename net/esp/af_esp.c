@@ -177,7 +177,7 @@ void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
 static void link_device(struct sock *sk, struct esp_dev *ed)
 {
 	esp_dev_link(sk, ed);
-	esp_sk(sk)->ifindex = ed->ifindex;
+	WRITE_ONCE(esp_sk(sk)->ifindex, ed->ifindex);
 }
 
 /**
@@ -234,7 +234,7 @@ void esp_connect_failed(struct sock *sk)
 	if (esp->peer_cookie)	/* permission may still be on its way out */
 		synchronize_rcu();
 	esp_peer_put(sk);
-	esp->dport = 0;
+	WRITE_ONCE(esp->dport, 0);
 	if (esp->dev_auto) {
 		esp->dev_auto = 0;
 		esp_dev_release(sk);
@@ -365,7 +365,7 @@ static int start_connect(struct sock *sk, struct sockaddr_esp *a)
 		if (err)
 			return -EADDRNOTAVAIL;
 	}
-	esp->dport = a->sesp_port;
+	WRITE_ONCE(esp->dport, a->sesp_port);
 	ether_addr_copy(esp->daddr, mac);
 	return esp_connect_start(sk);
 }

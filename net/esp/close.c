@@ -112,7 +112,7 @@ void esp_reset_and_linger(struct sock *sk)
 	WRITE_ONCE(esp->echo, 0);
 	esp_set_state(sk, TCP_TIME_WAIT);
 	esp_timer_set(esp, ESP_T_CONN, esp_now() +
-		      1000ull * esp->ns->conf.time_wait_ms);
+		      1000ull * READ_ONCE(esp->ns->conf.time_wait_ms));
 	esp_start_rrq_timer(esp);	/* for its tokens (rule 16) */
 }
 

@@ -88,7 +88,7 @@ void esp_update_mss(struct sock *sk)
 		mss = min(mss, esp->peer_mss - (hlen - ESP_HLEN));
 	if (esp->user_mss)
 		mss = min(mss, esp->user_mss);
-	esp->mss = mss;
+	WRITE_ONCE(esp->mss, mss);
 }
 
 static u16 own_mss(struct esp_dev *ed)

@@ -105,7 +105,7 @@ static void fin_rcv(struct sock *sk)
 	case TCP_FIN_WAIT2:
 		esp_set_state(sk, TCP_TIME_WAIT);
 		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * esp->ns->conf.time_wait_ms);
+			      1000ull * READ_ONCE(esp->ns->conf.time_wait_ms));
 		break;
 	}
 	sk->sk_state_change(sk);
@@ -211,7 +211,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		kfree_skb(skb);
 		if (g->recv_announced) {	/* whose end never came */
 			esp_ackq_leave(sk, true);
-			esp->expiries = 0;
+			WRITE_ONCE(esp->expiries, 0);
 		}
 		update_recv_seq(esp, end);
 		c->at_once = true;
@@ -226,7 +226,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	}
 	if ((flags & ESP_TXF) && g->recv_announced) {
 		esp_ackq_leave(sk, true);
-		esp->expiries = 0;
+		WRITE_ONCE(esp->expiries, 0);
 		esp_peer_advise(sk);
 		c->at_once = true;
 		c->ask = false;
@@ -241,7 +241,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	ESP_ADD_BH(esp->ns, InData, segs);
 	esp->to_ack += segs;
 	c->packets += segs;
-	esp->rcv_records += !!(flags & ESP_EOR);
+	WRITE_ONCE(esp->rcv_records, esp->rcv_records + !!(flags & ESP_EOR));
 	c->end |= !!(flags & (ESP_TXF | ESP_EOR));
 	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes + len);
 	c->bytes = true;
@@ -579,7 +579,7 @@ static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
 				     f->segs);
 	bool anew = esp->expiries;
 
-	esp->expiries = 0;
+	WRITE_ONCE(esp->expiries, 0);
 	if ((READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
 	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
 	     READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8))

@@ -92,7 +92,7 @@ struct esp_dev *esp_dev_only(struct net *net)
 	for_each_netdev_rcu(net, dev) {
 		struct esp_dev *ed = esp_dev_rcu(dev);
 
-		if (!ed || !READ_ONCE(ed->enabled) || !(dev->flags & IFF_UP) ||
+		if (!ed || !READ_ONCE(ed->enabled) || !(READ_ONCE(dev->flags) & IFF_UP) ||
 		    (dev->flags & IFF_LOOPBACK) ||
 		    netdev_master_upper_dev_get_rcu(dev))
 			continue;
@@ -277,7 +277,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 
 	rcu_read_lock();
 	dev = rcu_dereference(ed->dev);
-	if (!dev || !(dev->flags & IFF_UP) || !READ_ONCE(ed->enabled))
+	if (!dev || !(READ_ONCE(dev->flags) & IFF_UP) || !READ_ONCE(ed->enabled))
 		goto drop;
 	room = dev_headroom(ed, dev);
 	skb->dev = dev;
@@ -325,9 +325,16 @@ void esp_dev_policy(struct net *net)
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
 		struct esp_dev *ed = esp_dev_rcu(dev);
+		struct esp_port *port = NULL;
 
-		if (ed && ed->own_port)
-			esp_ackq_policy(&ed->port->ackq, &policy);
+		if (!ed)
+			continue;
+		spin_lock_bh(&ed->lock);	/* as in dev_find_port() */
+		if (ed->own_port)
+			port = ed->port;
+		spin_unlock_bh(&ed->lock);
+		if (port)
+			esp_ackq_policy(&port->ackq, &policy);
 	}
 	rcu_read_unlock();
 }

@@ -47,7 +47,7 @@ static void dgram_disconnect(struct socket *sock)
 		esp->dev_auto = 0;
 		esp_dev_release(sock->sk);
 	}
-	esp->dport = 0;
+	WRITE_ONCE(esp->dport, 0);
 	esp_set_state(sock->sk, TCP_CLOSE);
 	sock->state = SS_UNCONNECTED;
 }
@@ -87,7 +87,7 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 		dgram_disconnect(sock);
 		goto out;
 	}
-	esp->dport = a->sesp_port;
+	WRITE_ONCE(esp->dport, a->sesp_port);
 	memcpy(esp->daddr, a->sesp_addr, ETH_ALEN);
 	esp_set_state(sk, TCP_ESTABLISHED);
 	sock->state = SS_CONNECTED;
@@ -276,7 +276,7 @@ static int dgram_shutdown(struct socket *sock, int how)
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
-	if (sk->sk_state != TCP_ESTABLISHED)
+	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
 		return -ENOTCONN;
 	lock_sock(sk);
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
@@ -292,8 +292,10 @@ static bool wants(struct sock *sk, struct sk_buff *skb)
 
 	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
 		return true;
-	return READ_ONCE(esp->dport) == ESP_RX(skb)->f.sport &&
-	       ether_addr_equal_unaligned(esp->daddr, eth_hdr(skb)->h_source);
+	if (READ_ONCE(esp->dport) != ESP_RX(skb)->f.sport)
+		return false;
+	/* while it gets another one: that, the one before, or none */
+	return data_race(ether_addr_equal_unaligned(esp->daddr, eth_hdr(skb)->h_source));
 }
 
 static void queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)

@@ -19,7 +19,7 @@ static bool wanted(struct sock *sk, const struct esp_diag_req *req)
 {
 	if (req->sdiag_type && sk->sk_type != req->sdiag_type)
 		return false;
-	if (req->states && !(req->states & (1u << sk->sk_state)))
+	if (req->states && !(req->states & (1u << READ_ONCE(sk->sk_state))))
 		return false;
 	return !req->port || req->port == esp_sk(sk)->sport;
 }
@@ -33,16 +33,16 @@ static void addresses(struct sock *sk, struct esp_diag_msg *m)
 	struct esp_opt *esp = esp_sk(sk);
 
 	m->src.sesp_family = sk->sk_family;
-	m->src.sesp_port = esp->sport;
+	m->src.sesp_port = READ_ONCE(esp->sport);
 	m->src.sesp_halen = ETH_ALEN;
 	m->src.sesp_ifindex = READ_ONCE(sk->sk_bound_dev_if);
-	if (!m->src.sesp_ifindex && sk->sk_state != TCP_LISTEN)
+	if (!m->src.sesp_ifindex && READ_ONCE(sk->sk_state) != TCP_LISTEN)
 		m->src.sesp_ifindex = READ_ONCE(esp->ifindex);
 	memcpy(m->src.sesp_addr, esp->saddr, ETH_ALEN);
-	if (!esp->dport)
+	m->dst.sesp_port = READ_ONCE(esp->dport);
+	if (!m->dst.sesp_port)
 		return;
 	m->dst.sesp_family = sk->sk_family;
-	m->dst.sesp_port = esp->dport;
 	m->dst.sesp_halen = ETH_ALEN;
 	m->dst.sesp_ifindex = esp->ifindex;
 	memcpy(m->dst.sesp_addr, esp->daddr, ETH_ALEN);
@@ -81,11 +81,11 @@ static int fill(struct walk *w, struct sock *sk)
 	memset(m, 0, sizeof(*m));
 	m->family = sk->sk_family;
 	m->type = sk->sk_type;
-	m->state = sk->sk_state;
+	m->state = READ_ONCE(sk->sk_state);
 	m->uid = from_kuid_munged(sk_user_ns(NETLINK_CB(w->cb->skb).sk),
 				  READ_ONCE(sk->sk_uid));
 	m->ino = sock_i_ino(sk);
-	if (sk->sk_state == TCP_LISTEN) {
+	if (m->state == TCP_LISTEN) {
 		m->rqueue = READ_ONCE(sk->sk_ack_backlog);
 		m->wqueue = READ_ONCE(sk->sk_max_ack_backlog);
 	} else if (sk->sk_type == SOCK_DGRAM) {
@@ -93,13 +93,14 @@ static int fill(struct walk *w, struct sock *sk)
 		m->wqueue = sk_wmem_alloc_get(sk);
 	} else {
 		m->rqueue = READ_ONCE(esp_sk(sk)->rcv_bytes);
-		m->wqueue = READ_ONCE(esp_sk(sk)->notsent) +
-			    READ_ONCE(esp_sk(sk)->unacked);
+		/* figures, and not of one moment */
+		m->wqueue = data_race(esp_sk(sk)->notsent + esp_sk(sk)->unacked);
 	}
 	sock_diag_save_cookie(sk, m->cookie);
 	addresses(sk, m);
 	if (sk->sk_type != SOCK_DGRAM) {
-		esp_get_info(sk, &info);
+		/* likewise */
+		data_race(({ esp_get_info(sk, &info); 0; }));
 		if (!w->admin)
 			hide_numbers(esp_sk(sk), &info);
 		if (nla_put(w->skb, ESP_DIAG_INFO, sizeof(info), &info))

@@ -77,8 +77,9 @@ static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
 			continue;
 		if (dev && odev && dev != odev)
 			continue;
-		if (sk->sk_reuse && other->sk.sk_reuse &&
-		    other->sk.sk_state != TCP_LISTEN)
+		/* which other's owner may set in this moment: before or after */
+		if (sk->sk_reuse && data_race(!!other->sk.sk_reuse) &&
+		    READ_ONCE(other->sk.sk_state) != TCP_LISTEN)
 			continue;
 		return true;
 	}
@@ -98,7 +99,7 @@ static bool take_port(struct sock *sk, __be16 port, bool reuse)
 	taken = port_taken(b, sk, port);
 	sk->sk_reuse = had;
 	if (!taken) {
-		esp_sk(sk)->sport = port;
+		WRITE_ONCE(esp_sk(sk)->sport, port);
 		hlist_add_head(&esp_sk(sk)->bind_node, &b->head);
 	}
 	spin_unlock_bh(&b->lock);
@@ -173,7 +174,7 @@ void esp_unbind(struct sock *sk)
 	spin_lock_bh(&b->lock);
 	hlist_del_init(&esp->bind_node);
 	spin_unlock_bh(&b->lock);
-	esp->sport = 0;
+	WRITE_ONCE(esp->sport, 0);
 }
 
 static struct esp_bucket *sock_bucket(struct sock *sk)
@@ -192,9 +193,11 @@ static bool conn_matches(const struct sock *sk, const struct net *net,
 {
 	const struct esp_opt *esp = esp_sk(sk);
 
-	return esp->sport == sport && esp->dport == dport &&
-	       ether_addr_equal_unaligned(esp->daddr, mac) &&
-	       esp->ifindex == ifindex && sock_net(sk) == net;
+	if (READ_ONCE(esp->sport) != sport || READ_ONCE(esp->dport) != dport ||
+	    READ_ONCE(esp->ifindex) != ifindex || sock_net(sk) != net)
+		return false;
+	/* it may have left the table and get another peer: its cookie decides */
+	return data_race(ether_addr_equal_unaligned(esp->daddr, mac));
 }
 
 /**
@@ -271,7 +274,7 @@ static bool port_matches(const struct sock *sk, const struct net *net,
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
 
-	return esp_sk(sk)->sport == port && sock_net(sk) == net &&
+	return READ_ONCE(esp_sk(sk)->sport) == port && sock_net(sk) == net &&
 	       (!dev || dev == ifindex);
 }
 

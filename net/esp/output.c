@@ -76,7 +76,7 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 			f->cookie = 0;
 		esp_hello(&esp->sk, f);
 	} else if ((!len && !(flags & ESP_RST)) ||
-		   (READ_ONCE(esp->advice_echo) && len + 4u <= esp->mss)) {
+		   (READ_ONCE(esp->advice_echo) && len + 4u <= READ_ONCE(esp->mss))) {
 		/*
 		 * rule 21: a cut frees its share only when it is echoed. Empty
 		 * packets are below Ethernet's smallest, with or without.
@@ -162,7 +162,7 @@ static void ack_left(struct esp_opt *esp, u16 len)
 	esp->ack_pending = 0;
 	esp->to_ack = 0;
 	if (len + 4u <= esp->mss)	/* the option went with it: fill_frame() */
-		esp->advice_echo = 0;
+		WRITE_ONCE(esp->advice_echo, 0);
 	esp_timer_clear(esp, ESP_T_ACK);
 }
 
@@ -425,7 +425,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 
 	if (esp_advice_changed(sk)) {
 		esp_peer_advise(sk);
-		if (!esp->deadline[ESP_T_TELL])
+		if (!READ_ONCE(esp->deadline[ESP_T_TELL]))
 			esp_timer_set(esp, ESP_T_TELL, esp_now() + 1000);
 	}
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);

@@ -96,7 +96,7 @@ u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac)
 	if (peer) {
 		n = peer->want;
 	} else {
-		n = esp_advice_handshake(port->ackq.policy.first_pool,
+		n = esp_advice_handshake(READ_ONCE(port->ackq.policy.first_pool),
 					 pool_taken(port));
 		port->pending[0] += n;
 	}
@@ -129,7 +129,7 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 	list_for_each_entry(esp, &peer->sockets, peer_node) {
 		/* that connects, and has told nothing yet: esp_peer_told() */
 		if (!esp->accepted && !READ_ONCE(esp->peer_cookie)) {
-			esp->advice_gen = peer->gen;
+			WRITE_ONCE(esp->advice_gen, peer->gen);
 			continue;
 		}
 		if (!peer->behind++)
@@ -149,7 +149,7 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
  */
 static void share_out(struct esp_port *port)
 {
-	u32 pool = port->ackq.policy.first_pool;
+	u32 pool = READ_ONCE(port->ackq.policy.first_pool);
 	u32 share = pool / port->npeers;
 	struct esp_peer *peer;
 	int i;
@@ -200,7 +200,7 @@ int esp_peer_get(struct sock *sk)
 		}
 		peer->own = esp->advice_told;
 		if (!esp->accepted)
-			peer->own = esp_advice_handshake(port->ackq.policy.first_pool,
+			peer->own = esp_advice_handshake(READ_ONCE(port->ackq.policy.first_pool),
 							 pool_taken(port));
 		peer->want = peer->own;
 		port->given += peer->own;
@@ -226,7 +226,7 @@ static void peer_caught_up(struct esp_opt *esp)
 	esp->advice_tries = 0;
 	if (esp->advice_gen == peer->gen || list_empty(&esp->peer_node))
 		return;
-	esp->advice_gen = peer->gen;
+	WRITE_ONCE(esp->advice_gen, peer->gen);
 	peer->behind--;
 	peer_settled(peer);
 }
@@ -291,7 +291,7 @@ u16 esp_peer_advise(struct sock *sk)
 		return 0;
 	spin_lock_bh(&port->lock);
 	taken = pool_taken(port);
-	n = esp_advice_connected(port->ackq.policy.first_pool, taken,
+	n = esp_advice_connected(READ_ONCE(port->ackq.policy.first_pool), taken,
 				 peer->own, port->npeers);
 	if (n > peer->want && !peer->behind) {
 		port->given += n - peer->own;
@@ -332,7 +332,7 @@ bool esp_advice_changed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	return esp->peer && esp->advice_gen != READ_ONCE(esp->peer->gen) &&
+	return esp->peer && READ_ONCE(esp->advice_gen) != READ_ONCE(esp->peer->gen) &&
 	       !esp->grant.recv_announced &&
 	       !((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV));
 }
@@ -350,7 +350,7 @@ void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now)
 	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
 	struct esp_peer *peer = esp->peer;
 
-	if (!peer || esp->advice_gen == READ_ONCE(peer->gen))
+	if (!peer || READ_ONCE(esp->advice_gen) == READ_ONCE(peer->gen))
 		return;
 	if (rtt < ESP_RTT_MAX_US && now - esp->told_at < rtt)
 		return;

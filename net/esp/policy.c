@@ -18,7 +18,7 @@
  */
 bool esp_policy_fast(const struct esp_policy *p, u32 q, int open, int count)
 {
-	if (!p->adaptive)
+	if (!READ_ONCE(p->adaptive))
 		return count <= 1;
 	return open < (int)q;
 }
@@ -41,7 +41,7 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 {
 	if (!qlen)
 		return false;
-	if (!p->adaptive)
+	if (!READ_ONCE(p->adaptive))
 		return (int)qlen >= count || open <= 0;
 	return open < (int)q;
 }
@@ -61,17 +61,17 @@ bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int open,
 		     int count)
 {
-	u32 lone = READ_ONCE(c->lone), n;
+	u32 lone = READ_ONCE(c->lone), n, most = READ_ONCE(p->burst_length);
 
-	if (!p->adaptive)
-		return max_t(u32, p->burst_length, 1);
+	if (!READ_ONCE(p->adaptive))
+		return max(most, 1u);
 	n = clamp_t(u32, READ_ONCE(c->q) / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
 	if (esp_qctl_no_wire(c, count))
 		lone = max(lone, min_t(u32, READ_ONCE(c->q) / 8, 2 * ESP_ACK_MOST));
 	if (count <= 1 && open < (int)lone)
 		n = max_t(u32, n, lone - max(open, 0));
-	if (p->burst_length)
-		n = min_t(u32, n, p->burst_length);
+	if (most)
+		n = min(n, most);
 	return n;
 }
 
@@ -149,7 +149,7 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 	if (c->busy && took < pause) {
 		if (took < ESP_STRETCH_US || n < ESP_STRETCH_FRAMES)
 			return;
-		if (!c->no_wire)	/* memory is no link */
+		if (!READ_ONCE(c->no_wire))	/* memory is no link */
 			frame_took(c, div_u64(1000 * took, n), rtt, now);
 	}
 	c->stretch = now;
@@ -285,7 +285,7 @@ static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
 static bool look_for_wire(struct esp_qctl *c, const struct esp_policy *p, int count,
 			  u32 min_rtt)
 {
-	bool none = c->whole && count <= 1 && min_rtt <= ESP_NO_WIRE_RTT_US;
+	bool none = READ_ONCE(c->whole) && count <= 1 && min_rtt <= ESP_NO_WIRE_RTT_US;
 
 	if (none && !c->wire_q) {
 		c->wire_q = c->saved ? c->saved : c->q;
@@ -331,11 +331,11 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	if ((s64)(now - c->last) < (s64)round)
 		return;
 	c->last = now;
-	c->limited = 0;
-	c->busy = 0;
+	WRITE_ONCE(c->limited, 0);
+	WRITE_ONCE(c->busy, 0);
 	idle = link_idle(c, count, round, now) && q <= ESP_Q_IDLE;
 	if (extra > bound && !idle) {
-		c->fast = 0;
+		WRITE_ONCE(c->fast, 0);
 		q = div_u64((u64)q * (min_rtt + bound * 3 / 4), median);
 		set_q(c, p, max(q, c->q / 2));
 		c->last = now + round;	/* before it shows */
@@ -346,10 +346,10 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	} else if (c->fast && extra <= bound / 2) {
 		set_q(c, p, q + min_t(u32, q, ESP_GROW_MAX));
 	} else if (extra <= bound * 7 / 8) {
-		c->fast = 0;
+		WRITE_ONCE(c->fast, 0);
 		set_q(c, p, q + q / 16 + 1);
 	} else if (idle) {
-		c->fast = 0;
+		WRITE_ONCE(c->fast, 0);
 		set_q(c, p, min_t(u32, q + q / 4 + 1, ESP_Q_IDLE));
 	}
 }
@@ -367,7 +367,7 @@ void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 	if ((s64)(now - c->last) < (s64)srtt || c->saved)
 		return;
 	c->last = now;
-	c->fast = 0;
+	WRITE_ONCE(c->fast, 0);
 	set_q(c, p, c->q * 7 / 10);
 }
 

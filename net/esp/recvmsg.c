@@ -108,7 +108,7 @@ static void discard(struct sock *sk)
 		return;
 	while (esp->rcv_discard && (skb = skb_peek(&sk->sk_receive_queue))) {
 		if (ESP_RX(skb)->f.flags & ESP_EOR)
-			esp->rcv_discard = 0;
+			WRITE_ONCE(esp->rcv_discard, 0);
 		take(sk, skb, ESP_RX(skb)->f.len - ESP_RX(skb)->f.read);
 	}
 	esp_pressure_lifted(sk);
@@ -178,7 +178,7 @@ static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
 	detach(sk, &list, len, help ? 1 : ESP_COPY_MOST);
 	if (skb_queue_empty(&list))
 		return 0;
-	esp->reading = 1;
+	WRITE_ONCE(esp->reading, 1);
 	esp_pressure_lifted(sk);
 	if (!help)
 		release_sock(sk);
@@ -400,7 +400,7 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	} else if (copied == len && esp->rcv_bytes) {
 		msg->msg_flags |= MSG_TRUNC;
 		if (!(flags & MSG_PEEK)) {
-			esp->rcv_discard = 1;
+			WRITE_ONCE(esp->rcv_discard, 1);
 			discard(sk);
 		}
 	}
@@ -500,7 +500,7 @@ int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 		return -EOPNOTSUPP;
 	if (flags & MSG_ERRQUEUE)
 		return sock_recv_errqueue(sk, msg, len, SOL_ESP, ESP_RECVERR);
-	if (sk_can_busy_loop(sk) && sk->sk_state == TCP_ESTABLISHED &&
+	if (sk_can_busy_loop(sk) && READ_ONCE(sk->sk_state) == TCP_ESTABLISHED &&
 	    skb_queue_empty_lockless(&sk->sk_receive_queue))
 		sk_busy_loop(sk, flags & MSG_DONTWAIT);
 	slept = wait_unlocked(sk, &timeo);

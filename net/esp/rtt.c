@@ -17,15 +17,15 @@ void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
 
 	rtt = clamp_t(u32, rtt, 1, ESP_RTT_MAX_US);
 	if (!r->srtt8) {
-		r->srtt8 = rtt << 3;
-		r->rttvar4 = rtt << 1;
+		WRITE_ONCE(r->rttvar4, rtt << 1);
+		WRITE_ONCE(r->srtt8, rtt << 3);
 		return;
 	}
 	err = (s32)rtt - (s32)(r->srtt8 >> 3);
-	r->srtt8 += err;
+	WRITE_ONCE(r->srtt8, r->srtt8 + err);
 	if (err < 0)
 		err = -err;
-	r->rttvar4 += err - (s32)(r->rttvar4 >> 2);
+	WRITE_ONCE(r->rttvar4, r->rttvar4 + err - (s32)(r->rttvar4 >> 2));
 }
 
 /**

@@ -81,7 +81,8 @@ static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
  */
 static inline u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi)
 {
-	u64 t = r->srtt8 ? (u64)(r->srtt8 >> 3) + r->rttvar4 : 10ull * lo;
+	u32 srtt8 = READ_ONCE(r->srtt8);
+	u64 t = srtt8 ? (u64)(srtt8 >> 3) + READ_ONCE(r->rttvar4) : 10ull * lo;
 
 	t = max_t(u64, t, lo) + extra;
 	return min_t(u64, t, hi);

@@ -208,20 +208,21 @@ static int get_int(struct sock *sk, int name, int *v)
 		*v = esp->user_timeout_ms;
 		break;
 	case ESP_KEEPIDLE:
-		*v = conf_or(esp->keep_idle, conf->keepalive_time);
+		*v = conf_or(esp->keep_idle, READ_ONCE(conf->keepalive_time));
 		break;
 	case ESP_KEEPINTVL:
-		*v = conf_or(esp->keep_intvl, conf->keepalive_intvl);
+		*v = conf_or(esp->keep_intvl, READ_ONCE(conf->keepalive_intvl));
 		break;
 	case ESP_KEEPCNT:
-		*v = conf_or(esp->keep_cnt, conf->keepalive_probes);
+		*v = conf_or(esp->keep_cnt, READ_ONCE(conf->keepalive_probes));
 		break;
 	case ESP_BURST_LENGTH:
-		*v = esp->user_burst >= 0 ? esp->user_burst : conf->esp_burst_length;
+		*v = esp->user_burst >= 0 ? esp->user_burst :
+		     READ_ONCE(conf->esp_burst_length);
 		break;
 	case ESP_INITIAL_ACK_BURST_LENGTH:
 		*v = esp->user_initial != -2 ? esp->user_initial :
-		     conf->esp_initial_ack_burst_length;
+		     READ_ONCE(conf->esp_initial_ack_burst_length);
 		break;
 	case ESP_PACKETS_TO_ACK:
 		*v = esp_packets_to_ack(sk);

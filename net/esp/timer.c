@@ -203,7 +203,7 @@ static void send_timeout(struct sock *sk, u64 now)
 		if (gave_up(sk, esp->probes + 1u, now))
 			return;
 		if (esp->probes < 255)
-			esp->probes++;
+			WRITE_ONCE(esp->probes, esp->probes + 1);
 		if (esp->retransmits < 255)
 			esp->retransmits++;
 		esp->stats.timeouts++;
@@ -218,7 +218,7 @@ static void send_timeout(struct sock *sk, u64 now)
 		if (gave_up(sk, esp->probes + 1u, now))
 			return;
 		if (esp->probes < 255)
-			esp->probes++;
+			WRITE_ONCE(esp->probes, esp->probes + 1);
 		if (esp->probe_tries < 16)
 			esp->probe_tries++;
 		ESP_INC(sock_net(sk), Probes);

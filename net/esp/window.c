@@ -96,7 +96,7 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 	if (ack_seq == w->send_next && !w->in_trans && !w->announcing) {
 		if (grant < w->advice)
 			res |= ESP_ACK_CUT;
-		w->advice = grant;
+		WRITE_ONCE(w->advice, grant);
 		w->held = 0;
 		return res;
 	}

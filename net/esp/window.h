@@ -74,7 +74,7 @@ static inline bool esp_window_may_announce(const struct esp_window *w)
  */
 static inline void esp_window_sent(struct esp_window *w, u32 n, bool txf)
 {
-	w->send_next += n;
+	WRITE_ONCE(w->send_next, w->send_next + n);
 	w->in_trans = !txf;
 }
 
