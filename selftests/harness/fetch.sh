@@ -139,6 +139,7 @@ fetch_source() {
 
 # KCSAN looks at the module and at what works on sockets, packets and devices beside
 # it; the rest of the kernel is quick, and says only where it orders accesses.
+# shellcheck disable=SC2016
 KCSAN=(ARCH=x86_64 'KCSAN_SANITIZE=$(if $(filter net net/core net/packet drivers/net,$(obj)),y,n)'
 	'KCSAN_INSTRUMENT_BARRIERS=$(if $(filter kernel/locking kernel/rcu kernel/sched kernel/time lib mm,$(obj)),y,n)')
 
