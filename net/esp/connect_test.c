@@ -140,7 +140,8 @@ static bool echo_of_age(struct kunit *test, int nr, int age)
 	echo_frame(&c, &f, 4);
 	ether_addr_copy(eth.h_source, c.mac);
 	ether_addr_copy(eth.h_dest, fx.dev->dev_addr);
-	f.cookie = esp_listen_cookie(fx.listener->sk, fx.dev->ifindex, &eth, &f, f.advice, false, age);
+	f.cookie = esp_listen_cookie(fx.listener->sk, fx.dev->ifindex, &eth, &f, f.advice,
+				     false, age);
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens) + mib(ESP_MIB_CookieInvalid),
 			opens + bad + 1);
