@@ -10,7 +10,7 @@ SRC=$(cd "$HARNESS/../.." && pwd)
 
 # W=1 checks the comments too, with a script in Python.
 need gcc make flex bison bc libc6-dev python3
-fetch_uml uml
+fetch_built uml
 tree=$(mktemp -d "${TMPDIR:-/var/tmp}/esp-in-tree.XXXXXX")
 trap 'rm -rf "$tree"' EXIT
 cp -as "$SOURCE" "$tree/src"
