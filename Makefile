@@ -62,6 +62,7 @@ clean: ## remove what was built (kernels stay in the cache)
 	find . -path ./.git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o \
 		-name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -exec rm {} +
 	[ ! -e tools/esp/Makefile ] || $(MAKE) -C tools/esp clean
+	$(MAKE) -C tools/btl_esp clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12

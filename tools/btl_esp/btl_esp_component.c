@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The component: its parameters, a module for each interface and link, what is
+ * published of them, connections that come in, and progress.
+ *
+ * Progress waits for nothing and looks at one epoll set of the component's own,
+ * not at Open MPI's event base: that costs one system call where the event
+ * library takes several for its timers, and takes part in the loop of whoever
+ * waits (opal_progress()) all the same.
+ */
+#include "btl_esp.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/util/argv.h"
+
+#define EVENTS		64
+#define BACKLOG		1024
+
+/* A connection of somebody's whose HELLO is not complete. */
+struct mca_btl_esp_incoming {
+	opal_list_item_t		super;
+	struct mca_btl_esp_watch	watch;
+	struct mca_btl_esp_module	*module;
+	struct mca_btl_esp_ident	ident;
+	size_t				have;
+};
+
+static int component_register(void);
+static int component_open(void);
+static int component_close(void);
+static mca_btl_base_module_t **component_init(int *count, bool progress_threads, bool mpi_threads);
+static int component_progress(void);
+
+struct mca_btl_esp_component mca_btl_esp_component = {
+	.super = {
+		.btl_version = {
+			MCA_BTL_DEFAULT_VERSION("esp"),
+			.mca_open_component	= component_open,
+			.mca_close_component	= component_close,
+			.mca_register_component_params = component_register,
+		},
+		.btl_data = {
+			.param_field = MCA_BASE_METADATA_PARAM_NONE,
+		},
+		.btl_init	= component_init,
+		.btl_progress	= component_progress,
+	},
+};
+
+/* Did the user ask for this component by name? */
+static bool wanted(void)
+{
+	const char **value = NULL;
+	char **names;
+	bool found = false;
+	int id;
+
+	id = mca_base_var_find("opal", "btl", NULL, NULL);
+	if (id < 0 || mca_base_var_get_value(id, &value, NULL, NULL) != OPAL_SUCCESS ||
+	    !value || !*value || **value == '^')
+		return false;
+	names = opal_argv_split(*value, ',');
+	for (char **i = names; i && *i; i++)
+		found |= strcmp(*i, "esp") == 0;
+	opal_argv_free(names);
+	return found;
+}
+
+/*
+ * For the user: one line, of one process of a host. Of what is IMPORTANT also if
+ * the user didn't ask for this component by name.
+ */
+void mca_btl_esp_say(bool important, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (opal_process_info.my_local_rank == 0 && (important || wanted()))
+		opal_output(0, "btl:esp: %s: %s", opal_process_info.nodename, text);
+	else
+		opal_output_verbose(10, opal_btl_base_framework.framework_output,
+				    "btl:esp: %s: %s", opal_process_info.nodename, text);
+}
+
+static void parameter(const char *name, const char *help, mca_base_var_type_t type, int level,
+		      void *storage)
+{
+	mca_base_component_var_register(&mca_btl_esp_component.super.btl_version, name, help, type,
+					NULL, 0, 0, level, MCA_BASE_VAR_SCOPE_READONLY, storage);
+}
+
+static int component_register(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+
+	c->if_include = NULL;
+	parameter("if_include",
+		  "Interfaces to be used, with commas (empty: all that are up and enabled for ESP). NAME=LABEL: interfaces of equal labels, which are their names if none is given, are connected with each other; what is left in the order of this list",
+		  MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &c->if_include);
+	c->if_exclude = NULL;
+	parameter("if_exclude",
+		  "Interfaces not to be used, with commas; not together with if_include",
+		  MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_1, &c->if_exclude);
+	c->links = 1;
+	parameter("links",
+		  "Connections to each peer through each interface (1 to 16)",
+		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &c->links);
+	c->sndbuf = 0;
+	parameter("sndbuf",
+		  "Send buffer of a socket, in bytes (0: the kernel's own, which grows; or from 4096)",
+		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &c->sndbuf);
+	c->rcvbuf = 0;
+	parameter("rcvbuf",
+		  "Receive buffer of a socket, in bytes (0: net.esp.rcvbuf; or from 4096)",
+		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &c->rcvbuf);
+	c->bandwidth = 0;
+	parameter("bandwidth",
+		  "Mbit/s of every interface, by which long messages are divided among them (0: as the interfaces say)",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &c->bandwidth);
+	c->latency = 50;
+	parameter("latency",
+		  "Latency in microseconds, by which this BTL is compared with others (from 1)",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &c->latency);
+	c->free_list_num = 8;
+	parameter("free_list_num", "Fragments of each size to begin with (from 0)",
+		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_5, &c->free_list_num);
+	c->free_list_max = -1;
+	parameter("free_list_max",
+		  "Fragments of each size with more than 512 bytes at most; messages wait until there are some again (-1: no bound; or from 1)",
+		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_5, &c->free_list_max);
+	c->free_list_inc = 32;
+	parameter("free_list_inc", "Fragments to add when there are none left (from 1)",
+		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_5, &c->free_list_inc);
+	return mca_btl_base_param_register(&c->super.btl_version, &mca_btl_esp_template);
+}
+
+/* Are all parameters in their ranges?  Says which isn't. */
+static bool parameters_ok(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	mca_btl_base_module_t *m = &mca_btl_esp_template;
+	const struct {
+		const char *name;
+		long long value, low, high;
+	} ranges[] = {
+		{ "links", c->links, 1, ESP_MAX_LINKS },
+		{ "sndbuf", c->sndbuf, c->sndbuf ? 4096 : 0, INT32_MAX },
+		{ "rcvbuf", c->rcvbuf, c->rcvbuf ? 4096 : 0, INT32_MAX },
+		{ "latency", c->latency, 1, UINT32_MAX },
+		{ "free_list_num", c->free_list_num, 0, INT32_MAX },
+		{ "free_list_max", c->free_list_max, c->free_list_max == -1 ? -1 : 1, INT32_MAX },
+		{ "free_list_inc", c->free_list_inc, 1, INT32_MAX },
+		{ "eager_limit", m->btl_eager_limit, ESP_FRAG_SMALL, 1 << 30 },
+		{ "rndv_eager_limit", m->btl_rndv_eager_limit, ESP_FRAG_SMALL, 1 << 30 },
+		{ "max_send_size", m->btl_max_send_size, ESP_FRAG_SMALL, 1 << 30 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+		if (ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high)
+			continue;
+		mca_btl_esp_say(false, "btl_esp_%s is %lld, which is not from %lld to %lld",
+				ranges[i].name, ranges[i].value, ranges[i].low, ranges[i].high);
+		return false;
+	}
+	if (c->if_include && *c->if_include && c->if_exclude && *c->if_exclude) {
+		mca_btl_esp_say(false, "%s and %s exclude each other", "btl_esp_if_include",
+				"btl_esp_if_exclude");
+		return false;
+	}
+	return true;
+}
+
+static int component_open(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+
+	c->nmodules = 0;
+	c->epoll = -1;
+	c->recv_buffer = NULL;
+	OBJ_CONSTRUCT(&c->progress_lock, opal_mutex_t);
+	OBJ_CONSTRUCT(&c->proc_lock, opal_mutex_t);
+	OBJ_CONSTRUCT(&c->incoming, opal_list_t);
+	OBJ_CONSTRUCT(&c->procs, opal_proc_table_t);
+	return opal_proc_table_init(&c->procs, 16, 256);
+}
+
+static void incoming_end(struct mca_btl_esp_incoming *in)
+{
+	mca_btl_esp_unwatch(&in->watch);
+	opal_list_remove_item(&mca_btl_esp_component.incoming, &in->super);
+	OBJ_DESTRUCT(&in->super);
+	free(in);
+}
+
+static int component_close(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+
+	while (!opal_list_is_empty(&c->incoming)) {
+		struct mca_btl_esp_incoming *in = (void *)opal_list_get_first(&c->incoming);
+
+		close(in->watch.fd);
+		incoming_end(in);
+	}
+	if (c->epoll >= 0) {
+		close(c->epoll);
+		mca_btl_esp_frags_fini();
+	}
+	free(c->recv_buffer);
+	OBJ_DESTRUCT(&c->procs);
+	OBJ_DESTRUCT(&c->incoming);
+	OBJ_DESTRUCT(&c->proc_lock);
+	OBJ_DESTRUCT(&c->progress_lock);
+	return OPAL_SUCCESS;
+}
+
+/* Sets what is waited for; 0, or an error's number. */
+int mca_btl_esp_watch(struct mca_btl_esp_watch *watch, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = watch };
+
+	if (watch->events == events)
+		return 0;
+	if (epoll_ctl(mca_btl_esp_component.epoll,
+		      watch->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, watch->fd, &e))
+		return errno;
+	watch->events = events;
+	return 0;
+}
+
+void mca_btl_esp_unwatch(struct mca_btl_esp_watch *watch)
+{
+	if (watch->events)
+		epoll_ctl(mca_btl_esp_component.epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+	watch->events = 0;
+}
+
+/* What all sockets have; 0, or errno is set. */
+int mca_btl_esp_setup_socket(int fd)
+{
+	const struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	const int on = 1;
+
+	/* A host that is silent for ever is found out by the kernel. */
+	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) ||
+	    (c->sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &c->sndbuf, sizeof(c->sndbuf))) ||
+	    (c->rcvbuf && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &c->rcvbuf, sizeof(c->rcvbuf))))
+		return -1;
+	return 0;
+}
+
+/* Who is it?  A stranger, if it doesn't know the key, is not answered. */
+static void greeted(struct mca_btl_esp_incoming *in)
+{
+	struct mca_btl_base_endpoint_t *ep = NULL;
+	struct mca_btl_esp_module *module = in->module;
+	struct mca_btl_esp_ident ident = in->ident;
+	struct mca_btl_esp_proc *proc;
+	int fd = in->watch.fd;
+
+	incoming_end(in);
+	if (mca_btl_esp_ident_ok(&ident) && ident.say == ESP_HELLO &&
+	    ident.key == mca_btl_esp_component.key) {
+		proc = mca_btl_esp_proc_of_name(ident.name);
+		if (proc)
+			ep = mca_btl_esp_proc_endpoint(proc, module);
+	}
+	if (ep) {
+		mca_btl_esp_endpoint_accept(ep, fd);
+		return;
+	}
+	opal_output_verbose(1, opal_btl_base_framework.framework_output,
+			    "btl:esp: %s: a stranger connected to %s",
+			    opal_process_info.nodename, module->iface.name);
+	close(fd);
+}
+
+static int incoming_ready(struct mca_btl_esp_watch *watch, uint32_t events)
+{
+	struct mca_btl_esp_incoming *in = container_of(watch, struct mca_btl_esp_incoming, watch);
+	ssize_t n = recv(watch->fd, (char *)&in->ident + in->have, sizeof(in->ident) - in->have,
+			 MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n <= 0) {
+		int fd = watch->fd;
+
+		incoming_end(in);
+		close(fd);
+		return 0;
+	}
+	in->have += n;
+	if (in->have == sizeof(in->ident))
+		greeted(in);
+	return 1;
+}
+
+static int listener_ready(struct mca_btl_esp_watch *watch, uint32_t events)
+{
+	struct mca_btl_esp_module *module = container_of(watch, struct mca_btl_esp_module,
+							 listener);
+	int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct mca_btl_esp_incoming *in;
+
+	if (fd < 0)
+		return 0;
+	in = calloc(1, sizeof(*in));
+	if (!in || mca_btl_esp_setup_socket(fd)) {
+		close(fd);
+		free(in);
+		return 0;
+	}
+	OBJ_CONSTRUCT(&in->super, opal_list_item_t);
+	in->module = module;
+	in->watch = (struct mca_btl_esp_watch){ .fd = fd, .ready = incoming_ready };
+	opal_list_append(&mca_btl_esp_component.incoming, &in->super);
+	if (mca_btl_esp_watch(&in->watch, EPOLLIN)) {
+		incoming_end(in);
+		close(fd);
+	}
+	return 1;
+}
+
+/* A link over IFACE, which listens; NULL, and says why. */
+static struct mca_btl_esp_module *new_module(const struct mca_btl_esp_if *iface, int link)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	struct sockaddr_esp addr = { .sesp_family = AF_ESP, .sesp_ifindex = iface->ifindex,
+				     .sesp_halen = 6 };
+	socklen_t size = sizeof(addr);
+	struct mca_btl_esp_module *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->super = mca_btl_esp_template;
+	m->super.btl_bandwidth = c->bandwidth ? c->bandwidth : iface->speed;
+	m->super.btl_latency = c->latency;
+	m->iface = *iface;
+	m->link = link;
+	m->index = c->nmodules;
+	OBJ_CONSTRUCT(&m->endpoints, opal_list_t);
+	m->listener.ready = listener_ready;
+	m->listener.fd = socket(AF_ESP, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	memcpy(addr.sesp_addr, iface->mac, sizeof(addr.sesp_addr));
+	if (m->listener.fd < 0 ||
+	    bind(m->listener.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(m->listener.fd, BACKLOG) ||
+	    getsockname(m->listener.fd, (struct sockaddr *)&addr, &size) ||
+	    mca_btl_esp_watch(&m->listener, EPOLLIN)) {
+		mca_btl_esp_say(false, "interface '%s' can't be used: %s", iface->name,
+				strerror(errno));
+		if (m->listener.fd >= 0)
+			close(m->listener.fd);
+		OBJ_DESTRUCT(&m->endpoints);
+		free(m);
+		return NULL;
+	}
+	m->port = addr.sesp_port;
+	return m;
+}
+
+/* Tells the others where this process can be reached. */
+static int publish(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	size_t size = sizeof(struct mca_btl_esp_modex) +
+		      c->nmodules * sizeof(struct mca_btl_esp_addr);
+	struct mca_btl_esp_modex *modex = calloc(1, size);
+	int rc;
+
+	if (!modex)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	modex->magic = ESP_MAGIC;
+	modex->version = ESP_VERSION;
+	modex->order = ESP_ORDER;
+	modex->key = c->key;
+	modex->max_frag = c->max_frag;
+	modex->count = c->nmodules;
+	for (int i = 0; i < c->nmodules; i++) {
+		struct mca_btl_esp_module *m = c->modules[i];
+		struct mca_btl_esp_addr *a = &modex->addrs[i];
+
+		memcpy(a->label, m->iface.label, sizeof(a->label));
+		memcpy(a->mac, m->iface.mac, sizeof(a->mac));
+		a->port = m->port;
+		a->ifindex = m->iface.ifindex;
+		a->mtu = m->iface.mtu;
+		a->speed = m->iface.speed;
+		a->link = m->link;
+	}
+	OPAL_MODEX_SEND(rc, ESP_MODEX_SCOPE, &c->super.btl_version, modex, size);
+	free(modex);
+	return rc;
+}
+
+static size_t largest(size_t a, size_t b) { return a > b ? a : b; }
+
+static mca_btl_base_module_t **component_init(int *count, bool progress_threads, bool mpi_threads)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	struct mca_btl_esp_if ifs[ESP_MAX_MODULES];
+	mca_btl_base_module_t **modules;
+	int n, used = 0;
+
+	*count = 0;
+	if (!parameters_ok())
+		return NULL;
+	n = mca_btl_esp_interfaces(ifs, ESP_MAX_MODULES / c->links);
+	if (!n)
+		return NULL;
+	c->max_frag = largest(mca_btl_esp_template.btl_max_send_size,
+			      largest(mca_btl_esp_template.btl_eager_limit,
+				      mca_btl_esp_template.btl_rndv_eager_limit));
+	modules = calloc(n * c->links, sizeof(*modules));
+	c->recv_buffer = malloc(ESP_RECV_BUFFER);
+	if (!modules || !c->recv_buffer ||
+	    getrandom(&c->key, sizeof(c->key), 0) != sizeof(c->key))
+		goto none;
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (c->epoll < 0 || mca_btl_esp_frags_init() != OPAL_SUCCESS)
+		goto none;
+	for (int i = 0; i < n * c->links; i++) {
+		struct mca_btl_esp_module *m = new_module(&ifs[i / c->links], i % c->links);
+
+		if (!m)
+			continue;
+		c->modules[c->nmodules++] = m;
+		modules[used++] = &m->super;
+	}
+	if (!used || publish() != OPAL_SUCCESS) {
+		while (used--)
+			modules[used]->btl_finalize(modules[used]);
+		goto none;
+	}
+	*count = used;
+	return modules;
+none:
+	free(modules);
+	return NULL;
+}
+
+static int component_progress(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	struct epoll_event events[EVENTS];
+	int n, done = 0;
+
+	/* Somebody is at it: another thread, or whoever called the PML that calls us. */
+	if (opal_mutex_trylock(&c->progress_lock))
+		return 0;
+	n = epoll_wait(c->epoll, events, EVENTS, 0);
+	for (int i = 0; i < n; i++) {
+		struct mca_btl_esp_watch *watch = events[i].data.ptr;
+
+		done += watch->ready(watch, events[i].events);
+	}
+	opal_mutex_unlock(&c->progress_lock);
+	return done;
+}

@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * An endpoint is the connection of one module to its counterpart at a peer.
+ *
+ *	CLOSED -- first fragment --> CONNECTING --> GREETED -- WELCOME --> CONNECTED
+ *	   |                            |              |                    ^  ^
+ *	   |                            |           YIELD --> YIELDED ------+  |
+ *	   +----- the peer's HELLO -----+---------- HELLO, and its name -------+
+ *	                                            is the smaller one
+ *
+ * When both connect at once, the connection stays that the process with the
+ * smaller name made.  Who accepts answers a HELLO: WELCOME, or YIELD if its own
+ * connection is that one.  Fragments wait in the queue until CONNECTED.
+ *
+ * Either side's last words are BYE; an end without it is the peer's death.
+ */
+#include "btl_esp.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_IOVS	64
+#define BYE_TIMEOUT_MS	1000
+
+static int ready(struct mca_btl_esp_watch *watch, uint32_t events);
+
+struct mca_btl_base_endpoint_t *mca_btl_esp_endpoint_new(struct mca_btl_esp_module *module,
+							 struct mca_btl_esp_proc *proc)
+{
+	struct mca_btl_base_endpoint_t *ep = calloc(1, sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	OBJ_CONSTRUCT(&ep->super, opal_list_item_t);
+	OBJ_CONSTRUCT(&ep->lock, opal_mutex_t);
+	OBJ_CONSTRUCT(&ep->queue, opal_list_t);
+	ep->watch.fd = -1;
+	ep->watch.ready = ready;
+	ep->state = ESP_CLOSED;
+	ep->module = module;
+	ep->proc = proc;
+	ep->addr = &proc->modex->addrs[proc->match[module->index]];
+	opal_list_append(&module->endpoints, &ep->super);
+	return ep;
+}
+
+/* Waits, not for long, until what is queued and BYE are with the kernel. */
+static void say_bye(struct mca_btl_base_endpoint_t *ep)
+{
+	static const struct mca_btl_esp_hdr bye = { .tag = ESP_TAG_BYE };
+	struct pollfd p = { .fd = ep->watch.fd, .events = POLLOUT };
+	struct iovec iov[ESP_FRAG_IOVS];
+	struct mca_btl_esp_frag *frag;
+	struct msghdr msg = { .msg_iov = iov };
+	size_t sent = 0;
+	ssize_t n;
+
+	while (sent < sizeof(bye)) {
+		frag = (struct mca_btl_esp_frag *)opal_list_get_first(&ep->queue);
+		if (opal_list_is_empty(&ep->queue)) {
+			iov[0] = (struct iovec){ (char *)&bye + sent, sizeof(bye) - sent };
+			msg.msg_iovlen = 1;
+		} else {
+			msg.msg_iovlen = mca_btl_esp_frag_gather(frag, iov);
+		}
+		n = sendmsg(ep->watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EAGAIN && poll(&p, 1, BYE_TIMEOUT_MS) == 1)
+			continue;
+		if (n < 0)
+			return;
+		if (opal_list_is_empty(&ep->queue)) {
+			sent += n;
+			continue;
+		}
+		frag->sent += n;
+		if (frag->sent < frag->total)
+			continue;
+		opal_list_remove_first(&ep->queue);
+		mca_btl_esp_frag_sent(frag);
+	}
+}
+
+/* With progress_lock. */
+void mca_btl_esp_endpoint_free(struct mca_btl_base_endpoint_t *ep)
+{
+	struct mca_btl_esp_proc *proc = ep->proc;
+	struct mca_btl_esp_frag *frag;
+
+	if (ep->state == ESP_CONNECTED)
+		say_bye(ep);
+	if (ep->watch.fd >= 0) {
+		mca_btl_esp_unwatch(&ep->watch);
+		close(ep->watch.fd);
+	}
+	opal_list_remove_item(&ep->module->endpoints, &ep->super);
+	proc->endpoints[ep->module->index] = NULL;
+	while ((frag = (struct mca_btl_esp_frag *)opal_list_remove_first(&ep->queue))) {
+		if (frag->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)
+			mca_btl_esp_frag_put(frag);
+	}
+	free(ep->partial);
+	OBJ_DESTRUCT(&ep->queue);
+	OBJ_DESTRUCT(&ep->lock);
+	OBJ_DESTRUCT(&ep->super);
+	free(ep);
+	mca_btl_esp_proc_put(proc);
+}
+
+/*
+ * The connection can't be had or is lost, which is the end of the job, unless
+ * the PML knows better.  Without the endpoint's lock.
+ */
+static int fail(struct mca_btl_base_endpoint_t *ep, const char *what, int error)
+{
+	const uint8_t *m = ep->addr->mac;
+	char mac[18], *text;
+
+	OPAL_THREAD_LOCK(&ep->lock);
+	if (ep->state == ESP_FAILED || ep->state == ESP_ENDED) {
+		OPAL_THREAD_UNLOCK(&ep->lock);
+		return OPAL_ERR_UNREACH;
+	}
+	ep->state = ESP_FAILED;
+	if (ep->watch.fd >= 0)
+		mca_btl_esp_unwatch(&ep->watch);
+	OPAL_THREAD_UNLOCK(&ep->lock);
+
+	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
+		 m[5]);
+	if (asprintf(&text, "btl:esp: %s: %s rank %u on host %s (%s, %s) through %s: %s",
+		     opal_process_info.nodename, what, (unsigned int)ep->proc->name.vpid,
+		     opal_get_proc_hostname(ep->proc->opal), ep->addr->label, mac,
+		     ep->module->iface.name,
+		     error ? strerror(error) : "the peer's process is gone") < 0)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	/* OB1 takes it for a format. */
+	for (char *p = text; *p; p++)
+		*p = *p == '%' ? '_' : *p;
+	if (ep->module->error_cb)
+		ep->module->error_cb(&ep->module->super, MCA_BTL_ERROR_FLAGS_FATAL,
+				     ep->proc->opal, text);
+	else
+		opal_output(0, "%s", text);
+	free(text);
+	return OPAL_ERR_UNREACH;
+}
+
+/* With ep->lock.  0, or an error's number. */
+static int start_connect(struct mca_btl_base_endpoint_t *ep)
+{
+	struct sockaddr_esp addr = {
+		.sesp_family	= AF_ESP,
+		.sesp_port	= ep->addr->port,
+		.sesp_ifindex	= ep->module->iface.ifindex,
+		.sesp_halen	= 6,
+	};
+	int fd = socket(AF_ESP, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno;
+	memcpy(addr.sesp_addr, ep->addr->mac, sizeof(addr.sesp_addr));
+	ep->watch.fd = fd;
+	ep->state = ESP_CONNECTING;
+	if (mca_btl_esp_setup_socket(fd) ||
+	    (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno != EINPROGRESS))
+		return errno;
+	return mca_btl_esp_watch(&ep->watch, EPOLLIN | EPOLLOUT);
+}
+
+int mca_btl_esp_ident_send(int fd, enum mca_btl_esp_say say, uint64_t key)
+{
+	struct mca_btl_esp_ident ident = {
+		.magic	= ESP_MAGIC,
+		.version = ESP_VERSION,
+		.order	= ESP_ORDER,
+		.say	= say,
+		.key	= key,
+		.name	= OPAL_PROC_MY_NAME,
+	};
+	ssize_t n = send(fd, &ident, sizeof(ident), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	/* The first bytes of a connection find room. */
+	return n == sizeof(ident) ? 0 : n < 0 ? errno : ENOBUFS;
+}
+
+bool mca_btl_esp_ident_ok(const struct mca_btl_esp_ident *ident)
+{
+	return ident->magic == ESP_MAGIC && ident->version == ESP_VERSION &&
+	       ident->order == ESP_ORDER;
+}
+
+/* connect() has ended. */
+static int connected(struct mca_btl_base_endpoint_t *ep)
+{
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	OPAL_THREAD_LOCK(&ep->lock);
+	if (getsockopt(ep->watch.fd, SOL_SOCKET, SO_ERROR, &error, &size))
+		error = errno;
+	if (!error)
+		error = mca_btl_esp_ident_send(ep->watch.fd, ESP_HELLO, ep->proc->modex->key);
+	if (!error) {
+		ep->state = ESP_GREETED;
+		error = mca_btl_esp_watch(&ep->watch, EPOLLIN);
+	}
+	OPAL_THREAD_UNLOCK(&ep->lock);
+	if (error)
+		fail(ep, "cannot connect to", error);
+	return 0;
+}
+
+/* The answer to HELLO. */
+static int answered(struct mca_btl_base_endpoint_t *ep)
+{
+	ssize_t n = recv(ep->watch.fd, ep->head.bytes + ep->head_have,
+			 sizeof(ep->head.ident) - ep->head_have, MSG_DONTWAIT);
+	int error = 0;
+
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n <= 0) {
+		fail(ep, "cannot connect to", n ? errno : ECONNRESET);
+		return 0;
+	}
+	ep->head_have += n;
+	if (ep->head_have < sizeof(ep->head.ident))
+		return 0;
+	ep->head_have = 0;
+	if (!mca_btl_esp_ident_ok(&ep->head.ident)) {
+		fail(ep, "cannot connect to", EPROTO);
+		return 0;
+	}
+
+	OPAL_THREAD_LOCK(&ep->lock);
+	if (ep->head.ident.say == ESP_WELCOME) {
+		ep->state = ESP_CONNECTED;
+		if (!opal_list_is_empty(&ep->queue))
+			error = mca_btl_esp_watch(&ep->watch, EPOLLIN | EPOLLOUT);
+	} else {
+		mca_btl_esp_unwatch(&ep->watch);
+		close(ep->watch.fd);
+		ep->watch.fd = -1;
+		ep->state = ESP_YIELDED;
+	}
+	OPAL_THREAD_UNLOCK(&ep->lock);
+	if (error)
+		fail(ep, "cannot connect to", error);
+	return 1;
+}
+
+static bool smaller(opal_process_name_t a, opal_process_name_t b)
+{
+	return a.jobid != b.jobid ? a.jobid < b.jobid : a.vpid < b.vpid;
+}
+
+/* A connection of the peer's, which has said HELLO; takes FD. */
+void mca_btl_esp_endpoint_accept(struct mca_btl_base_endpoint_t *ep, int fd)
+{
+	bool take;
+	int error = 0;
+
+	OPAL_THREAD_LOCK(&ep->lock);
+	switch (ep->state) {
+	case ESP_CLOSED:
+	case ESP_YIELDED:
+		take = true;
+		break;
+	case ESP_CONNECTING:
+	case ESP_GREETED:
+		take = smaller(ep->proc->name, OPAL_PROC_MY_NAME);
+		break;
+	default:
+		take = false;
+	}
+	if (take) {
+		if (ep->watch.fd >= 0) {
+			mca_btl_esp_unwatch(&ep->watch);
+			close(ep->watch.fd);
+		}
+		ep->watch.fd = fd;
+		ep->head_have = 0;
+		ep->state = ESP_CONNECTED;
+		error = mca_btl_esp_ident_send(fd, ESP_WELCOME, 0);
+		if (!error)
+			error = mca_btl_esp_watch(&ep->watch, opal_list_is_empty(&ep->queue) ?
+						  EPOLLIN : EPOLLIN | EPOLLOUT);
+	} else {
+		/* A peer that has given this one up already doesn't hear it. */
+		mca_btl_esp_ident_send(fd, ESP_YIELD, 0);
+		close(fd);
+	}
+	OPAL_THREAD_UNLOCK(&ep->lock);
+	if (error)
+		fail(ep, "lost the connection with", error);
+}
+
+/*
+ * Sending
+ */
+
+/* With ep->lock.  Sends of the queue what the socket takes; what is through goes to DONE. */
+static int send_queue(struct mca_btl_base_endpoint_t *ep, opal_list_t *done)
+{
+	struct iovec iov[MAX_IOVS];
+
+	while (!opal_list_is_empty(&ep->queue)) {
+		struct msghdr msg = { .msg_iov = iov };
+		struct mca_btl_esp_frag *frag;
+		size_t asked = 0;
+		ssize_t n, left;
+
+		OPAL_LIST_FOREACH(frag, &ep->queue, struct mca_btl_esp_frag) {
+			if (msg.msg_iovlen + ESP_FRAG_IOVS > MAX_IOVS)
+				break;
+			msg.msg_iovlen += mca_btl_esp_frag_gather(frag, iov + msg.msg_iovlen);
+			asked += frag->total - frag->sent;
+		}
+		n = sendmsg(ep->watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0)
+			return errno == EAGAIN ? 0 : errno;
+		for (left = n; left > 0; ) {
+			size_t part;
+
+			frag = (struct mca_btl_esp_frag *)opal_list_get_first(&ep->queue);
+			part = frag->total - frag->sent;
+			if (part > (size_t)left)
+				part = left;
+			frag->sent += part;
+			left -= part;
+			if (frag->sent == frag->total) {
+				opal_list_remove_first(&ep->queue);
+				opal_list_append(done, &frag->base.super.super);
+			}
+		}
+		if ((size_t)n < asked)
+			return 0;
+	}
+	return 0;
+}
+
+/* The socket takes more. */
+static int writable(struct mca_btl_base_endpoint_t *ep)
+{
+	struct mca_btl_esp_frag *frag;
+	opal_list_t done;
+	int error, n = 0;
+
+	OBJ_CONSTRUCT(&done, opal_list_t);
+	OPAL_THREAD_LOCK(&ep->lock);
+	error = send_queue(ep, &done);
+	if (!error && opal_list_is_empty(&ep->queue))
+		error = mca_btl_esp_watch(&ep->watch, EPOLLIN);
+	OPAL_THREAD_UNLOCK(&ep->lock);
+
+	while ((frag = (struct mca_btl_esp_frag *)opal_list_remove_first(&done))) {
+		mca_btl_esp_frag_sent(frag);
+		n++;
+	}
+	OBJ_DESTRUCT(&done);
+	if (error)
+		fail(ep, "lost the connection with", error);
+	return n;
+}
+
+/* With ep->lock: FRAG waits.  0, or an error's number. */
+static int enqueue(struct mca_btl_base_endpoint_t *ep, struct mca_btl_esp_frag *frag)
+{
+	opal_list_append(&ep->queue, &frag->base.super.super);
+	switch (ep->state) {
+	case ESP_CLOSED:
+		return start_connect(ep);
+	case ESP_CONNECTED:
+		return mca_btl_esp_watch(&ep->watch, EPOLLIN | EPOLLOUT);
+	default:
+		return 0;
+	}
+}
+
+/* As btl_send(): 1 if the kernel has it all, OPAL_SUCCESS if it waits in the queue. */
+int mca_btl_esp_endpoint_send(struct mca_btl_base_endpoint_t *ep, struct mca_btl_esp_frag *frag)
+{
+	struct iovec iov[ESP_FRAG_IOVS];
+	struct msghdr msg = { .msg_iov = iov };
+	const char *what = "lost the connection with";
+	int error;
+	ssize_t n;
+
+	OPAL_THREAD_LOCK(&ep->lock);
+	if (ep->state == ESP_FAILED || ep->state == ESP_ENDED) {
+		OPAL_THREAD_UNLOCK(&ep->lock);
+		return OPAL_ERR_UNREACH;
+	}
+	if (ep->state == ESP_CONNECTED && opal_list_is_empty(&ep->queue)) {
+		msg.msg_iovlen = mca_btl_esp_frag_gather(frag, iov);
+		n = sendmsg(ep->watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n > 0)
+			frag->sent = n;
+		if (frag->sent == frag->total) {
+			OPAL_THREAD_UNLOCK(&ep->lock);
+			mca_btl_esp_frag_sent(frag);
+			return 1;
+		}
+		if (n < 0 && errno != EAGAIN) {
+			error = errno;
+			OPAL_THREAD_UNLOCK(&ep->lock);
+			return fail(ep, what, error);
+		}
+	}
+	/* By the time it is sent, who called is gone. */
+	frag->base.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+	if (ep->state == ESP_CLOSED)
+		what = "cannot connect to";
+	error = enqueue(ep, frag);
+	OPAL_THREAD_UNLOCK(&ep->lock);
+	if (error)
+		return fail(ep, what, error);
+	return OPAL_SUCCESS;
+}
+
+/* What of IOV is beyond SENT bytes of header and payload. */
+static void copy_rest(struct mca_btl_esp_frag *frag, const struct iovec *iov, int count)
+{
+	char *to = (char *)frag->buffer;
+
+	for (int i = 0; i < count; i++) {
+		memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+}
+
+/*
+ * SIZE bytes at once from where they are, ESP_FRAG_SMALL at most.  If the socket
+ * takes only part, a fragment has the rest; anything but OPAL_SUCCESS: nothing
+ * was sent.
+ */
+int mca_btl_esp_endpoint_sendi(struct mca_btl_base_endpoint_t *ep, struct iovec *iov, int count,
+			       size_t size, uint8_t tag)
+{
+	struct mca_btl_esp_hdr hdr = { .size = size, .tag = tag };
+	size_t total = sizeof(hdr) + ESP_PADDED(size);
+	struct iovec all[4] = { { &hdr, sizeof(hdr) } };
+	struct msghdr msg = { .msg_iov = all };
+	struct mca_btl_esp_frag *frag;
+	int error, n = 1;
+	ssize_t sent;
+
+	OPAL_THREAD_LOCK(&ep->lock);
+	if (ep->state != ESP_CONNECTED || !opal_list_is_empty(&ep->queue))
+		goto busy;
+	for (int i = 0; i < count; i++)
+		all[n++] = iov[i];
+	if (total > sizeof(hdr) + size)
+		all[n++] = (struct iovec){ (void *)mca_btl_esp_padding,
+					   total - sizeof(hdr) - size };
+	msg.msg_iovlen = n;
+	sent = sendmsg(ep->watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent == (ssize_t)total) {
+		OPAL_THREAD_UNLOCK(&ep->lock);
+		return OPAL_SUCCESS;
+	}
+	/* An error is found again, and told of, by whoever sends by a descriptor. */
+	if (sent < 0)
+		goto busy;
+
+	frag = mca_btl_esp_frag_get(size);
+	if (frag) {
+		copy_rest(frag, iov, count);
+		frag->ep = ep;
+		frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP;
+		mca_btl_esp_frag_start(frag, tag);
+		frag->sent = sent;
+		error = enqueue(ep, frag);
+	} else {
+		error = ENOMEM;
+	}
+	OPAL_THREAD_UNLOCK(&ep->lock);
+	return error ? fail(ep, "lost the connection with", error) : OPAL_SUCCESS;
+busy:
+	OPAL_THREAD_UNLOCK(&ep->lock);
+	return OPAL_ERR_RESOURCE_BUSY;
+}
+
+/*
+ * Receiving
+ */
+
+/* One whole fragment, for the PML; false if it is none. */
+static bool deliver(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_esp_hdr *hdr)
+{
+	mca_btl_base_module_t *btl = &ep->module->super;
+	mca_btl_active_message_callback_t *cb = &mca_btl_base_active_message_trigger[hdr->tag];
+	mca_btl_base_segment_t segment = {
+		.seg_addr.pval	= (void *)(hdr + 1),
+		.seg_len	= hdr->size,
+	};
+	ESP_RECEIVED des = {
+		.des_segments		= &segment,
+		.des_segment_count	= 1,
+	};
+
+	if (!cb->cbfunc)
+		return false;
+#if OPAL_MAJOR_VERSION < 5
+	cb->cbfunc(btl, hdr->tag, &des, cb->cbdata);
+#else
+	des.endpoint = ep;
+	des.tag = hdr->tag;
+	des.cbdata = cb->cbdata;
+	cb->cbfunc(btl, &des);
+#endif
+	return true;
+}
+
+static bool header_ok(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_esp_hdr *hdr)
+{
+	return hdr->tag < MCA_BTL_TAG_MAX && hdr->size <= ep->proc->modex->max_frag;
+}
+
+/* The peer has said BYE. */
+static void ended(struct mca_btl_base_endpoint_t *ep)
+{
+	OPAL_THREAD_LOCK(&ep->lock);
+	ep->state = ESP_ENDED;
+	mca_btl_esp_unwatch(&ep->watch);
+	OPAL_THREAD_UNLOCK(&ep->lock);
+}
+
+/*
+ * Delivers what is whole of the SIZE bytes at BUFFER, and keeps the rest: the
+ * begin of a header in ep->head, of a fragment in ep->partial.  The number of
+ * fragments, or -1.
+ */
+static int parse(struct mca_btl_base_endpoint_t *ep, char *buffer, size_t size)
+{
+	int n = 0;
+
+	while (size >= sizeof(struct mca_btl_esp_hdr)) {
+		struct mca_btl_esp_hdr *hdr = (struct mca_btl_esp_hdr *)buffer;
+		size_t total = sizeof(*hdr) + ESP_PADDED(hdr->size);
+
+		if (!header_ok(ep, hdr))
+			return -1;
+		if (hdr->tag == ESP_TAG_BYE) {
+			ended(ep);
+			return n + 1;
+		}
+		if (size < total) {
+			ep->partial = malloc(total);
+			if (!ep->partial)
+				return -1;
+			memcpy(ep->partial, buffer, size);
+			ep->partial_have = size;
+			ep->partial_total = total;
+			return n;
+		}
+		if (!deliver(ep, hdr))
+			return -1;
+		n++;
+		buffer += total;
+		size -= total;
+	}
+	memcpy(ep->head.bytes, buffer, size);
+	ep->head_have = size;
+	return n;
+}
+
+static int receive(struct mca_btl_base_endpoint_t *ep)
+{
+	char *buffer = mca_btl_esp_component.recv_buffer;
+	struct iovec iov[2] = { { NULL, 0 }, { buffer, ESP_RECV_BUFFER } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	size_t kept = ep->head_have;
+	int n = 0, more;
+	ssize_t got;
+
+	if (ep->partial) {
+		iov[0].iov_base = ep->partial + ep->partial_have;
+		iov[0].iov_len = ep->partial_total - ep->partial_have;
+	} else {
+		memcpy(buffer, ep->head.bytes, kept);
+		iov[1].iov_base = buffer + kept;
+		iov[1].iov_len -= kept;
+		msg.msg_iov++;
+		msg.msg_iovlen = 1;
+	}
+	got = recvmsg(ep->watch.fd, &msg, MSG_DONTWAIT);
+	if (got < 0 && errno == EAGAIN)
+		return 0;
+	if (got <= 0) {
+		fail(ep, "lost the connection with", got ? errno : 0);
+		return 0;
+	}
+	if (ep->partial) {
+		char *whole = ep->partial;
+
+		if ((size_t)got < iov[0].iov_len) {
+			ep->partial_have += got;
+			return 0;
+		}
+		got -= iov[0].iov_len;
+		ep->partial = NULL;
+		if (!deliver(ep, (struct mca_btl_esp_hdr *)whole))
+			goto bad;
+		free(whole);
+		n++;
+	} else {
+		ep->head_have = 0;
+		got += kept;
+	}
+	more = parse(ep, buffer, got);
+	if (more >= 0)
+		return n + more;
+bad:
+	fail(ep, "lost the connection with", EPROTO);
+	return n;
+}
+
+static int ready(struct mca_btl_esp_watch *watch, uint32_t events)
+{
+	struct mca_btl_base_endpoint_t *ep = container_of(watch, struct mca_btl_base_endpoint_t,
+							  watch);
+	int n = 0;
+
+	/* Only the holder of progress_lock leaves these states, but for FAILED. */
+	switch (ep->state) {
+	case ESP_CONNECTING:
+		return connected(ep);
+	case ESP_GREETED:
+		return answered(ep);
+	case ESP_CONNECTED:
+		if (events & EPOLLOUT)
+			n = writable(ep);
+		if ((events & ~EPOLLOUT) && ep->state == ESP_CONNECTED)
+			n += receive(ep);
+		return n;
+	default:
+		return 0;
+	}
+}

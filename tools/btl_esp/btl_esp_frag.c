@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Fragments: descriptors of the PML with room for bytes, from three free lists.
+ * Headers and what the PML sends of its own come from the small ones, which
+ * never run out, so that it can always answer; free_list_max bounds the others,
+ * and the PML waits until it gets some back.
+ */
+#include "btl_esp.h"
+
+const char mca_btl_esp_padding[8];
+
+static int list_init(opal_free_list_t *list, size_t room, int max)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+
+	OBJ_CONSTRUCT(list, opal_free_list_t);
+	return opal_free_list_init(list, sizeof(struct mca_btl_esp_frag) + room,
+				   opal_cache_line_size, OBJ_CLASS(mca_btl_base_descriptor_t),
+				   0, 0, c->free_list_num, max, c->free_list_inc, NULL, 0,
+				   NULL, NULL, NULL);
+}
+
+int mca_btl_esp_frags_init(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	const mca_btl_base_module_t *m = &mca_btl_esp_template;
+	int rc;
+
+	rc = list_init(&c->frags_small, ESP_FRAG_SMALL, -1);
+	if (rc == OPAL_SUCCESS)
+		rc = list_init(&c->frags_eager, m->btl_eager_limit, c->free_list_max);
+	if (rc == OPAL_SUCCESS)
+		rc = list_init(&c->frags_max, c->max_frag, c->free_list_max);
+	return rc;
+}
+
+void mca_btl_esp_frags_fini(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+
+	OBJ_DESTRUCT(&c->frags_small);
+	OBJ_DESTRUCT(&c->frags_eager);
+	OBJ_DESTRUCT(&c->frags_max);
+}
+
+/* With room for SIZE bytes; NULL if that is too many or all are in use. */
+struct mca_btl_esp_frag *mca_btl_esp_frag_get(size_t size)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	struct mca_btl_esp_frag *frag;
+	opal_free_list_t *list;
+
+	if (size <= ESP_FRAG_SMALL)
+		list = &c->frags_small;
+	else if (size <= mca_btl_esp_template.btl_eager_limit)
+		list = &c->frags_eager;
+	else if (size <= c->max_frag)
+		list = &c->frags_max;
+	else
+		return NULL;
+	frag = (struct mca_btl_esp_frag *)opal_free_list_get(list);
+	if (!frag)
+		return NULL;
+	frag->list = list;
+	frag->segments[0].seg_addr.pval = frag->buffer;
+	frag->segments[0].seg_len = size;
+	frag->base.des_segments = frag->segments;
+	frag->base.des_segment_count = 1;
+	frag->base.des_cbfunc = NULL;
+	frag->base.order = MCA_BTL_NO_ORDER;
+	return frag;
+}
+
+void mca_btl_esp_frag_put(struct mca_btl_esp_frag *frag)
+{
+	opal_free_list_return(frag->list, &frag->base.super);
+}
+
+/* Before its first byte is sent: the header. */
+void mca_btl_esp_frag_start(struct mca_btl_esp_frag *frag, uint8_t tag)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < frag->base.des_segment_count; i++)
+		size += frag->base.des_segments[i].seg_len;
+	frag->hdr = (struct mca_btl_esp_hdr){ .size = size, .tag = tag };
+	frag->sent = 0;
+	frag->total = sizeof(frag->hdr) + ESP_PADDED(size);
+}
+
+/* Fills IOV (ESP_FRAG_IOVS) with what is to be sent yet; the number of parts. */
+int mca_btl_esp_frag_gather(struct mca_btl_esp_frag *frag, struct iovec *iov)
+{
+	struct iovec all[ESP_FRAG_IOVS];
+	size_t skip = frag->sent, pad;
+	int n = 0, used = 0;
+
+	all[n++] = (struct iovec){ &frag->hdr, sizeof(frag->hdr) };
+	for (size_t i = 0; i < frag->base.des_segment_count; i++)
+		all[n++] = (struct iovec){ frag->base.des_segments[i].seg_addr.pval,
+					   frag->base.des_segments[i].seg_len };
+	pad = ESP_PADDED(frag->hdr.size) - frag->hdr.size;
+	all[n++] = (struct iovec){ (void *)mca_btl_esp_padding, pad };
+
+	for (int i = 0; i < n; i++) {
+		if (skip >= all[i].iov_len) {
+			skip -= all[i].iov_len;
+			continue;
+		}
+		iov[used].iov_base = (char *)all[i].iov_base + skip;
+		iov[used++].iov_len = all[i].iov_len - skip;
+		skip = 0;
+	}
+	return used;
+}
+
+/* All of it is with the kernel: the PML may have it back. Without any lock of an endpoint. */
+void mca_btl_esp_frag_sent(struct mca_btl_esp_frag *frag)
+{
+	struct mca_btl_base_endpoint_t *ep = frag->ep;
+	uint32_t flags = frag->base.des_flags;
+
+	/* Who owns it may free it in the callback. */
+	if (flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)
+		frag->base.des_cbfunc(&ep->module->super, ep, &frag->base, OPAL_SUCCESS);
+	if (flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)
+		mca_btl_esp_frag_put(frag);
+}

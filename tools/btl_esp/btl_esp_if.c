@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The interfaces of this host that can carry ESP: named by the user, or all that
+ * are up and enabled.
+ */
+#include "btl_esp.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "opal/util/argv.h"
+
+#define UNKNOWN_SPEED	1000	/* Mbit/s */
+
+/* Its speed in Mbit/s, as the driver says. */
+static uint32_t speed(int fd, struct ifreq *ifr)
+{
+	struct {
+		struct ethtool_link_settings s;
+		uint32_t masks[3 * 127];
+	} link = { .s.cmd = ETHTOOL_GLINKSETTINGS };
+
+	ifr->ifr_data = (char *)&link;
+	/* The first answer says, as a negative number, how long the masks are. */
+	if (ioctl(fd, SIOCETHTOOL, ifr) || link.s.link_mode_masks_nwords >= 0)
+		return UNKNOWN_SPEED;
+	link.s.link_mode_masks_nwords = -link.s.link_mode_masks_nwords;
+	link.s.cmd = ETHTOOL_GLINKSETTINGS;
+	if (ioctl(fd, SIOCETHTOOL, ifr) || !link.s.speed || link.s.speed == (uint32_t)SPEED_UNKNOWN)
+		return UNKNOWN_SPEED;
+	return link.s.speed;
+}
+
+/* Fills IFACE for the interface of its name.  NULL, or why it can't be used. */
+static const char *examine(int fd, struct mca_btl_esp_if *iface, bool enabled, bool named)
+{
+	struct ifreq ifr = { 0 };
+
+	memcpy(ifr.ifr_name, iface->name, IFNAMSIZ);
+	if (ioctl(fd, SIOCGIFINDEX, &ifr))
+		return "there is no such interface";
+	iface->ifindex = ifr.ifr_ifindex;
+	if (!enabled)
+		return "it is not enabled for ESP (esp dev enable)";
+	if (ioctl(fd, SIOCGIFFLAGS, &ifr))
+		return strerror(errno);
+	if (!(ifr.ifr_flags & IFF_UP))
+		return "it is down";
+	if (!(ifr.ifr_flags & IFF_RUNNING))
+		return "it has no link";
+	if (ifr.ifr_flags & IFF_LOOPBACK)
+		return "it leads nowhere";
+	/* Members of a bond are not for us; a dummy leads nowhere. */
+	if (!named && (ifr.ifr_flags & (IFF_SLAVE | IFF_NOARP)))
+		return "it is a bond's, or has no neighbours";
+	if (ioctl(fd, SIOCGIFMTU, &ifr))
+		return strerror(errno);
+	iface->mtu = ifr.ifr_mtu;
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr))
+		return strerror(errno);
+	memcpy(iface->mac, ifr.ifr_hwaddr.sa_data, sizeof(iface->mac));
+	iface->speed = speed(fd, &ifr);
+	return NULL;
+}
+
+/* Is NAME one of the list "a,b=x,c"?  Its label is what follows "=". */
+static bool listed(char **list, const char *name, const char **label)
+{
+	size_t length = strlen(name);
+
+	for (; list && *list; list++) {
+		if (strncmp(*list, name, length) != 0)
+			continue;
+		if ((*list)[length] == '=' || !(*list)[length]) {
+			*label = (*list)[length] ? *list + length + 1 : *list;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Lines "DEVICE ENABLED ..." of /proc/net/esp/dev. */
+static bool next_device(FILE *f, char *name, int *enabled)
+{
+	char line[256];
+
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%15s %d", name, enabled) == 2 && name[0] != '#')
+			return true;
+	}
+	return false;
+}
+
+/* Fills LIST; their number; if there is none, why has been said. */
+int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	char **include = opal_argv_split(c->if_include, ',');
+	char **exclude = opal_argv_split(c->if_exclude, ',');
+	const char *label, *why;
+	char name[IFNAMSIZ];
+	int fd, enabled, n = 0;
+	bool found, said = false;
+	FILE *f;
+
+	fd = socket(AF_ESP, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	f = fopen("/proc/net/esp/dev", "re");
+	if (fd < 0 || !f) {
+		mca_btl_esp_say(false, "the kernel has no ESP; load the module: modprobe esp");
+		goto out;
+	}
+
+	/* In the user's order, or in the kernel's. */
+	for (char **i = include; i && *i; i++) {
+		struct mca_btl_esp_if iface = { 0 };
+
+		snprintf(iface.name, IFNAMSIZ, "%.*s", (int)strcspn(*i, "="), *i);
+		found = false;
+		rewind(f);
+		while (!found && next_device(f, name, &enabled))
+			found = strcmp(name, iface.name) == 0 && enabled;
+		listed(i, iface.name, &label);
+		snprintf(iface.label, IFNAMSIZ, "%s", label);
+		why = examine(fd, &iface, found, true);
+		if (why) {
+			mca_btl_esp_say(false, "interface '%s' can't be used: %s", iface.name, why);
+			said = true;
+		} else if (n < max) {
+			list[n++] = iface;
+		}
+	}
+	while (!include && next_device(f, name, &enabled)) {
+		struct mca_btl_esp_if iface = { 0 };
+
+		if (n == max || listed(exclude, name, &label))
+			continue;
+		snprintf(iface.name, IFNAMSIZ, "%s", name);
+		snprintf(iface.label, IFNAMSIZ, "%s", name);
+		why = examine(fd, &iface, enabled, false);
+		if (why)
+			opal_output_verbose(10, opal_btl_base_framework.framework_output,
+					    "btl:esp: %s: %s is not used: %s",
+					    opal_process_info.nodename, name, why);
+		else
+			list[n++] = iface;
+	}
+	if (!n && !said)
+		mca_btl_esp_say(false, "no interface is up and enabled for ESP (esp dev enable)");
+out:
+	if (f)
+		fclose(f);
+	if (fd >= 0)
+		close(fd);
+	opal_argv_free(include);
+	opal_argv_free(exclude);
+	return n;
+}
