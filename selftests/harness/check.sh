@@ -141,6 +141,10 @@ check() {
 		FAILED=1
 		echo "the test programs do not build"
 	fi
+	if grep -q -e -mpi "$LIST" && ! (mpi); then
+		FAILED=1
+		echo "the programs for Open MPI do not build"
+	fi
 	PROGRAMS=done
 	rm -f "$SRC"/build/check-*.tap "$SRC/build/check.summary"
 	mkdir -p "$SRC/build/log"

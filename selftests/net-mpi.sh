@@ -1,0 +1,248 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Open MPI over ESP (tools/btl_esp): NetPIPE, HPCC, and programs that compare every
+# number, between namespaces as hosts; with two cables, with 1 % loss, ranks that
+# die, cables that are cut, and all that a user can get wrong.
+#
+#	+----+ v0 -- +--------+ -- v2 +----+
+#	| n0 |       | switch |       | n2 |
+#	+----+ v1 -- +--------+ -- v3 +----+	and between n0 and n1 a cable w0 -- w1
+#	  n1                            n3
+#
+#	net-mpi.sh [long [REPETITIONS]]
+
+. "${0%/*}/lib.sh"
+. "${0%/*}/mpi/hosts.sh"
+
+rounds=$(by_kernel 10 3 2)
+repetitions=1
+[ "$1" != long ] || repetitions=${2:-200}
+
+mpi_hosts 4
+host switch
+ip -n switch link add br0 type bridge
+ip -n switch link set br0 up
+for i in 0 1 2 3; do
+	cable n$i v$i switch s$i
+	ip -n switch link set s$i master br0
+done
+cable n0 w0 n1 w1
+ip0 link set w0 down
+ip1 link set w1 down
+
+in_hosts() { MPI_HOSTS=$1 "${@:2}"; }
+two() { in_hosts n0,n1 "$@"; }
+
+# carries HOST PACKETS COMMAND...: and that many leave by ESP.
+carries()
+{
+	local host=$1 packets=$2 before
+	shift 2
+
+	before=$(stat "$host" OutData)
+	"$@" || return
+	[ "$(stat "$host" OutData)" -ge $((before + packets)) ] && return
+	echo "$host sent $(($(stat "$host" OutData) - before)) packets of data"
+	return 1
+}
+
+# bytes HOST DEV: sent.
+bytes() { in_host "$1" cat "/proc/net/dev" | awk -v dev="$2:" '$1 == dev { print $10 }'; }
+
+# dies WORDS COMMAND...: fails, not for the time's sake, and says so.
+dies()
+{
+	local words=$1 status
+	shift
+
+	"$@" >"$TMP/dies" 2>&1
+	status=$?
+	grep -F "$words" "$TMP/dies" && [ $status != 0 ] && [ $status != 124 ] && return
+	echo "status $status:"
+	cat "$TMP/dies"
+	return 1
+}
+
+listed()
+{
+	local info p
+
+	info=$(OMPI_MCA_mca_base_component_path=$MPI:$COMPONENTS ompi_info --param btl esp --level 9)
+	for p in if_include if_exclude links sndbuf rcvbuf bandwidth latency eager_limit \
+		rndv_eager_limit max_send_size exclusivity free_list_num free_list_max free_list_inc; do
+		grep -qF "\"btl_esp_$p\"" <<<"$info" || { echo "no $p"; return 1; }
+	done
+}
+check "the component and its parameters are listed" listed
+
+#
+# Programs
+#
+
+check "NetPIPE, by ESP" carries n0 100 two mpi 2 NPopenmpi -o /dev/null -n 10 -u 300000
+
+run_hpcc()
+{
+	# N; the numbers of processes P, Q.
+	sed '6s/^[0-9]*/200/; 11s/^[0-9]*/1/; 12s/^[0-9]*/2/' \
+		/usr/share/doc/hpcc/examples/_hpccinf.txt >"$TMP/hpccinf.txt" || return
+	carries n0 100 two mpi 2 --wdir "$TMP" hpcc || return
+	grep -q '^Success=1' "$TMP/hpccoutf.txt" && ! grep -n FAILED "$TMP/hpccoutf.txt"
+}
+check "HPCC, by ESP" run_hpcc
+
+for ranks in 2 4 8; do
+	check "collective operations, $ranks ranks" carries n1 100 mpi $ranks "$MPI/coll" "$rounds" $ranks
+done
+check "messages, 2 ranks" carries n1 100 two mpi 2 "$MPI/p2p" 2
+check "messages, 8 ranks" mpi 8 "$MPI/p2p" 1
+check "messages of several threads, 4 ranks" mpi 4 "$MPI/p2p" threads 2
+check "messages in small pieces, few at a time" two mpi 2 --mca btl_esp_eager_limit 1024 \
+	--mca btl_esp_rndv_eager_limit 600 --mca btl_esp_max_send_size 3000 --mca btl_esp_free_list_max 4 \
+	--mca btl_esp_sndbuf 8192 --mca btl_esp_rcvbuf 8192 "$MPI/p2p" 1
+check "two links, one interface" two mpi 2 --mca btl_esp_links 2 "$MPI/p2p" threads 1
+chosen() { two mpi 2 --mca btl_base_verbose 1 NPopenmpi -o /dev/null -n 1 -u 100 2>&1 | grep "Using esp btl for send to .* on node n1"; }
+check "Open MPI says that it uses it" chosen
+
+#
+# Two cables
+#
+
+ip0 link set w0 up
+ip1 link set w1 up
+both()
+{
+	local v w
+
+	v=$(bytes n0 v0) w=$(bytes n0 w0)
+	two mpi 2 "$@" "$MPI/p2p" 1 || return
+	v=$(($(bytes n0 v0) - v)) w=$(($(bytes n0 w0) - w))
+	echo "v0 $v bytes, w0 $w bytes"
+	[ $v -gt 1000000 ] && [ $w -gt 1000000 ]
+}
+# Their names differ at both ends: in their order.
+check "two cables carry both" both --mca btl_esp_if_exclude mg
+# In their order w0 would be v1's, which it doesn't reach; n0 has no v1, and says so.
+check "interfaces by their labels" both --mca btl_esp_if_include w0=b,v0=a,v1=a,w1=b
+ip0 link set w0 down
+ip1 link set w1 down
+
+#
+# Loss
+#
+
+for i in 0 1 2 3; do
+	in_host n$i ip link set v$i gso_max_segs 1
+	in_host n$i tc qdisc add dev v$i root netem loss 1% || exit
+done
+for ((r = 0; r < repetitions; r++)); do
+	check "collective operations with 1 % loss, 4 ranks" mpi 4 "$MPI/coll" 10 $((r + 100))
+	check "messages with 1 % loss" two mpi 2 "$MPI/p2p" 1
+done
+check "... some were sent again" [ "$(stat n0 OutRetrans)" -gt 0 ]
+for i in 0 1 2 3; do
+	in_host n$i tc qdisc del dev v$i root
+done
+
+#
+# Ends
+#
+
+# Its parent lives on, so that only its peer notices.
+printf "%s\n" "#!/bin/bash" '"$@"' "sleep 1000" >"$TMP/outlive"
+chmod +x "$TMP/outlive"
+check "a killed rank ends the job, and its peer says so" \
+	dies "rank 1 on host n1 (v1, $(mac n1 v1)) through v0" two mpi 2 "$TMP/outlive" "$MPI/die" kill
+
+cut_cable()
+{
+	local pid
+
+	two mpi 2 "$MPI/die" >"$TMP/cut" 2>&1 &
+	pid=$!
+	until_true 60 grep -q "rounds go on" "$TMP/cut" || return
+	n0 esp show
+	[ "$(n0 esp show | grep -c ESTAB)" = 1 ] || echo "not one connection" >>"$TMP/cut"
+	ip1 link del v1
+	wait $pid && return 1
+	cat "$TMP/cut"
+	grep -q 'btl:esp: n1: .*through v1: ' "$TMP/cut" && ! grep "not one connection" "$TMP/cut"
+}
+check "a device that goes away ends it; until then there was one connection" cut_cable
+cable n1 v1 switch s1
+ip -n switch link set s1 master br0
+
+#
+# What users get wrong: one line says so, and TCP carries it
+#
+
+# any OPTION...: a job that may use TCP, too; without OPTION...: only ESP.
+any() { two launch 2 --mca btl_tcp_if_include mg --mca btl esp,tcp,self "$@" NPopenmpi -o /dev/null -n 1 -u 100; }
+without() { two mpi 2 "$@" NPopenmpi -o /dev/null -n 1 -u 100; }
+
+# goes_on WORDS LINES OPTION...: that many lines say so, nothing leaves by ESP, and the
+# job ends well.
+goes_on()
+{
+	local words=$1 lines=$2 before
+	shift 2
+
+	before=$(stat n0 OutData)
+	any "$@" >"$TMP/any" 2>&1 || { cat "$TMP/any"; return 1; }
+	if [ "$(grep -cF "$words" "$TMP/any")" != "$lines" ] || [ "$(stat n0 OutData)" != "$before" ]; then
+		echo "$lines lines \"$words\" expected:"
+		cat "$TMP/any"
+		return 1
+	fi
+}
+
+check "an interface that doesn't exist" goes_on "interface 'nosuch' can't be used: there is no such interface" 2 \
+	--mca btl_esp_if_include nosuch
+check "... and without TCP: it ends as Open MPI lets it" dies "unreachable" \
+	without --mca btl_esp_if_include nosuch
+check "a parameter out of its range" goes_on "btl_esp_links is 99, which is not from 1 to 16" 2 \
+	--mca btl_esp_links 99
+check "a size that is too small" goes_on "btl_esp_eager_limit is 10, which is not from" 2 \
+	--mca btl_esp_eager_limit 10
+check "both lists of interfaces" goes_on "btl_esp_if_include and btl_esp_if_exclude exclude each other" 2 \
+	--mca btl_esp_if_include v0 --mca btl_esp_if_exclude v1
+ip1 link set v1 down
+check "an interface that is down, named" goes_on "n1: interface 'v1' can't be used: it is down" 1 \
+	--mca btl_esp_if_include v0,v1
+check "... not named" goes_on "n1: no interface is up and enabled for ESP" 1
+ip1 link set v1 up
+ip -n switch link set s1 down
+check "no link" goes_on "n1: interface 'v1' can't be used: it has no link" 1 --mca btl_esp_if_include v0,v1
+ip -n switch link set s1 up
+n1 sysctl -qw net.esp.dev.v1.enable=0
+check "not enabled" goes_on "n1: interface 'v1' can't be used: it is not enabled for ESP" 1 \
+	--mca btl_esp_if_include v0,v1
+n1 sysctl -qw net.esp.dev.v1.enable=1
+# If it is asked for by name, Open MPI ends the job of itself.
+lacking()
+{
+	two launch 2 --mca btl_tcp_if_include mg --mca btl ^vader,sm NPopenmpi -o /dev/null -n 1 -u 100 \
+		>"$TMP/any" 2>&1 && [ "$(grep -cF "n0: rank 1 on host n1 has no ESP" "$TMP/any")" = 1 ] && return
+	cat "$TMP/any"
+	return 1
+}
+: >"$TMP/without-n1"
+check "a peer without the component" lacking
+rm "$TMP/without-n1"
+check "all is well again" carries n0 1 without
+
+# Whoever tests after this has the module as before.
+no_module()
+{
+	local status
+
+	rmmod esp_diag esp || return
+	any >"$TMP/any" 2>&1 && [ "$(grep -cF "load the module: modprobe esp" "$TMP/any")" = 2 ]
+	status=$?
+	[ $status = 0 ] || cat "$TMP/any"
+	insmod "$BUILD/esp.ko" && insmod "$BUILD/esp_diag.ko" && return $status
+}
+check "no sockets are left" until_true 60 no_sockets n0 n1 n2 n3
+check "the module isn't loaded" no_module
+finish
