@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Active Messages over ESP datagrams, UDP, or memory: endpoints that send each other requests and
+ * replies, each of which names the function that takes it. Documentation/active-messages.rst
+ * explains it.
+ *
+ * An endpoint belongs to a bundle, a bundle to one thread at a time. Calls return AM_OK or an
+ * error of enum am_error.
+ */
+#ifndef AM_H
+#define AM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+typedef struct am_bundle *eb_t;
+typedef struct am_endpoint *ep_t;
+typedef int handler_t;			/* 1 ... AM_HANDLERS - 1 */
+typedef uint64_t tag_t;
+typedef uint64_t am_handle_t;		/* of an entry of the send pool or the receive pool */
+
+#define AM_HANDLERS	256
+#define AM_MAX_ARGS	4
+#define AM_MAX_MEDIUM	127		/* bytes of data */
+#define AM_MAX_LONG	65536
+
+enum am_error {
+	AM_OK,
+	AM_ERR_BAD_ARG,		/* no such index, handler, address ... */
+	AM_ERR_RESOURCE,	/* no memory; the own table of peers is full */
+	AM_ERR_SYSTEM,		/* a system call failed, see errno */
+	AM_ERR_IN_HANDLER,	/* a handler may only reply, and that of a reply not even this */
+	AM_ERR_NO_REPLY,	/* the request was replied to, or given up */
+	AM_ERR_TOO_BIG,
+	AM_ERR_NOT_MAPPED,
+	AM_ERR_NETWORK,		/* the peer doesn't answer */
+	AM_ERR_VERSION,		/* the peer speaks another version, */
+	AM_ERR_PROTOCOL,	/* another protocol, */
+	AM_ERR_TAG,		/* has another tag, */
+	AM_ERR_FULL,		/* or no room for another peer */
+	AM_ERR_TIMEOUT,		/* that of AM_SetTimeout() is over */
+	AM_ERR_AGAIN,		/* the connection is being made */
+	AM_ERR_STALE,		/* the entry is in use for something else by now */
+};
+
+/* What a transfer's acknowledgment, and what its operation has come to. */
+enum am_ack {
+	AM_NOT_ACKED,
+	AM_ACKED,
+	AM_ACK_NOT_FOUND,	/* initiator: the peer has no such handler */
+	AM_ERR_ACK,		/* target: there is no such handler */
+	AM_REPLY_RTX_EXCEEDED,	/* acknowledged, but no reply came */
+};
+
+enum am_operation {
+	AM_NOT_PROCESSED,
+	AM_REQUEST_SENT,
+	AM_REQUEST_PROCESSING,
+	AM_PROCESSED,
+	AM_REQUEST_RTX_EXCEEDED,
+	AM_REQUEST_RECVD,
+	AM_REPLY_NOT_SENT,
+	AM_REPLY_SENT,
+	AM_REPLY_TIMEOUT,	/* target: the handler put its reply off for too long */
+	AM_HANDLER_TIMEOUT,	/* target: the handler took too long */
+	AM_REPLY_LOST,		/* target: the reply was never acknowledged */
+};
+
+enum am_transfer_state {
+	AM_STATE_CREATED,	/* 0 */
+	AM_STATE_SENT,		/* 1; target: received */
+	AM_STATE_ACKED,		/* 2 */
+	AM_STATE_DONE,		/* 3; target: replied */
+	AM_STATE_ABANDONED,	/* 4 */
+	AM_STATE_RESENT,	/* 0' */
+	AM_STATE_RELEASED,	/* target: replied, and the initiator said that it knows */
+};
+
+/* Why a request failed. */
+enum am_cause {
+	AM_CAUSE_NONE,
+	AM_CAUSE_NETWORK,	/* the network, or the node: nothing ever came back */
+	AM_CAUSE_RESTARTED,	/* the peer has forgotten this connection */
+	AM_CAUSE_HANDLER,	/* there is no such handler for messages of this size */
+	AM_CAUSE_SEGMENT,	/* bulk data beyond the segment */
+	AM_CAUSE_SLOW,		/* the handler takes too long */
+	AM_CAUSE_REPLY,		/* it was acknowledged, then nothing came */
+};
+
+struct am_state {
+	enum am_transfer_state	state;
+	enum am_ack		ack;
+	enum am_operation	operation;
+	enum am_cause		cause;
+	unsigned int		sent;		/* times that the request, or the reply, was sent */
+	unsigned int		instance;
+};
+
+enum am_kind { AM_KIND_MEM = 1, AM_KIND_UDP, AM_KIND_EDP };
+
+/* Name of an endpoint: its address, as its own transport knows it. */
+typedef struct {
+	uint8_t		kind;
+	uint8_t		address[16];	/* struct sockaddr_in, sockaddr_esp; number of a node */
+} en_t;
+
+#define AM_NAME_LEN	64		/* of AM_NameToString()'s text */
+
+enum am_protocol_id {
+	AM_NWAY		= 1,	/* request and reply; N = 1: one bit of instance number */
+	AM_AMVIA	= 2,	/* request, acknowledgment, reply */
+	AM_AMUDP	= 3,	/* request, reply, acknowledgment */
+};
+
+/* What a frame does on its way, for tests. */
+enum am_verdict { AM_PASS, AM_DROP, AM_BLOCK };
+
+struct am_faults {
+	uint32_t	seed;
+	/* of 1000 frames sent: */
+	unsigned int	drop, duplicate, corrupt, delay;
+	/* Says of each frame first what becomes of it; may change it. */
+	enum am_verdict	(*filter)(void *arg, uint8_t *frame, size_t len);
+	void		*arg;
+};
+
+struct am_net;			/* hosts in memory, with a clock of their own */
+
+/* Zero means the default. */
+struct am_options {
+	const char		*address;	/* "edp:%DEV[:PORT]", "udp:IP[:PORT]", "mem" */
+	struct am_net		*net;		/* for "mem" */
+	enum am_protocol_id	protocol;	/* AM_NWAY */
+	unsigned int		credits;	/* requests outstanding at each peer: N (16) */
+	unsigned int		pool;		/* descriptors: k (64) */
+	unsigned int		peers;		/* size of the table of peers (64) */
+	unsigned int		retries;	/* a request unacknowledged is sent again (10) */
+	unsigned int		reply_retries;	/* ... one acknowledged (4) */
+	unsigned int		timeout_us;	/* until a round trip was measured (100,000) */
+	unsigned int		min_timeout_us;	/* (2,000) */
+	unsigned int		reply_timeout_us; /* from acknowledgment to reply (1,000,000) */
+	unsigned int		handler_max_us;	/* what a handler may take (1,000,000) */
+	unsigned int		idle_us;	/* silence after which a peer's place is another's
+						 * when the table is full (60,000,000)
+						 */
+	struct am_faults	faults;
+};
+
+#define AM_COUNTERS(X)							\
+	X(requests)		/* made */				\
+	X(replies)		/* that came, each once */		\
+	X(abandoned)		/* requests */				\
+	X(handlers_run)		/* of requests */			\
+	X(frames_sent)							\
+	X(frames_received)						\
+	X(resent)		/* requests sent again */		\
+	X(replies_resent)						\
+	X(duplicates)		/* requests that were here already */	\
+	X(late)			/* frames about what is over */		\
+	X(stalls)		/* requests that had to wait */		\
+	X(not_taken)		/* frames that the transport didn't take */ \
+	X(send_errors)							\
+	X(bad_length)		/* truncated, or not as long as they say */ \
+	X(bad_checksum)							\
+	X(bad_version)							\
+	X(bad_type)							\
+	X(bad_field)		/* what no sender would write */	\
+	X(bad_handler)		/* unknown, or for another size */	\
+	X(bad_segment)							\
+	X(bad_session)		/* of a stranger, or a former life */	\
+	X(bad_tag)							\
+	X(bad_protocol)							\
+	X(peers_refused)	/* the table was full */		\
+	X(no_buffer)		/* requests left alone for lack of one */ \
+	X(refused)		/* calls from handlers that may not */	\
+	X(slow_handlers)						\
+	X(buffers)		/* now in use: requests, replies kept */ \
+	X(buffers_peak)
+
+struct am_stats {
+#define AM_COUNTER(name) uint64_t name;
+	AM_COUNTERS(AM_COUNTER)
+#undef AM_COUNTER
+};
+
+/* Handlers; @args that were not sent are 0. @data ends with the call, but for bulk. */
+typedef void (*am_short_t)(void *token, int a0, int a1, int a2, int a3);
+typedef void (*am_data_t)(void *token, void *data, int nbytes, int a0, int a1, int a2, int a3);
+/* Of a request of one's own that was abandoned. */
+typedef void (*am_return_t)(ep_t ep, am_handle_t handle, const struct am_state *state, void *arg);
+
+/* Bundles */
+enum { AM_SEQ };			/* one thread at a time */
+
+int AM_AllocateBundle(int type, eb_t *bundle);
+int AM_FreeBundle(eb_t bundle);		/* with its endpoints */
+int AM_Poll(eb_t bundle);
+int AM_WaitSema(eb_t bundle);		/* until a message was handled, or a request ended */
+int AM_SetTimeout(eb_t bundle, int ms);	/* of calls that wait; -1 (default): none */
+
+/* Endpoints */
+int AM_AllocateEndpoint(eb_t bundle, ep_t *ep, en_t *name);	/* by $AM_ADDRESS */
+int AM_AllocateEndpointWith(eb_t bundle, const struct am_options *options, ep_t *ep, en_t *name);
+int AM_FreeEndpoint(ep_t ep);
+int AM_MoveEndpoint(ep_t ep, eb_t from, eb_t to);
+int AM_SetTag(ep_t ep, tag_t tag);
+int AM_GetTag(ep_t ep, tag_t *tag);
+int AM_SetSeg(ep_t ep, void *address, size_t nbytes);
+int AM_GetSeg(ep_t ep, void **address, size_t *nbytes);
+int AM_SetHandler(ep_t ep, handler_t handler, am_short_t function);
+int AM_SetHandlerI(ep_t ep, handler_t handler, am_data_t function);
+int AM_SetHandlerXfer(ep_t ep, handler_t handler, am_data_t function);
+int AM_SetReturnHandler(ep_t ep, am_return_t function, void *arg);
+int AM_GetStats(ep_t ep, struct am_stats *stats);
+
+/* Peers */
+int AM_Map(ep_t ep, int index, en_t name, tag_t tag);
+int AM_Unmap(ep_t ep, int index);
+int AM_Connect(ep_t ep, int index, int wait);
+int AM_GetTranslationName(ep_t ep, int index, en_t *name);
+int AM_GetSourceEndpoint(void *token, en_t *name);
+int AM_GetDestEndpoint(void *token, ep_t *ep);
+int AM_NameFromString(const char *text, en_t *name);
+int AM_NameToString(const en_t *name, char *text, size_t size);
+
+int AM_MaxShort(void);
+int AM_MaxMedium(void);
+int AM_MaxLong(void);
+
+/* Messages: @nargs arguments, ints, follow. */
+int am_request(ep_t ep, int index, handler_t handler, int nargs, ...);
+int am_request_i(ep_t ep, int index, handler_t handler, const void *source, int nbytes, int nargs,
+		 ...);
+int am_request_xfer(ep_t ep, int index, handler_t handler, int offset, const void *source,
+		    int nbytes, int nargs, ...);
+int am_reply(void *token, handler_t handler, int nargs, ...);
+int am_reply_i(void *token, handler_t handler, const void *source, int nbytes, int nargs, ...);
+int am_reply_xfer(void *token, handler_t handler, int offset, const void *source, int nbytes,
+		  int nargs, ...);
+
+#define AM_Request0(ep, to, h)			am_request(ep, to, h, 0)
+#define AM_Request1(ep, to, h, a)		am_request(ep, to, h, 1, (int)(a))
+#define AM_Request2(ep, to, h, a, b)		am_request(ep, to, h, 2, (int)(a), (int)(b))
+#define AM_Request3(ep, to, h, a, b, c)						\
+	am_request(ep, to, h, 3, (int)(a), (int)(b), (int)(c))
+#define AM_Request4(ep, to, h, a, b, c, d)						\
+	am_request(ep, to, h, 4, (int)(a), (int)(b), (int)(c), (int)(d))
+
+#define AM_RequestI0(ep, to, h, src, n)		am_request_i(ep, to, h, src, n, 0)
+#define AM_RequestI1(ep, to, h, src, n, a)	am_request_i(ep, to, h, src, n, 1, (int)(a))
+#define AM_RequestI2(ep, to, h, src, n, a, b)						\
+	am_request_i(ep, to, h, src, n, 2, (int)(a), (int)(b))
+#define AM_RequestI3(ep, to, h, src, n, a, b, c)					\
+	am_request_i(ep, to, h, src, n, 3, (int)(a), (int)(b), (int)(c))
+#define AM_RequestI4(ep, to, h, src, n, a, b, c, d)					\
+	am_request_i(ep, to, h, src, n, 4, (int)(a), (int)(b), (int)(c), (int)(d))
+
+#define AM_RequestXfer0(ep, to, off, h, src, n)	am_request_xfer(ep, to, h, off, src, n, 0)
+#define AM_RequestXfer1(ep, to, off, h, src, n, a)					\
+	am_request_xfer(ep, to, h, off, src, n, 1, (int)(a))
+#define AM_RequestXfer2(ep, to, off, h, src, n, a, b)					\
+	am_request_xfer(ep, to, h, off, src, n, 2, (int)(a), (int)(b))
+#define AM_RequestXfer3(ep, to, off, h, src, n, a, b, c)				\
+	am_request_xfer(ep, to, h, off, src, n, 3, (int)(a), (int)(b), (int)(c))
+#define AM_RequestXfer4(ep, to, off, h, src, n, a, b, c, d)				\
+	am_request_xfer(ep, to, h, off, src, n, 4, (int)(a), (int)(b), (int)(c), (int)(d))
+
+#define AM_Reply0(token, h)			am_reply(token, h, 0)
+#define AM_Reply1(token, h, a)			am_reply(token, h, 1, (int)(a))
+#define AM_Reply2(token, h, a, b)		am_reply(token, h, 2, (int)(a), (int)(b))
+#define AM_Reply3(token, h, a, b, c)							\
+	am_reply(token, h, 3, (int)(a), (int)(b), (int)(c))
+#define AM_Reply4(token, h, a, b, c, d)							\
+	am_reply(token, h, 4, (int)(a), (int)(b), (int)(c), (int)(d))
+
+#define AM_ReplyI0(token, h, src, n)		am_reply_i(token, h, src, n, 0)
+#define AM_ReplyI1(token, h, src, n, a)		am_reply_i(token, h, src, n, 1, (int)(a))
+#define AM_ReplyI2(token, h, src, n, a, b)						\
+	am_reply_i(token, h, src, n, 2, (int)(a), (int)(b))
+#define AM_ReplyI3(token, h, src, n, a, b, c)						\
+	am_reply_i(token, h, src, n, 3, (int)(a), (int)(b), (int)(c))
+#define AM_ReplyI4(token, h, src, n, a, b, c, d)					\
+	am_reply_i(token, h, src, n, 4, (int)(a), (int)(b), (int)(c), (int)(d))
+
+#define AM_ReplyXfer0(token, off, h, src, n)	am_reply_xfer(token, h, off, src, n, 0)
+#define AM_ReplyXfer1(token, off, h, src, n, a)						\
+	am_reply_xfer(token, h, off, src, n, 1, (int)(a))
+#define AM_ReplyXfer2(token, off, h, src, n, a, b)					\
+	am_reply_xfer(token, h, off, src, n, 2, (int)(a), (int)(b))
+#define AM_ReplyXfer3(token, off, h, src, n, a, b, c)					\
+	am_reply_xfer(token, h, off, src, n, 3, (int)(a), (int)(b), (int)(c))
+#define AM_ReplyXfer4(token, off, h, src, n, a, b, c, d)				\
+	am_reply_xfer(token, h, off, src, n, 4, (int)(a), (int)(b), (int)(c), (int)(d))
+
+/*
+ * In the handler of a request: the reply comes later, by the token returned, from outside of
+ * handlers. NULL: there is no memory, or this is no request that waits for a reply.
+ */
+void *AM_Defer(void *token);
+
+/* Transfers */
+int AM_GetTransferHandle(ep_t ep, am_handle_t *handle);	/* of the last request */
+int AM_GetTokenHandle(void *token, am_handle_t *handle);
+int AM_GetTransferState(ep_t ep, am_handle_t handle, struct am_state *state);
+/* Entries that are known, of the send pool or the receive pool: how many, the first @n. */
+int AM_ListSent(ep_t ep, am_handle_t *handles, int n);
+int AM_ListReceived(ep_t ep, am_handle_t *handles, int n);
+
+const char *AM_ErrorName(int error);
+const char *AM_AckName(int ack);
+const char *AM_OperationName(int operation);
+const char *AM_CauseName(int cause);
+
+/* Memory as a network. Its clock goes on when somebody polls or waits. */
+struct am_net *AM_NewNet(unsigned int queue);	/* frames that wait at each host */
+void AM_FreeNet(struct am_net *net);		/* after its endpoints */
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* AM_H */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Bundles: polling, waiting. And the names of what the library's enums say.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include "internal.h"
+
+#define MAX_WAIT_US	1000000		/* then it looks again */
+
+int AM_AllocateBundle(int type, eb_t *bundle)
+{
+	if (type != AM_SEQ)
+		return AM_ERR_BAD_ARG;
+	*bundle = calloc(1, sizeof(**bundle));
+	if (!*bundle)
+		return AM_ERR_RESOURCE;
+	(*bundle)->timeout_ms = -1;
+	return AM_OK;
+}
+
+int AM_FreeBundle(eb_t bundle)
+{
+	if (bundle->depth)
+		return AM_ERR_IN_HANDLER;
+	while (bundle->endpoints)
+		AM_FreeEndpoint(bundle->endpoints);
+	free(bundle);
+	return AM_OK;
+}
+
+int AM_SetTimeout(eb_t bundle, int ms)
+{
+	bundle->timeout_ms = ms;
+	return AM_OK;
+}
+
+/* One look at each endpoint's unsent requests, timers and frames. Did anything happen? */
+bool progress(struct am_bundle *bundle)
+{
+	uint64_t events = bundle->events;
+	struct am_endpoint *ep;
+	bool any = false;
+
+	for (ep = bundle->endpoints; ep; ep = ep->next) {
+		unsent_look(ep);
+		timers_look(ep);
+		any |= input(ep);
+	}
+	return any || bundle->events != events;
+}
+
+int AM_Poll(eb_t bundle)
+{
+	if (bundle->depth)
+		return AM_ERR_IN_HANDLER;
+	progress(bundle);
+	return AM_OK;
+}
+
+/* When something is to be done even if nothing comes: the time, or UINT64_MAX. */
+static uint64_t deadline(struct am_bundle *bundle)
+{
+	uint64_t at = UINT64_MAX;
+	struct am_endpoint *ep;
+	struct timer *t;
+
+	for (ep = bundle->endpoints; ep; ep = ep->next) {
+		/* Nobody tells when the transport takes them. */
+		if ((ep->unsent || ep->transport.nheld) && at > now(ep) + 1000)
+			at = now(ep) + (ep->transport.fd < 0 ? 1 : 1000);
+		for (t = ep->timers; t; t = t->next)
+			if (at > t->at)
+				at = t->at;
+	}
+	return at;
+}
+
+/* Until a frame is there, or a timer is due, or it is @end, if there is an end. */
+int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
+{
+	uint64_t start = now(bundle->endpoints), until = deadline(bundle);
+	struct pollfd fds[64];
+	struct am_endpoint *ep;
+	int n = 0, ms;
+
+	if (!forever && until > end)
+		until = end;
+	for (ep = bundle->endpoints; ep; ep = ep->next) {
+		if (ep->transport.fd < 0) {
+			/* Here nobody else is who could send something. */
+			if (until == UINT64_MAX)
+				return AM_ERR_TIMEOUT;
+			mem_advance(ep->transport.net, until);
+			return AM_OK;
+		}
+		if (n < (int)ARRAY_SIZE(fds))
+			fds[n++] = (struct pollfd) { .fd = ep->transport.fd, .events = POLLIN };
+	}
+	if (until <= start)
+		return AM_OK;
+	if (until - start > MAX_WAIT_US)
+		until = start + MAX_WAIT_US;
+	ms = (until - start + 999) / 1000;
+	/* Some can't be waited for. */
+	if (ep)
+		ms = 1;
+	if (poll(fds, n, ms) < 0 && errno != EINTR)
+		return AM_ERR_SYSTEM;
+	return AM_OK;
+}
+
+int AM_WaitSema(eb_t bundle)
+{
+	uint64_t events = bundle->events, end = 0;
+	int error;
+
+	if (bundle->depth)
+		return AM_ERR_IN_HANDLER;
+	if (!bundle->endpoints)
+		return AM_ERR_BAD_ARG;
+	if (bundle->timeout_ms >= 0)
+		end = now(bundle->endpoints) + bundle->timeout_ms * 1000ull;
+	while (true) {
+		bool any = progress(bundle);
+
+		if (bundle->events != events)
+			return AM_OK;
+		if (end && now(bundle->endpoints) >= end)
+			return AM_ERR_TIMEOUT;
+		if (any)
+			continue;
+		error = wait_a_while(bundle, end, !end);
+		if (error)
+			return error;
+	}
+}
+
+/*
+ * Names
+ */
+
+static const char *name_of(const char *const *names, int n, int i)
+{
+	return i >= 0 && i < n && names[i] ? names[i] : "?";
+}
+
+const char *AM_ErrorName(int error)
+{
+	static const char *const names[] = {
+		"OK", "BAD_ARG", "RESOURCE", "SYSTEM", "IN_HANDLER", "NO_REPLY", "TOO_BIG",
+		"NOT_MAPPED", "NETWORK", "VERSION", "PROTOCOL", "TAG", "FULL", "TIMEOUT", "AGAIN",
+		"STALE",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == AM_ERR_STALE + 1, "a name is missing");
+	return name_of(names, ARRAY_SIZE(names), error);
+}
+
+const char *AM_AckName(int ack)
+{
+	static const char *const names[] = {
+		"NOT_ACKED", "ACKED", "ACK_NOT_FOUND", "ERR_ACK", "REPLY_RTX_EXCEEDED",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == AM_REPLY_RTX_EXCEEDED + 1, "a name is missing");
+	return name_of(names, ARRAY_SIZE(names), ack);
+}
+
+const char *AM_OperationName(int operation)
+{
+	static const char *const names[] = {
+		"NOT_PROCESSED", "REQUEST_SENT", "REQUEST_PROCESSING", "PROCESSED",
+		"REQUEST_RTX_EXCEEDED", "REQUEST_RECVD", "REPLY_NOT_SENT", "REPLY_SENT",
+		"REPLY_TIMEOUT", "HANDLER_TIMEOUT", "REPLY_LOST",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == AM_REPLY_LOST + 1, "a name is missing");
+	return name_of(names, ARRAY_SIZE(names), operation);
+}
+
+const char *AM_CauseName(int cause)
+{
+	static const char *const names[] = {
+		"none", "network or node", "peer restarted", "no such handler",
+		"beyond the segment", "slow handler", "no reply",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == AM_CAUSE_REPLY + 1, "a name is missing");
+	return name_of(names, ARRAY_SIZE(names), cause);
+}

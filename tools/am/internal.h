@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of libam have in common.
+ *
+ *	request.c	AM_Request: a descriptor, a credit, then post
+ *	input.c		what comes in
+ *	reply.c		the target's side: handlers, replies
+ *	engine.c	the protocols, as tables; what is done by their rules
+ *	endpoint.c	endpoints, peers and their connections
+ *	bundle.c	polling and waiting
+ *	wire.c		frames
+ *	transport.c	faults; mem.c, socket.c: transports
+ */
+#ifndef AM_INTERNAL_H
+#define AM_INTERNAL_H
+
+#include <stdbool.h>
+#include <string.h>
+#include "am.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* ---- wire.c ---- */
+
+#define WIRE_VERSION	1
+#define WIRE_HEADER	32
+#define WIRE_MIN_PIECE	512		/* of bulk data, but for the last one */
+#define WIRE_PIECES	(AM_MAX_LONG / WIRE_MIN_PIECE)
+/* The smallest frame that a transport must carry. */
+#define WIRE_MIN_MTU	(WIRE_HEADER + 4 * AM_MAX_ARGS + WIRE_MIN_PIECE)
+
+enum wire_type {
+	WIRE_HELLO = 1, WIRE_WELCOME, WIRE_REQUEST, WIRE_ACK, WIRE_NACK, WIRE_REPLY, WIRE_FINAL,
+	WIRE_TYPES,
+};
+
+enum wire_size { WIRE_EMPTY, WIRE_SHORT, WIRE_MEDIUM, WIRE_BULK };
+
+/* Why not: in the handler field of a NACK. */
+enum wire_reason {
+	WHY_HANDLER = 1, WHY_SEGMENT, WHY_SESSION, WHY_GAVE_UP, WHY_LOST,
+	WHY_VERSION, WHY_PROTOCOL, WHY_TAG, WHY_FULL,
+};
+
+/* A frame, taken apart. */
+struct wire {
+	uint8_t		type;
+	uint8_t		size;
+	uint8_t		nargs;
+	uint32_t	session;
+	uint16_t	slot;
+	uint16_t	instance;
+	uint16_t	handler;	/* HELLO, WELCOME: the protocol; NACK: the reason */
+	uint32_t	total;		/* bytes of data, of all pieces */
+	uint32_t	offset;		/* bulk: where in the segment the message begins */
+	uint16_t	piece_size;
+	uint16_t	piece;
+	int32_t		args[AM_MAX_ARGS];
+	uint8_t		*data;
+	size_t		len;
+};
+
+enum wire_verdict { WIRE_GOOD, WIRE_LENGTH, WIRE_CHECKSUM, WIRE_OTHER_VERSION, WIRE_TYPE,
+		    WIRE_FIELD };
+
+size_t wire_write(uint8_t *frame, const struct wire *w);
+enum wire_verdict wire_read(uint8_t *frame, size_t len, struct wire *w);
+void wire_seal(uint8_t *frame, size_t len);
+
+static inline unsigned int wire_pieces(const struct wire *w)
+{
+	return w->total ? (w->total + w->piece_size - 1) / w->piece_size : 1;
+}
+
+/* ---- transports ---- */
+
+struct frame {
+	en_t	from;
+	size_t	len;		/* more than there was room for: truncated */
+	uint8_t	*data;
+};
+
+struct transport;
+
+struct transport_ops {
+	int (*open)(struct transport *t, const struct am_options *o);
+	void (*close)(struct transport *t);
+	/* 0: taken, 1: not now, -1: an error. */
+	int (*send)(struct transport *t, const en_t *to, const void *data, size_t len);
+	/* Up to @n frames that are here; how many. */
+	int (*receive)(struct transport *t, struct frame *frames, int n, size_t room);
+	uint64_t (*now)(struct transport *t);
+	/* The name as this transport gets it with a frame. */
+	int (*normalize)(struct transport *t, en_t *name);
+};
+
+#define HELD	16		/* frames that a fault delays, at most */
+
+struct transport {
+	const struct transport_ops	*ops;
+	en_t				name;
+	size_t				mtu;
+	int				fd;	/* -1: memory */
+	struct am_net			*net;
+	unsigned int			node;	/* in net */
+	unsigned int			ifindex;
+	struct am_faults		faults;
+	uint32_t			random;
+	struct held {
+		en_t		to;
+		size_t		len;
+		unsigned int	polls;	/* until it leaves */
+		uint8_t		*data;
+	} held[HELD];
+	unsigned int			nheld;
+};
+
+extern const struct transport_ops mem_ops, udp_ops, edp_ops;
+
+int transport_open(struct transport *t, const struct am_options *o);
+void transport_close(struct transport *t);
+int transport_send(struct transport *t, const en_t *to, uint8_t *data, size_t len);
+int transport_receive(struct transport *t, struct frame *frames, int n, size_t room);
+void mem_advance(struct am_net *net, uint64_t until);
+
+/* ---- state ---- */
+
+enum timer_kind { TIMER_REQUEST, TIMER_REPLY, TIMER_HELLO };
+
+/* In the endpoint's list while it is armed. */
+struct timer {
+	struct timer	*next, **link;
+	uint64_t	at;
+	enum timer_kind	kind;
+};
+
+struct message {
+	uint8_t		size;
+	uint8_t		nargs;
+	uint16_t	handler;
+	uint32_t	total;
+	uint32_t	offset;
+	int32_t		args[AM_MAX_ARGS];
+	uint8_t		*data;
+	size_t		room;		/* of data */
+};
+
+/* Pieces of a message that came. */
+struct pieces {
+	uint64_t	have[WIRE_PIECES / 64];
+	uint32_t	total, offset;
+	uint16_t	size, count;	/* count: that came; 0: none */
+	uint16_t	handler;
+};
+
+/* An entry of the send pool. */
+struct request {
+	struct timer	timer;
+	struct peer	*peer;		/* NULL: it is over */
+	struct request	*next_unsent;
+	uint32_t	serial;
+	uint32_t	session;
+	uint16_t	slot;
+	uint16_t	instance;
+	uint8_t		state, ack, operation, cause;
+	bool		known;		/* the entry has been used */
+	bool		echoed;		/* acknowledged again after a reply timeout */
+	unsigned int	sent;		/* times, since the last acknowledgment, */
+	unsigned int	sent_all;	/* and altogether */
+	uint64_t	sent_at;
+	struct message	msg;
+	struct pieces	reply;
+};
+
+/* An entry of the receive pool: the target's side of one instance of the protocol. */
+struct reply {
+	struct timer	timer;
+	struct peer	*peer;
+	uint32_t	serial;
+	uint16_t	slot;
+	uint16_t	instance;
+	uint8_t		state, ack, operation, reason;
+	bool		known;		/* the instance number is that of a request that came */
+	bool		running;	/* its handler runs, or put the reply off */
+	bool		buffer;		/* AMUDP: it has one of the pool */
+	bool		replied;
+	unsigned int	sent;
+	uint64_t	began;
+	struct message	msg;
+	struct pieces	pieces;
+};
+
+enum hello_state { HELLO_NONE, HELLO_SENT, HELLO_DONE, HELLO_FAILED };
+
+struct peer {
+	en_t		name;
+	bool		used;
+	unsigned int	maps;
+	struct am_endpoint *ep;
+	uint64_t	heard;
+	/* As initiator */
+	struct timer	timer;
+	tag_t		tag;
+	enum hello_state hello;
+	int		error;
+	unsigned int	hellos;
+	uint32_t	nonce, session;
+	unsigned int	credits;
+	struct request	**out;		/* credits entries */
+	uint16_t	*instance;
+	uint64_t	srtt;		/* 0: not measured */
+	bool		one_bit;	/* instance numbers */
+	/* As target */
+	bool		known, offered;
+	bool		one_bit_in;	/* instance numbers of its requests */
+	uint32_t	peer_nonce, peer_session;
+	uint32_t	offered_nonce, offered_session;
+	unsigned int	offered_credits, peer_credits;
+	struct reply	*in;
+};
+
+struct handler {
+	am_short_t	brief;
+	am_data_t	medium, bulk;
+};
+
+struct protocol;
+
+struct token {
+	struct am_endpoint *ep;
+	struct peer	*peer;
+	bool		request;	/* of a request */
+	bool		deferred;
+	uint16_t	slot;
+	uint32_t	serial;
+	am_handle_t	handle;
+	struct token	*next;		/* deferred ones of the endpoint */
+};
+
+struct am_endpoint {
+	struct am_bundle	*bundle;
+	struct am_endpoint	*next;
+	struct transport	transport;
+	struct am_options	opt;
+	const struct protocol	*protocol;
+	struct handler		handlers[AM_HANDLERS];
+	am_return_t		returned;
+	void			*returned_arg;
+	tag_t			tag;
+	uint8_t			*seg;
+	size_t			seg_size;
+	struct peer		*peers;
+	struct peer		**map;
+	struct peer		*last;		/* found */
+	struct request		*pool;
+	unsigned int		next_entry;
+	am_handle_t		last_handle;
+	unsigned int		requests;	/* in flight */
+	struct request		*unsent, **unsent_end;
+	struct timer		*timers, **timers_end;
+	struct token		*deferred;
+	uint32_t		serial;
+	uint8_t			*buffers;	/* credits + 1, each of an MTU */
+	struct frame		*frames;
+	uint8_t			*out;		/* the frame that is made */
+	struct am_stats		stats;
+};
+
+struct am_bundle {
+	struct am_endpoint	*endpoints;
+	int			timeout_ms;
+	unsigned int		depth;		/* of handlers */
+	uint64_t		events;
+};
+
+/* ---- engine.c ---- */
+
+enum event {
+	/* Initiator */
+	EV_POST,	/* the transport took the request */
+	EV_ACK, EV_NACK, EV_REPLY,
+	EV_GIVEN_UP,	/* the peer said that no reply will come */
+	EV_FORGOTTEN,	/* the peer doesn't know the session */
+	/* Target */
+	EV_REQUEST,	/* all of a request is here, and its handler was found */
+	EV_NO_HANDLER,	/* or not */
+	EV_ACK_SENT,
+	EV_DUPLICATE,	/* the request came again */
+	EV_DONE,	/* the handler has returned, or the reply that it put off is there */
+	EV_LATE,	/* the handler has taken too long */
+	EV_FINAL,
+	/* Both */
+	EV_TIMER, EV_SPENT,	/* the timer; it was sent as often as may be */
+};
+
+/* Bits of a rule: what is done, in this order. */
+enum {
+	DO_RTT		= 1,
+	DO_FINAL	= 2,
+	DO_SEND		= 4,	/* the request; target: the reply */
+	DO_ACK		= 8,
+	DO_NACK		= 16,
+	DO_RUN		= 32,
+	WAIT_ACK	= 64,	/* twice the round trip, each time longer */
+	WAIT_REPLY	= 128,	/* reply_timeout_us */
+	WAIT_HANDLER	= 256,	/* handler_max_us */
+	DO_RELEASE	= 512,	/* buffer and credit */
+	DO_FAIL		= 1024,	/* tell the application */
+};
+
+struct rule {
+	uint8_t		state, event, next, ack, operation;
+	uint16_t	actions;
+};
+
+struct protocol {
+	enum am_protocol_id	id;
+	bool			pooled;		/* replies take from the pool, too */
+	const struct rule	*initiator, *target;
+	unsigned int		ninitiator, ntarget;
+};
+
+const struct protocol *protocol_find(enum am_protocol_id id);
+unsigned int request_step(struct request *r, enum event event, uint8_t cause);
+unsigned int reply_step(struct reply *r, enum event event);
+void timer_arm(struct am_endpoint *ep, struct timer *t, uint64_t us);
+void timer_stop(struct am_endpoint *ep, struct timer *t);
+void timers_look(struct am_endpoint *ep);
+void final_send(struct peer *p, uint16_t slot, uint16_t instance);
+
+/* ---- request.c ---- */
+
+int message_fill(struct message *m, handler_t handler, enum wire_size size, int offset,
+		 const void *source, int nbytes, int nargs, const int *args);
+int message_send(struct peer *p, const struct message *m, struct wire *w, bool last_only);
+int frame_send(struct peer *p, struct wire *w);
+int answer_send(struct am_endpoint *ep, const en_t *to, struct wire *w);
+void unsent_look(struct am_endpoint *ep);
+void unsent_forget(struct request *r);
+void request_release(struct request *r);
+am_handle_t request_handle(const struct am_endpoint *ep, const struct request *r);
+
+/* ---- input.c ---- */
+
+bool input(struct am_endpoint *ep);
+bool pieces_add(struct am_endpoint *ep, struct pieces *p, const struct wire *w);
+void call_handler(struct am_endpoint *ep, struct token *t, const struct wire *w);
+enum wire_reason handler_check(struct am_endpoint *ep, const struct wire *w);
+
+/* ---- reply.c ---- */
+
+void request_take(struct peer *p, struct wire *w);
+void reply_release(struct reply *r);
+void peer_forget(struct peer *p);
+am_handle_t reply_handle(const struct reply *r);
+
+/* ---- endpoint.c ---- */
+
+void hello_start(struct peer *p);
+void hello_send(struct peer *p);
+void hello_take(struct am_endpoint *ep, struct peer *p, const en_t *from, const struct wire *w);
+void welcome_take(struct peer *p, const struct wire *w);
+void session_lost(struct peer *p);
+void hello_refused(struct peer *p, int error);
+struct peer *peer_find(struct am_endpoint *ep, const en_t *name);
+
+/* ---- bundle.c ---- */
+
+bool progress(struct am_bundle *bundle);
+int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever);
+
+static inline uint64_t now(struct am_endpoint *ep)
+{
+	return ep->transport.ops->now(&ep->transport);
+}
+
+static inline bool name_equal(const en_t *a, const en_t *b)
+{
+	return a->kind == b->kind && !memcmp(a->address, b->address, sizeof(a->address));
+}
+
+/* xorshift; never 0. */
+static inline uint32_t random_next(uint32_t *state)
+{
+	uint32_t x = *state;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return *state = x;
+}
+
+#endif /* AM_INTERNAL_H */

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The target of requests: each of a peer's slots remembers the last instance number and the
+ * reply to it, so that a handler runs once however often its request comes.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include "internal.h"
+
+#define RECEIVED	(1ull << 63)	/* of a handle */
+
+am_handle_t reply_handle(const struct reply *r)
+{
+	return RECEIVED | (am_handle_t)(r->peer - r->peer->ep->peers) << 48 |
+	       (am_handle_t)r->slot << 32 | r->serial;
+}
+
+void reply_release(struct reply *r)
+{
+	timer_stop(r->peer->ep, &r->timer);
+	if (r->buffer)
+		r->peer->ep->stats.buffers--;
+	r->buffer = false;
+}
+
+/* The slot of a new request; what the last one left is needed by nobody. */
+static bool begin(struct reply *r, uint16_t instance)
+{
+	struct am_endpoint *ep = r->peer->ep;
+
+	if (ep->protocol->pooled && ep->stats.buffers - r->buffer >= ep->opt.pool) {
+		ep->stats.no_buffer++;
+		return false;
+	}
+	reply_release(r);
+	if (++ep->stats.buffers > ep->stats.buffers_peak)
+		ep->stats.buffers_peak = ep->stats.buffers;
+	r->buffer = true;
+	if (!++ep->serial)
+		ep->serial = 1;
+	r->serial = ep->serial;
+	r->instance = instance;
+	r->known = true;
+	r->running = false;
+	r->replied = false;
+	r->sent = 0;
+	r->state = AM_STATE_CREATED;
+	r->ack = AM_NOT_ACKED;
+	r->operation = AM_NOT_PROCESSED;
+	memset(&r->pieces, 0, sizeof(r->pieces));
+	return true;
+}
+
+/* The handler is done with it, or the reply that it put off is there. */
+static void finish(struct reply *r)
+{
+	struct am_endpoint *ep = r->peer->ep;
+
+	r->running = false;
+	timer_stop(ep, &r->timer);
+	if (now(ep) - r->began > ep->opt.handler_max_us) {
+		r->reason = WHY_GAVE_UP;
+		ep->stats.slow_handlers++;
+		reply_step(r, EV_LATE);
+		return;
+	}
+	/* Every request has a reply. */
+	if (!r->replied) {
+		r->msg.size = WIRE_EMPTY;
+		r->msg.handler = 0;
+		r->msg.nargs = 0;
+		r->msg.total = 0;
+	}
+	reply_step(r, EV_DONE);
+}
+
+static void run(struct reply *r, const struct wire *w)
+{
+	struct am_endpoint *ep = r->peer->ep;
+	struct token t = {
+		.ep = ep, .peer = r->peer, .request = true, .slot = r->slot,
+		.serial = r->serial, .handle = reply_handle(r),
+	};
+
+	r->running = true;
+	r->began = now(ep);
+	ep->stats.handlers_run++;
+	call_handler(ep, &t, w);
+	if (!t.deferred)
+		finish(r);
+}
+
+/* What comes back when the request in @r is repeated. */
+static void repeated(struct reply *r, const struct wire *w)
+{
+	struct am_endpoint *ep = r->peer->ep;
+
+	/* Of those of several pieces the last one asks. */
+	if (w->size == WIRE_BULK && w->piece + 1u < wire_pieces(w))
+		return;
+	ep->stats.duplicates++;
+	reply_step(r, EV_DUPLICATE);
+}
+
+static struct reply *in_slot(struct peer *p, const struct wire *w)
+{
+	struct am_endpoint *ep = p->ep;
+	struct reply *r;
+	int16_t age;
+
+	if (w->slot >= p->peer_credits || (p->one_bit_in && w->instance > 1)) {
+		ep->stats.bad_field++;
+		return NULL;
+	}
+	r = &p->in[w->slot];
+	age = w->instance - r->instance;
+	if (!r->known || (p->one_bit_in ? age != 0 : age > 0))
+		return begin(r, w->instance) ? r : NULL;
+	if (age < 0) {
+		ep->stats.late++;
+		return NULL;
+	}
+	if (r->state == AM_STATE_CREATED || (r->state == AM_STATE_SENT && !r->running))
+		return r;
+	repeated(r, w);
+	return NULL;
+}
+
+/* The initiator took the offer: what is known of its former life is over. */
+static bool promote(struct peer *p)
+{
+	unsigned int i;
+	struct reply *in = calloc(p->offered_credits, sizeof(*in));
+
+	if (!in)
+		return false;
+	peer_forget(p);
+	p->in = in;
+	p->known = true;
+	p->offered = false;
+	p->peer_nonce = p->offered_nonce;
+	p->peer_session = p->offered_session;
+	p->peer_credits = p->offered_credits;
+	p->one_bit_in = p->ep->protocol->id == AM_NWAY && p->peer_credits == 1;
+	for (i = 0; i < p->peer_credits; i++) {
+		in[i].peer = p;
+		in[i].slot = i;
+		in[i].timer.kind = TIMER_REPLY;
+	}
+	return true;
+}
+
+void peer_forget(struct peer *p)
+{
+	unsigned int i;
+
+	for (i = 0; p->in && i < p->peer_credits; i++) {
+		reply_release(&p->in[i]);
+		free(p->in[i].msg.data);
+	}
+	free(p->in);
+	p->in = NULL;
+	p->known = false;
+	p->peer_credits = 0;
+}
+
+void request_take(struct peer *p, struct wire *w)
+{
+	struct am_endpoint *ep = p->ep;
+	enum wire_reason why;
+	struct reply *r;
+
+	if (p->offered && w->session == p->offered_session && !promote(p))
+		return;
+	r = in_slot(p, w);
+	if (!r)
+		return;
+	why = handler_check(ep, w);
+	if (why) {
+		if (why == WHY_HANDLER)
+			ep->stats.bad_handler++;
+		else
+			ep->stats.bad_segment++;
+		r->reason = why;
+		reply_step(r, EV_NO_HANDLER);
+		return;
+	}
+	if (w->size == WIRE_BULK) {
+		if (!r->pieces.count)
+			memset(&r->pieces, 0, sizeof(r->pieces));
+		if (!pieces_add(ep, &r->pieces, w))
+			return;
+	}
+	if (reply_step(r, EV_REQUEST) & DO_RUN)
+		run(r, w);
+}
+
+/*
+ * Replies
+ */
+
+/* The entry that a token is for, as long as it waits for a reply. */
+static struct reply *token_reply(const struct token *t)
+{
+	struct reply *r;
+
+	if (t->slot >= t->peer->peer_credits)
+		return NULL;
+	r = &t->peer->in[t->slot];
+	return r->serial == t->serial && r->running && !r->replied ? r : NULL;
+}
+
+static void token_free(struct token *t)
+{
+	struct token **link;
+
+	for (link = &t->ep->deferred; *link != t; link = &(*link)->next)
+		;
+	*link = t->next;
+	free(t);
+}
+
+static int reply(struct token *t, handler_t handler, enum wire_size size, int offset,
+		 const void *source, int nbytes, int nargs, va_list list)
+{
+	int args[AM_MAX_ARGS], i, error;
+	struct reply *r;
+
+	if (nargs < 0 || nargs > AM_MAX_ARGS)
+		return AM_ERR_BAD_ARG;
+	for (i = 0; i < nargs; i++)
+		args[i] = va_arg(list, int);
+	if (!t->request || (t->deferred && t->ep->bundle->depth)) {
+		t->ep->stats.refused++;
+		return AM_ERR_IN_HANDLER;
+	}
+	r = token_reply(t);
+	if (!r) {
+		if (t->deferred)
+			token_free(t);
+		return AM_ERR_NO_REPLY;
+	}
+	error = message_fill(&r->msg, handler, size, offset, source, nbytes, nargs, args);
+	if (error)
+		return error;
+	r->replied = true;
+	if (t->deferred) {
+		token_free(t);
+		finish(r);
+	}
+	return AM_OK;
+}
+
+int am_reply(void *token, handler_t handler, int nargs, ...)
+{
+	va_list args;
+	int error;
+
+	va_start(args, nargs);
+	error = reply(token, handler, WIRE_SHORT, 0, NULL, 0, nargs, args);
+	va_end(args);
+	return error;
+}
+
+int am_reply_i(void *token, handler_t handler, const void *source, int nbytes, int nargs, ...)
+{
+	va_list args;
+	int error;
+
+	va_start(args, nargs);
+	error = reply(token, handler, WIRE_MEDIUM, 0, source, nbytes, nargs, args);
+	va_end(args);
+	return error;
+}
+
+int am_reply_xfer(void *token, handler_t handler, int offset, const void *source, int nbytes,
+		  int nargs, ...)
+{
+	va_list args;
+	int error;
+
+	va_start(args, nargs);
+	error = reply(token, handler, WIRE_BULK, offset, source, nbytes, nargs, args);
+	va_end(args);
+	return error;
+}
+
+void *AM_Defer(void *token)
+{
+	struct token *t = token, *later;
+
+	if (!t->request || t->deferred || !token_reply(t))
+		return NULL;
+	later = malloc(sizeof(*later));
+	if (!later)
+		return NULL;
+	t->deferred = true;
+	*later = *t;
+	later->next = t->ep->deferred;
+	t->ep->deferred = later;
+	return later;
+}
+
+int AM_GetTokenHandle(void *token, am_handle_t *handle)
+{
+	struct token *t = token;
+
+	if (!t->request)
+		return AM_ERR_BAD_ARG;
+	*handle = t->handle;
+	return AM_OK;
+}
+
+int AM_GetSourceEndpoint(void *token, en_t *name)
+{
+	*name = ((struct token *)token)->peer->name;
+	return AM_OK;
+}
+
+int AM_GetDestEndpoint(void *token, ep_t *ep)
+{
+	*ep = ((struct token *)token)->ep;
+	return AM_OK;
+}
+
+/*
+ * States
+ */
+
+int AM_GetTransferState(ep_t ep, am_handle_t handle, struct am_state *state)
+{
+	unsigned int entry = handle >> 32, slot = handle >> 32 & 0xffff;
+	unsigned int peer = handle >> 48 & 0x7fff;
+	uint32_t serial = handle;
+	const struct request *q;
+	const struct reply *r;
+
+	if (handle & RECEIVED) {
+		if (peer >= ep->opt.peers)
+			return AM_ERR_BAD_ARG;
+		if (slot >= ep->peers[peer].peer_credits)
+			return AM_ERR_STALE;
+		r = &ep->peers[peer].in[slot];
+		if (!r->known || r->serial != serial)
+			return AM_ERR_STALE;
+		*state = (struct am_state) {
+			.state = r->state, .ack = r->ack, .operation = r->operation,
+			.sent = r->sent, .instance = r->instance,
+		};
+		return AM_OK;
+	}
+	if (entry >= ep->opt.pool)
+		return AM_ERR_BAD_ARG;
+	q = &ep->pool[entry];
+	if (!q->known || q->serial != serial)
+		return AM_ERR_STALE;
+	*state = (struct am_state) {
+		.state = q->state, .ack = q->ack, .operation = q->operation, .cause = q->cause,
+		.sent = q->sent_all, .instance = q->instance,
+	};
+	return AM_OK;
+}
+
+int AM_GetTransferHandle(ep_t ep, am_handle_t *handle)
+{
+	if (!ep->last_handle)
+		return AM_ERR_BAD_ARG;
+	*handle = ep->last_handle;
+	return AM_OK;
+}
+
+int AM_ListSent(ep_t ep, am_handle_t *handles, int n)
+{
+	unsigned int i;
+	int found = 0;
+
+	for (i = 0; i < ep->opt.pool; i++) {
+		if (!ep->pool[i].known)
+			continue;
+		if (found < n)
+			handles[found] = request_handle(ep, &ep->pool[i]);
+		found++;
+	}
+	return found;
+}
+
+int AM_ListReceived(ep_t ep, am_handle_t *handles, int n)
+{
+	unsigned int i, j;
+	int found = 0;
+
+	for (i = 0; i < ep->opt.peers; i++) {
+		for (j = 0; j < ep->peers[i].peer_credits; j++) {
+			if (!ep->peers[i].in[j].known)
+				continue;
+			if (found < n)
+				handles[found] = reply_handle(&ep->peers[i].in[j]);
+			found++;
+		}
+	}
+	return found;
+}

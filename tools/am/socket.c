@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Datagram sockets: UDP, and EDP, the datagrams of AF_ESP. And names of endpoints as text.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/af_esp.h>
+#include "internal.h"
+
+#define UDP_MTU		1472	/* that Ethernet carries whole */
+#define BATCH		32	/* frames that one system call takes */
+
+_Static_assert(sizeof(struct sockaddr_in) == sizeof(((en_t *)0)->address), "a name's size");
+_Static_assert(sizeof(struct sockaddr_esp) == sizeof(((en_t *)0)->address), "a name's size");
+
+/* A number to the end of @text, or up to @end. */
+static int parse_port(const char *text, unsigned int *port)
+{
+	unsigned long n;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return AM_ERR_BAD_ARG;
+	n = strtoul(text, &end, 10);
+	if (*end || n > 65535)
+		return AM_ERR_BAD_ARG;
+	*port = n;
+	return AM_OK;
+}
+
+/* "IP[:PORT]" */
+static int parse_udp(const char *text, struct sockaddr_in *a)
+{
+	const char *colon = strchr(text, ':');
+	size_t n = colon ? (size_t)(colon - text) : strlen(text);
+	unsigned int port = 0;
+	char ip[INET_ADDRSTRLEN];
+
+	if (n >= sizeof(ip) || (colon && parse_port(colon + 1, &port)))
+		return AM_ERR_BAD_ARG;
+	memcpy(ip, text, n);
+	ip[n] = 0;
+	memset(a, 0, sizeof(*a));
+	a->sin_family = AF_INET;
+	a->sin_port = htons(port);
+	return inet_pton(AF_INET, ip, &a->sin_addr) == 1 ? AM_OK : AM_ERR_BAD_ARG;
+}
+
+/* "[MAC]%DEV[:PORT]" */
+static int parse_edp(const char *text, struct sockaddr_esp *a)
+{
+	const char *percent = strchr(text, '%'), *colon;
+	unsigned int port = 0, mac[6], i;
+	char dev[IFNAMSIZ];
+	int end = 0;
+	size_t n;
+
+	memset(a, 0, sizeof(*a));
+	a->sesp_family = AF_ESP;
+	if (!percent)
+		return AM_ERR_BAD_ARG;
+	if (percent != text) {
+		if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &mac[0], &mac[1], &mac[2], &mac[3],
+			   &mac[4], &mac[5], &end) != 6 || text + end != percent)
+			return AM_ERR_BAD_ARG;
+		for (i = 0; i < 6; i++)
+			a->sesp_addr[i] = mac[i];
+		a->sesp_halen = 6;
+	}
+	colon = strchr(percent, ':');
+	n = colon ? (size_t)(colon - percent - 1) : strlen(percent + 1);
+	if (!n || n >= sizeof(dev) || (colon && parse_port(colon + 1, &port)))
+		return AM_ERR_BAD_ARG;
+	memcpy(dev, percent + 1, n);
+	dev[n] = 0;
+	a->sesp_ifindex = if_nametoindex(dev);
+	a->sesp_port = htons(port);
+	return a->sesp_ifindex ? AM_OK : AM_ERR_SYSTEM;
+}
+
+int AM_NameFromString(const char *text, en_t *name)
+{
+	struct sockaddr_esp edp;
+	struct sockaddr_in udp;
+	int error;
+
+	memset(name, 0, sizeof(*name));
+	if (!strncmp(text, "udp:", 4)) {
+		error = parse_udp(text + 4, &udp);
+		if (error || !udp.sin_port)
+			return error ? error : AM_ERR_BAD_ARG;
+		name->kind = AM_KIND_UDP;
+		memcpy(name->address, &udp, sizeof(udp));
+		return AM_OK;
+	}
+	if (!strncmp(text, "edp:", 4)) {
+		error = parse_edp(text + 4, &edp);
+		if (error || !edp.sesp_port || !edp.sesp_halen)
+			return error ? error : AM_ERR_BAD_ARG;
+		name->kind = AM_KIND_EDP;
+		memcpy(name->address, &edp, sizeof(edp));
+		return AM_OK;
+	}
+	return AM_ERR_BAD_ARG;
+}
+
+int AM_NameToString(const en_t *name, char *text, size_t size)
+{
+	char ip[INET_ADDRSTRLEN], dev[IFNAMSIZ];
+	struct sockaddr_esp edp;
+	struct sockaddr_in udp;
+	unsigned int node;
+	const __u8 *m;
+	int n;
+
+	switch (name->kind) {
+	case AM_KIND_MEM:
+		memcpy(&node, name->address, sizeof(node));
+		n = snprintf(text, size, "mem:%u", node);
+		break;
+	case AM_KIND_UDP:
+		memcpy(&udp, name->address, sizeof(udp));
+		inet_ntop(AF_INET, &udp.sin_addr, ip, sizeof(ip));
+		n = snprintf(text, size, "udp:%s:%u", ip, ntohs(udp.sin_port));
+		break;
+	case AM_KIND_EDP:
+		memcpy(&edp, name->address, sizeof(edp));
+		m = edp.sesp_addr;
+		if (!if_indextoname(edp.sesp_ifindex, dev))
+			return AM_ERR_SYSTEM;
+		n = snprintf(text, size, "edp:%02x:%02x:%02x:%02x:%02x:%02x%%%s:%u", m[0], m[1],
+			     m[2], m[3], m[4], m[5], dev, ntohs(edp.sesp_port));
+		break;
+	default:
+		return AM_ERR_BAD_ARG;
+	}
+	return n >= 0 && (size_t)n < size ? AM_OK : AM_ERR_TOO_BIG;
+}
+
+/* A socket bound to @a, which becomes the address that it has. */
+static int open_socket(struct transport *t, int family, void *a)
+{
+	socklen_t len = sizeof(t->name.address);
+
+	t->fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (t->fd < 0 || bind(t->fd, a, len) || getsockname(t->fd, a, &len))
+		return AM_ERR_SYSTEM;
+	return AM_OK;
+}
+
+static void close_socket(struct transport *t)
+{
+	if (t->fd >= 0)
+		close(t->fd);
+}
+
+static int udp_open(struct transport *t, const struct am_options *o)
+{
+	struct sockaddr_in a;
+	int error = parse_udp(o->address + 4, &a);
+
+	if (!error)
+		error = open_socket(t, AF_INET, &a);
+	if (error)
+		return error;
+	t->mtu = UDP_MTU;
+	t->name.kind = AM_KIND_UDP;
+	memcpy(t->name.address, &a, sizeof(a));
+	return AM_OK;
+}
+
+static int edp_open(struct transport *t, const struct am_options *o)
+{
+	socklen_t len = sizeof(int);
+	struct sockaddr_esp a;
+	struct ifreq ifr;
+	int error, mtu;
+
+	error = parse_edp(o->address + 4, &a);
+	if (!error)
+		error = open_socket(t, AF_ESP, &a);
+	if (error)
+		return error;
+	memset(&ifr, 0, sizeof(ifr));
+	if (getsockopt(t->fd, SOL_ESP, ESP_MTU, &mtu, &len) ||
+	    !if_indextoname(a.sesp_ifindex, ifr.ifr_name) || ioctl(t->fd, SIOCGIFHWADDR, &ifr))
+		return AM_ERR_SYSTEM;
+	t->mtu = mtu < 65535 ? mtu : 65535;
+	t->ifindex = a.sesp_ifindex;
+	a.sesp_halen = 6;
+	memcpy(a.sesp_addr, ifr.ifr_hwaddr.sa_data, 6);
+	t->name.kind = AM_KIND_EDP;
+	memcpy(t->name.address, &a, sizeof(a));
+	return AM_OK;
+}
+
+static int send_socket(struct transport *t, const en_t *to, const void *data, size_t len)
+{
+	struct sockaddr_storage a;
+
+	memcpy(&a, to->address, sizeof(to->address));
+	if (sendto(t->fd, data, len, 0, (struct sockaddr *)&a, sizeof(to->address)) >= 0)
+		return 0;
+	return errno == EAGAIN || errno == ENOBUFS ? 1 : -1;
+}
+
+static int receive_socket(struct transport *t, struct frame *frames, int n, size_t room)
+{
+	struct mmsghdr m[BATCH];
+	struct iovec iov[BATCH];
+	int i;
+
+	if (n > BATCH)
+		n = BATCH;
+	memset(m, 0, n * sizeof(*m));
+	for (i = 0; i < n; i++) {
+		iov[i].iov_base = frames[i].data;
+		iov[i].iov_len = room;
+		memset(&frames[i].from, 0, sizeof(frames[i].from));
+		m[i].msg_hdr.msg_name = frames[i].from.address;
+		m[i].msg_hdr.msg_namelen = sizeof(frames[i].from.address);
+		m[i].msg_hdr.msg_iov = &iov[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = recvmmsg(t->fd, m, n, MSG_DONTWAIT | MSG_TRUNC, NULL);
+	for (i = 0; i < n; i++) {
+		frames[i].from.kind = t->name.kind;
+		frames[i].len = m[i].msg_len;
+	}
+	return n;
+}
+
+static uint64_t monotonic(struct transport *t)
+{
+	struct timespec now;
+
+	(void)t;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
+}
+
+static int udp_normalize(struct transport *t, en_t *name)
+{
+	(void)t;
+	return name->kind == AM_KIND_UDP ? AM_OK : AM_ERR_BAD_ARG;
+}
+
+/* Another host's name of itself has its own device in it. */
+static int edp_normalize(struct transport *t, en_t *name)
+{
+	struct sockaddr_esp a;
+
+	if (name->kind != AM_KIND_EDP)
+		return AM_ERR_BAD_ARG;
+	memcpy(&a, name->address, sizeof(a));
+	a.sesp_ifindex = t->ifindex;
+	a.sesp_halen = 6;
+	memcpy(name->address, &a, sizeof(a));
+	return AM_OK;
+}
+
+const struct transport_ops udp_ops = {
+	.open = udp_open,
+	.close = close_socket,
+	.send = send_socket,
+	.receive = receive_socket,
+	.now = monotonic,
+	.normalize = udp_normalize,
+};
+
+const struct transport_ops edp_ops = {
+	.open = edp_open,
+	.close = close_socket,
+	.send = send_socket,
+	.receive = receive_socket,
+	.now = monotonic,
+	.normalize = edp_normalize,
+};
