@@ -13,14 +13,16 @@ all: modules ## the module for the kernel in KDIR (default: the running one)
 modules: ## the same
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-tools: ## tools/esp, the command
+tools: ## tools/esp, the command, and tools/am, the library
 	$(MAKE) -C tools/esp
+	$(MAKE) -C tools/am
 
-install: ## install module, command, manual pages and modprobe's alias (DESTDIR=)
+install: ## install module, command, library, manual pages and modprobe's alias (DESTDIR=)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
 	depmod $(if $(DESTDIR),-b $(DESTDIR)) \
 		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' $(KDIR)/include/generated/utsrelease.h)"
 	$(MAKE) -C tools/esp install
+	$(MAKE) -C tools/am install
 	install -D -m 644 packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
 
 demo: ## a demonstration in User-Mode Linux, from nothing
@@ -62,7 +64,8 @@ clean: ## remove what was built (kernels stay in the cache)
 	find . -path ./.git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o \
 		-name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -exec rm {} +
 	[ ! -e tools/esp/Makefile ] || $(MAKE) -C tools/esp clean
-	$(MAKE) -C tools/btl_esp clean
+	[ ! -e tools/btl_esp/Makefile ] || $(MAKE) -C tools/btl_esp clean
+	[ ! -e tools/am/Makefile ] || $(MAKE) -C tools/am clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12

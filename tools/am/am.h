@@ -152,41 +152,36 @@ struct am_options {
 	struct am_faults	faults;
 };
 
-#define AM_COUNTERS(X)							\
-	X(requests)		/* made */				\
-	X(replies)		/* that came, each once */		\
-	X(abandoned)		/* requests */				\
-	X(handlers_run)		/* of requests */			\
-	X(frames_sent)							\
-	X(frames_received)						\
-	X(resent)		/* requests sent again */		\
-	X(replies_resent)						\
-	X(duplicates)		/* requests that were here already */	\
-	X(late)			/* frames about what is over */		\
-	X(stalls)		/* requests that had to wait */		\
-	X(not_taken)		/* frames that the transport didn't take */ \
-	X(send_errors)							\
-	X(bad_length)		/* truncated, or not as long as they say */ \
-	X(bad_checksum)							\
-	X(bad_version)							\
-	X(bad_type)							\
-	X(bad_field)		/* what no sender would write */	\
-	X(bad_handler)		/* unknown, or for another size */	\
-	X(bad_segment)							\
-	X(bad_session)		/* of a stranger, or a former life */	\
-	X(bad_tag)							\
-	X(bad_protocol)							\
-	X(peers_refused)	/* the table was full */		\
-	X(no_buffer)		/* requests left alone for lack of one */ \
-	X(refused)		/* calls from handlers that may not */	\
-	X(slow_handlers)						\
-	X(buffers)		/* now in use: requests, replies kept */ \
-	X(buffers_peak)
-
 struct am_stats {
-#define AM_COUNTER(name) uint64_t name;
-	AM_COUNTERS(AM_COUNTER)
-#undef AM_COUNTER
+	uint64_t	requests;		/* made */
+	uint64_t	replies;		/* that came, each once */
+	uint64_t	abandoned;		/* requests */
+	uint64_t	handlers_run;		/* of requests */
+	uint64_t	frames_sent;
+	uint64_t	frames_received;
+	uint64_t	resent;		/* requests sent again */
+	uint64_t	replies_resent;
+	uint64_t	duplicates;		/* requests that were here already */
+	uint64_t	late;			/* frames about what is over */
+	uint64_t	stalls;		/* requests that had to wait */
+	uint64_t	not_taken;		/* frames that the transport didn't take */
+	uint64_t	send_errors;
+	uint64_t	bad_length;		/* truncated, or not as long as they say */
+	uint64_t	bad_checksum;
+	uint64_t	bad_version;
+	uint64_t	bad_type;
+	uint64_t	bad_field;		/* what no sender would write */
+	uint64_t	bad_handler;		/* unknown, or for another size */
+	uint64_t	bad_segment;
+	uint64_t	bad_session;		/* of a stranger, or a former life */
+	uint64_t	bad_tag;
+	uint64_t	bad_protocol;
+	uint64_t	peers_refused;	/* the table was full */
+	uint64_t	no_buffer;		/* requests left alone for lack of one */
+	uint64_t	refused;		/* calls from handlers that may not */
+	uint64_t	slow_handlers;
+	uint64_t	buffers;		/* now in use: requests, replies kept */
+	uint64_t	buffers_peak;
 };
 
 /* Handlers; @args that were not sent are 0. @data ends with the call, but for bulk. */

@@ -135,7 +135,7 @@ static const struct rule *find(const struct rule *rules, unsigned int n, int sta
 }
 
 /* Twice the round trip, longer for many frames, and each time longer. */
-static uint64_t ack_timeout(const struct peer *p, const struct message *m, unsigned int sent)
+static uint64_t ack_timeout(const struct peer *p, const struct am_message *m, unsigned int sent)
 {
 	const struct am_options *o = &p->ep->opt;
 	uint64_t us = p->srtt ? 2 * p->srtt : o->timeout_us;
@@ -147,7 +147,7 @@ static uint64_t ack_timeout(const struct peer *p, const struct message *m, unsig
 }
 
 /* The timer that a rule asks for, or none. */
-static void arm(struct peer *p, struct timer *t, unsigned int actions, const struct message *m,
+static void arm(struct peer *p, struct timer *t, unsigned int actions, const struct am_message *m,
 		unsigned int sent)
 {
 	const struct am_options *o = &p->ep->opt;
@@ -217,14 +217,14 @@ static void fail(struct request *r, struct peer *p)
 }
 
 /* Returns the rule's actions, 0 if there is no rule. */
-unsigned int request_step(struct request *r, enum event event, uint8_t cause)
+unsigned int request_step(struct request *r, enum event e, uint8_t cause)
 {
 	struct peer *p = r->peer;
 	const struct protocol *protocol = p->ep->protocol;
 	const struct rule *rule;
 	unsigned int a;
 
-	rule = find(protocol->initiator, protocol->ninitiator, r->state, event);
+	rule = find(protocol->initiator, protocol->ninitiator, r->state, e);
 	if (!rule)
 		return 0;
 	a = rule->actions;
@@ -265,14 +265,14 @@ static int answer(struct reply *r, enum wire_type type)
 }
 
 /* Returns the actions of all rules that were followed. */
-unsigned int reply_step(struct reply *r, enum event event)
+unsigned int reply_step(struct reply *r, enum event e)
 {
 	struct peer *p = r->peer;
 	const struct protocol *protocol = p->ep->protocol;
 	const struct rule *rule;
 	unsigned int a;
 
-	rule = find(protocol->target, protocol->ntarget, r->state, event);
+	rule = find(protocol->target, protocol->ntarget, r->state, e);
 	if (!rule)
 		return 0;
 	a = rule->actions;

@@ -134,7 +134,7 @@ struct timer {
 	enum timer_kind	kind;
 };
 
-struct message {
+struct am_message {
 	uint8_t		size;
 	uint8_t		nargs;
 	uint16_t	handler;
@@ -168,7 +168,7 @@ struct request {
 	unsigned int	sent;		/* times, since the last acknowledgment, */
 	unsigned int	sent_all;	/* and altogether */
 	uint64_t	sent_at;
-	struct message	msg;
+	struct am_message	msg;
 	struct pieces	reply;
 };
 
@@ -186,7 +186,7 @@ struct reply {
 	bool		replied;
 	unsigned int	sent;
 	uint64_t	began;
-	struct message	msg;
+	struct am_message	msg;
 	struct pieces	pieces;
 };
 
@@ -321,8 +321,8 @@ struct protocol {
 };
 
 const struct protocol *protocol_find(enum am_protocol_id id);
-unsigned int request_step(struct request *r, enum event event, uint8_t cause);
-unsigned int reply_step(struct reply *r, enum event event);
+unsigned int request_step(struct request *r, enum event e, uint8_t cause);
+unsigned int reply_step(struct reply *r, enum event e);
 void timer_arm(struct am_endpoint *ep, struct timer *t, uint64_t us);
 void timer_stop(struct am_endpoint *ep, struct timer *t);
 void timers_look(struct am_endpoint *ep);
@@ -330,9 +330,9 @@ void final_send(struct peer *p, uint16_t slot, uint16_t instance);
 
 /* ---- request.c ---- */
 
-int message_fill(struct message *m, handler_t handler, enum wire_size size, int offset,
+int message_fill(struct am_message *m, handler_t handler, enum wire_size size, int offset,
 		 const void *source, int nbytes, int nargs, const int *args);
-int message_send(struct peer *p, const struct message *m, struct wire *w, bool last_only);
+int message_send(struct peer *p, const struct am_message *m, struct wire *w, bool last_only);
 int frame_send(struct peer *p, struct wire *w);
 int answer_send(struct am_endpoint *ep, const en_t *to, struct wire *w);
 void unsent_look(struct am_endpoint *ep);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "internal.h"
 
-#define RECEIVED	(1ull << 63)	/* of a handle */
+#define RECEIVED	0x8000000000000000ull	/* of a handle */
 
 am_handle_t reply_handle(const struct reply *r)
 {

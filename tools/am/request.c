@@ -35,7 +35,7 @@ int frame_send(struct peer *p, struct wire *w)
 }
 
 /* All pieces of @m, or the last. 1: the transport took none. */
-int message_send(struct peer *p, const struct message *m, struct wire *w, bool last_only)
+int message_send(struct peer *p, const struct am_message *m, struct wire *w, bool last_only)
 {
 	unsigned int count;
 
@@ -64,7 +64,7 @@ int message_send(struct peer *p, const struct message *m, struct wire *w, bool l
 }
 
 /* A copy, so that the caller's memory is free at once. */
-int message_fill(struct message *m, handler_t handler, enum wire_size size, int offset,
+int message_fill(struct am_message *m, handler_t handler, enum wire_size size, int offset,
 		 const void *source, int nbytes, int nargs, const int *args)
 {
 	size_t room = nbytes <= AM_MAX_MEDIUM ? AM_MAX_MEDIUM : nbytes;
