@@ -22,12 +22,34 @@ shark()
 	local status=$?
 
 	# That it is root's is no news.
-	grep -v "^Running as user" "$TMP/shark" | comment
+	grep -v "^Running as user" "$TMP/shark" | comment >&2
 	return $status
 }
 
-# frames FILE FILTER: how many there are.
-frames() { shark "$1" -Y "$2" -T fields -e frame.number | wc -l; }
+# look FILE: what tshark, which takes long to start, tells of each frame, into $TMP/table.
+look()
+{
+	local columns=(eth.src ethesp.len ethesp.flags.rrq ethesp.flags.fin ethesp.flags.syn
+		ethesp.flags.eor ethesp.analysis.retransmission ethesp.analysis.missing
+		ethesp.analysis.beyond ethesp.edge ethesp.malformed ethesp.checksum.good ethesp.crc
+		ethesp.crc.good ethesp.analysis.rtt ethesp.reassembled ethesp.data)
+
+	shark "$1" -T fields "${columns[@]/#/-e}" -E separator=, -E occurrence=f |
+		sed 's/True/1/g; s/False/0/g' >"$TMP/table"
+}
+
+# table PROGRAM: awk, with these columns by name; "data" is a data packet of n0's.
+table()
+{
+	awk -F, -v mine="$(mac n0 v0)" '
+		{ src = $1; len = $2; rrq = $3; fin = $4; syn = $5; eor = $6; again = $7; missing = $8
+		  beyond = $9; edge = $10; bad = $11; good = $12; crc = $13; crc_good = $14
+		  rtt = $15; whole = $16; payload = $17
+		  data = len > 0 && rrq == 0 && src == mine }'"$1" "$TMP/table"
+}
+
+# frames CONDITION: how many there are.
+frames() { table "$1 { n++ } END { print n + 0 }"; }
 
 # same WHAT A B
 same() { echo "$1: $2, $3"; [ "$2" = "$3" ]; }
@@ -61,6 +83,7 @@ done
 # capture FILE: what passes v0, until "captured".
 capture()
 {
+	rm -f "$TMP/tcpdump"
 	nsenter --net=/run/netns/n0 tcpdump -i v0 -B 65536 -U --immediate-mode -w "$1" \
 		ether proto 0x88b5 2>"$TMP/tcpdump" &
 	CAPTURE=$!
@@ -90,32 +113,26 @@ check "a transfer that loses frames" n0 esp connect -w 60 "$(mac n1 v1)%v0:77" <
 wait $LISTENER
 check "what was sent is what was received" cmp "$TMP/sent" "$TMP/received"
 check "the capture is whole" captured
-FROM="eth.src == $(mac n0 v0)" TO="eth.dst == $(mac n0 v0)"
-data="ethesp.len > 0 && ethesp.flags.rrq == 0 && $FROM"
-numbered="($data || ethesp.flags.fin == 1 && $FROM)"
+look "$TMP/lossy.pcap"
+numbered='(data || fin == 1 && src == mine)'
 
-check "no frame is malformed" same frames "$(frames "$TMP/lossy.pcap" ethesp.malformed)" 0
-check "each checksum is right" same frames \
-	"$(frames "$TMP/lossy.pcap" "ethesp.checksum.good == 0 || !ethesp.checksum.good")" 0
+check "no frame is malformed" same frames "$(frames bad)" 0
+check "each checksum is right" same frames "$(frames 'good == 1')" "$(wc -l <"$TMP/table")"
 check "data packets are those that the sender counted" same packets \
-	"$(frames "$TMP/lossy.pcap" "$numbered && !ethesp.analysis.retransmission")" "$(stat n0 OutData)"
-again=$(frames "$TMP/lossy.pcap" "$numbered && ethesp.analysis.retransmission")
+	"$(frames "$numbered && !again")" "$(stat n0 OutData)"
+again=$(frames "$numbered && again")
 check "those sent again, too" same packets "$again" "$(stat n0 OutRetrans)"
 check "there are some" [ "$again" -gt 0 ]
-check "retransmission requests" same frames \
-	"$(frames "$TMP/lossy.pcap" "ethesp.rrq && $TO")" "$(stat n0 InRRQ)"
-check "nothing is missing that the sender beside it sent" \
-	[ "$(frames "$TMP/lossy.pcap" "ethesp.analysis.missing && $FROM")" = 0 ]
-check "permission is told" [ "$(frames "$TMP/lossy.pcap" "ethesp.edge && $TO")" -gt 0 ]
-check "no packet is beyond it" same packets \
-	"$(frames "$TMP/lossy.pcap" ethesp.analysis.beyond)" 0
-shark "$TMP/lossy.pcap" -Y "$data && !ethesp.analysis.retransmission" -T fields -e ethesp.data |
-	tr -d '\n' | tr a-f A-F | basenc --base16 -di >"$TMP/shown"
+check "retransmission requests" same frames "$(frames 'rrq == 1 && src != mine')" "$(stat n0 InRRQ)"
+check "nothing is missing that the sender beside it sent" same frames \
+	"$(frames 'missing && src == mine')" 0
+check "permission is told" [ "$(frames 'edge && src != mine')" -gt 0 ]
+check "no packet is beyond it" same packets "$(frames beyond)" 0
+table 'data && !again { printf "%s", toupper(payload) }' | basenc --base16 -di >"$TMP/shown"
 check "the payloads that it shows are the bytes" cmp "$TMP/sent" "$TMP/shown"
 # A round trip is of this capture's place: never negative, and some are there.
-check "round trips are told" [ "$(shark "$TMP/lossy.pcap" -Y ethesp.analysis.rtt -T fields \
-	-e ethesp.analysis.rtt | awk '$1 >= 0 && $1 < 10 { n++ } $1 < 0 { bad++ }
-	END { print (n > 10 && !bad) ? "good" : "bad" }')" = good ]
+check "round trips are told" [ "$(frames 'rtt != "" && rtt >= 0 && rtt < 10')" -gt 10 ]
+check "none is negative" same frames "$(frames 'rtt != "" && rtt < 0')" 0
 
 #
 # Records
@@ -127,10 +144,9 @@ capture "$TMP/records.pcap"
 start n0 v0 n1 v1 -q -n 200k -b 0 -w 20000
 check "records arrive" ended
 check "the capture is whole" captured
-bytes=$(shark "$TMP/records.pcap" -Y "ethesp.flags.eor == 1 && !ethesp.analysis.retransmission" \
-	-T fields -e ethesp.reassembled -e ethesp.len |
-	awk -F'\t' '{ n += $1 != "" ? $1 : $2 } END { print n + 0 }')
-check "put together they are all bytes" same bytes "$bytes" 204800
+look "$TMP/records.pcap"
+check "put together they are all bytes" same bytes \
+	"$(table 'eor == 1 && !again { n += whole != "" ? whole : len } END { print n + 0 }')" 204800
 
 #
 # With a CRC32c
@@ -140,31 +156,32 @@ capture "$TMP/crc.pcap"
 start n0 v0 n1 v1 -C -n 50k
 check "a transfer with a CRC" ended
 check "the capture is whole" captured
-crcs=$(frames "$TMP/crc.pcap" "ethesp.crc.good == 1")
-check "each CRC is right" same frames "$crcs" "$(frames "$TMP/crc.pcap" ethesp.crc)"
-check "all frames but SYNs have one" same frames "$crcs" \
-	"$(frames "$TMP/crc.pcap" "ethesp && ethesp.flags.syn == 0")"
+look "$TMP/crc.pcap"
+check "each CRC is right" same frames "$(frames 'crc_good == 1')" "$(frames crc)"
+check "all frames but SYNs have one" same frames "$(frames crc)" "$(frames 'syn == 0')"
 
 #
-# Not as they should be
+# Not as they should be: the documentation's data frame with other bytes
 #
 
-# says WORDS SED: of the documentation's data frame with other bytes.
-says()
-{
-	sed '1,/frame data/d' "$SRC/Documentation/wire-example.txt" | sed "$2" >"$TMP/broken.txt"
-	text2pcap "$TMP/broken.txt" "$TMP/broken.pcap" >/dev/null 2>&1
-	shark "$TMP/broken.pcap" -T fields -e _ws.expert.message -e _ws.col.Info >"$TMP/said"
-	grep -q -- "$1" "$TMP/said" || { cat "$TMP/said"; false; }
-}
-
-check "another version is no header" says "unknown version" 's/^000e  18/000e  28/'
-check "nor is one that is too short" says "below 32" 's/^000e  18/000e  17/'
-check "a length beyond the frame is told" says "ends before" 's/^002a  00 05/002a  01 05/'
-check "port 0 is told" says "port 0" 's/^0012  12 34/0012  00 00/'
-check "flags that contradict the payload are told" says "payload where" 's/^000f  32/000f  03/'
-check "an RRQ without ranges is told" says "ranges" 's/^000f  32/000f  82/'
-check "a wrong checksum is told" says "Checksum is wrong" 's/68 65 6c/69 65 6c/'
-check "an option that overruns is told" says "bad length" 's/^000e  18/000e  19/
-	s/68 65 6c 6c 6f/02 09 6c 6c 68 65 6c 6c 6f/; s/00 00 00 00 00 00 00 00 00 /00 00 00 00 00 /'
+cases=(
+	'another version is no header|unknown version|s/^000e  18/000e  28/'
+	'nor is one that is too short|below 32|s/^000e  18/000e  17/'
+	'a length beyond the frame is told|ends before|s/^002a  00 05/002a  01 05/'
+	'port 0 is told|port 0|s/^0012  12 34/0012  00 00/'
+	'flags that contradict the payload are told|payload where|s/^000f  32/000f  03/'
+	'an RRQ without ranges is told|ranges|s/^000f  32/000f  82/'
+	'a wrong checksum is told|Checksum is wrong|s/68 65 6c/69 65 6c/'
+	'an option that overruns is told|bad length|s/^000e  18/000e  19/; s/68 65 6c 6c 6f/02 09 6c 6c 68 65 6c 6c 6f/; s/00 00 00 00 00 00 00 00 00 /00 00 00 00 00 /'
+)
+for case in "${cases[@]}"; do
+	sed '1,/frame data/d' "$SRC/Documentation/wire-example.txt" | sed "${case##*|}"
+done >"$TMP/broken.txt"
+text2pcap "$TMP/broken.txt" "$TMP/broken.pcap" >/dev/null 2>&1
+shark "$TMP/broken.pcap" -T fields -e _ws.expert.message >"$TMP/said"
+mapfile -t said <"$TMP/said"
+for i in "${!cases[@]}"; do
+	IFS='|' read -r text words _ <<<"${cases[i]}"
+	check "$text" grep -F -- "$words" <<<"${said[i]}"
+done
 finish
