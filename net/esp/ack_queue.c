@@ -86,7 +86,7 @@ u32 esp_grant_room(struct esp_opt *esp)
 	u32 n = 0;
 
 	if (room > 0)
-		n = room / READ_ONCE(esp->rcv_est);
+		n = room / READ_ONCE(esp->grant.rcv_est);
 	if (READ_ONCE(esp_memory_pressure))	/* all sockets are to have less */
 		n = min_t(u32, n, ESP_ROOM_PRESSED);
 	/* an empty buffer takes a packet, however small the one, large the other */
@@ -102,7 +102,7 @@ u32 esp_grant_room(struct esp_opt *esp)
  */
 static u32 least_room(struct esp_opt *esp)
 {
-	u32 n = READ_ONCE(esp->sk.sk_rcvbuf) / 4 / READ_ONCE(esp->rcv_est);
+	u32 n = READ_ONCE(esp->sk.sk_rcvbuf) / 4 / READ_ONCE(esp->grant.rcv_est);
 
 	if (esp->sk.sk_type == SOCK_SEQPACKET || !n ||
 	    READ_ONCE(esp->any_room) || READ_ONCE(esp_memory_pressure))

@@ -137,11 +137,11 @@ bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		esp_clean_write_queue(sk);
 		sk->sk_write_space(sk);
 		esp_start_orphan_timer(sk);
-		if (esp->recovering) {
+		if (esp->snd.recovering) {
 			if (esp_before(esp->snd.una_seq, esp->rto_high))
 				recover(sk, f, (u32)now);
 			else
-				esp->recovering = 0;
+				esp->snd.recovering = 0;
 		}
 	}
 	if (res & (ESP_ACK_PROGRESS | ESP_ACK_OPENED)) {

@@ -81,6 +81,7 @@ struct esp_ackq {
  * @here:	packets beyond it that came out of order
  * @edge:	first packet that the peer may not send, while @recv_announced
  * @tok_lo:	first packet that came under a token
+ * @rcv_est:	largest truesize of a data packet seen: what a grant reserves for each
  */
 struct esp_grant {
 	struct list_head	link;
@@ -94,6 +95,7 @@ struct esp_grant {
 	u32			here;
 	u32			edge;
 	u32			tok_lo;
+	u32			rcv_est;
 };
 
 /**

@@ -173,7 +173,7 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 	esp->told_seq = esp->recv_seq;
 	esp->ooo_high = esp->recv_seq;
 	esp_grant_init(&esp->grant, esp->recv_seq);
-	esp->rcv_est = SKB_TRUESIZE(own_mss(esp->dev) + ESP_HLEN_MAX);
+	esp->grant.rcv_est = SKB_TRUESIZE(own_mss(esp->dev) + ESP_HLEN_MAX);
 	esp_update_mss(sk);
 }
 
@@ -215,7 +215,6 @@ static void forget(struct sock *sk)
 	esp->probe_tries = 0;
 	esp->keep_probes = 0;
 	esp->syn_probes = 0;
-	esp->recovering = 0;
 	esp->expiries = 0;
 	esp->rrqs = 0;
 	esp->last_ack_us = 0;

@@ -391,7 +391,7 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
 		return true;
 	return esp_before(last, esp->recv_seq + esp->advice_told) &&
 	       atomic_read(&sk->sk_rmem_alloc) <
-	       sk->sk_rcvbuf + (int)(ESP_ADVICE_MAX * esp->rcv_est);
+	       sk->sk_rcvbuf + (int)(ESP_ADVICE_MAX * esp->grant.rcv_est);
 }
 
 /*
@@ -413,8 +413,8 @@ static bool memory_for(struct sock *sk, struct sk_buff *skb)
 		each = DIV_ROUND_UP(each, segs);
 	}
 	/* allowed but beyond the limit: in debt, which the next ones pay */
-	if (each > esp->rcv_est)
-		WRITE_ONCE(esp->rcv_est, each);
+	if (each > esp->grant.rcv_est)
+		WRITE_ONCE(esp->grant.rcv_est, each);
 	return true;
 }
 

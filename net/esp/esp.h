@@ -279,10 +279,13 @@ enum esp_timer {
  * @peer_cookie: chosen by the peer
  * @ts_off:	offset of our clock on the wire
  * @mss:	payload of a full packet
+ * @syn_advice:	first burst that the peer's SYN|ACK advised
  * @fin_queued:	our FIN has its number
  * @fin_rcvd:	the peer's FIN has been consumed
  * @nodelay:	ESP_NODELAY
  * @cork:	ESP_CORK
+ * @more:	the last sendmsg had MSG_MORE
+ * @uncork:	neither @more nor @cork counts at this moment
  * @user_crc:	ESP_CRC32C as it was set
  * @late_cap:	burst_length was set after the handshake, so the peer doesn't know it
  * @crc:	agreed on in the handshake: frames have a CRC32c
@@ -292,13 +295,11 @@ enum esp_timer {
  *		trans_announced (see struct esp_window)
  * @notsent:	bytes on the write queue never sent
  * @unacked:	bytes sent and unacknowledged
- * @asked:	snd.send_next when an ACK was asked for, see esp_ask_for_ack()
  * @copying:	calls of sendmsg that feed the write queue (rule 4)
  * @waiting:	those of them that wait for memory
- * @feeding:	one of them has filled a buffer and has more
- * @more:	the last sendmsg had MSG_MORE
- * @uncork:	neither @more nor @cork counts at this moment
- * @recovering:	una_seq has not reached @rto_high
+ * @peer_burst:	the peer's burst_length, 0: none
+ * @feeding:	one of the former has filled a buffer and has more
+ * @idle_reads:	reads that will help the sender's CPU, since one slept
  * @retransmits: expirations in a row
  * @probes:	unanswered probes in a row
  * @probe_tries: probes since permission last came, for their interval
@@ -306,8 +307,8 @@ enum esp_timer {
  * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
  * @progress_us: when the peer last answered, or sending started
  * @to_ack:	packets queued since the last ACK
+ * @asked:	snd.send_next when an ACK was asked for, see esp_ask_for_ack()
  *
- * @rcv_est:	largest truesize of a data packet seen: what a grant reserves
  * @grant:	permission given to the peer: recv_announced, edge, tokens,
  *		rcv_mem_pressure
  * @recv_seq:	next packet expected
@@ -350,14 +351,7 @@ enum esp_timer {
  *		the reference of their creation; child: its place
  * @ifindex:	@dev's
  * @rto_high:	end of what was sent when the retransmission timer fired
- * @peer_burst:	the peer's burst_length, 0: none
- * @dev_auto:	@dev was chosen by connect()
- * @destroyed:	esp_destroy() has run
- * @accepted:	passively opened
- * @conn_tries:	SYNs or echoes sent again
- * @path_small:	large frames did not come through (rule 9)
- * @syn_probes:	unanswered probes since the peer's SYN for a new connection
- * @syn_since:	when that SYN came
+ * @syn_since:	when the peer's SYN for a new connection came
  * @first_until: until then first bursts of others may come before the packets
  *		of this transmission
  * @told_at:	when @advice_told changed last, microseconds
@@ -373,9 +367,13 @@ enum esp_timer {
  * @keep_idle:	ESP_KEEPIDLE, 0: the sysctl counts; so the following
  * @keep_intvl:	ESP_KEEPINTVL
  * @keep_cnt:	ESP_KEEPCNT
- * @syn_advice:	first burst that the peer's SYN|ACK advised
+ * @dev_auto:	@dev was chosen by connect()
+ * @destroyed:	esp_destroy() has run
+ * @accepted:	passively opened
+ * @conn_tries:	SYNs or echoes sent again
+ * @path_small:	large frames did not come through (rule 9)
+ * @syn_probes:	unanswered probes since that SYN
  * @advice_tries: times that @advice_told was told since
- * @idle_reads:	reads that will help the sender's CPU, since one slept
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
@@ -401,10 +399,13 @@ struct esp_opt {
 	u32			peer_cookie;
 	u32			ts_off;
 	u32			mss;
-	u8			fin_queued;
-	u8			fin_rcvd;
+	u16			syn_advice;
+	u8			fin_queued:1;
+	u8			fin_rcvd:1;
 	u8			nodelay:1;
 	u8			cork:1;
+	u8			more:1;
+	u8			uncork:1;
 	u8			user_crc:1;
 	u8			late_cap:1;
 	u8			crc;
@@ -416,10 +417,9 @@ struct esp_opt {
 	u32			unacked;
 	u16			copying;
 	u16			waiting;
+	u16			peer_burst;
 	u8			feeding;
-	u8			more;
-	u8			uncork;
-	u8			recovering;
+	u8			idle_reads;
 	u8			retransmits;
 	u8			probes;
 	u8			probe_tries;
@@ -427,9 +427,9 @@ struct esp_opt {
 	u32			rrq_wait;
 	u64			progress_us;
 	u32			to_ack;
+	u32			asked;
 
 	/* Receiving: each data packet, and recvmsg(). */
-	u32			rcv_est;
 	struct esp_grant	grant;
 	u32			recv_seq;
 	u32			ack_seq;
@@ -471,13 +471,6 @@ struct esp_opt {
 	struct list_head	acceptq;
 	int			ifindex;
 	u32			rto_high;
-	u16			peer_burst;
-	u8			dev_auto;
-	u8			destroyed;
-	u8			accepted;
-	u8			conn_tries;
-	u8			path_small;
-	u8			syn_probes;
 	u64			syn_since;
 	u64			first_until;
 	u64			told_at;
@@ -493,10 +486,13 @@ struct esp_opt {
 	u32			keep_idle;
 	u32			keep_intvl;
 	u32			keep_cnt;
-	u32			asked;
-	u16			syn_advice;
+	u8			dev_auto;
+	u8			destroyed;
+	u8			accepted;
+	u8			conn_tries;
+	u8			path_small;
+	u8			syn_probes;
 	u8			advice_tries;
-	u8			idle_reads;
 };
 
 static inline struct esp_opt *esp_sk(const struct sock *sk)

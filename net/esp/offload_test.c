@@ -286,13 +286,13 @@ static void offload__pages_partly_here(struct kunit *test)
 	fx.paged = true;
 	open_conn(test, &c, 0, 64);
 	feed(test, &c, ESP_TXS, c.seq, T_MSS);
-	est = c.esp->rcv_est;
+	est = c.esp->grant.rcv_est;
 	feed_run(test, &c, ESP_TXS, c.seq, 10);		/* 0-9: nine new */
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 10);
 	feed_run(test, &c, 0, c.seq + 1, 10);		/* 1-10: one new */
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 11);
 	feed(test, &c, 0, c.seq + 11, T_MSS);
-	KUNIT_EXPECT_EQ(test, c.esp->rcv_est, est);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.rcv_est, est);
 	expect_data(test, &c, c.seq, 12, T_MSS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c.sock->sk->sk_rmem_alloc), 0);
 	close_conn(test, &c);

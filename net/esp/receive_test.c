@@ -702,7 +702,7 @@ static void memory__pressure_lifts(struct kunit *test)
 	conf()->first_burst_pool = 0;
 	esp_dev_policy(&init_net);
 	open_conn(test, &c, 0, 4);
-	c.sock->sk->sk_rcvbuf = 10 * c.esp->rcv_est;
+	c.sock->sk->sk_rcvbuf = 10 * c.esp->grant.rcv_est;
 	feed(test, &c, ESP_TXS, c.seq, 0);
 	next(test, &c, ESP_ACK, &f);
 	KUNIT_EXPECT_GE(test, f.grant, 8);
@@ -776,7 +776,7 @@ static void memory__not_by_the_packet(struct kunit *test)
 	esp_dev_policy(&init_net);
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_TXS, c.seq, T_MSS);
-	c.sock->sk->sk_rcvbuf = 64 * c.esp->rcv_est;
+	c.sock->sk->sk_rcvbuf = 64 * c.esp->grant.rcv_est;
 	for (i = 1; i < 200 && !c.esp->grant.rcv_mem_pressure; i++)
 		feed(test, &c, 0, c.seq + i, T_MSS);
 	KUNIT_ASSERT_TRUE(test, c.esp->grant.rcv_mem_pressure);
@@ -805,12 +805,12 @@ static void memory__unsolicited_is_bounded(struct kunit *test)
 	conf()->first_burst_pool = 0;
 	esp_dev_policy(&init_net);
 	open_conn(test, &c, 0, 4);
-	c.sock->sk->sk_rcvbuf = 10 * c.esp->rcv_est;
+	c.sock->sk->sk_rcvbuf = 10 * c.esp->grant.rcv_est;
 	for (i = 0; i < 200; i++)
 		feed(test, &c, ESP_TXS | ESP_TXF, c.seq + i, T_MSS);
 	KUNIT_EXPECT_LT(test, c.esp->recv_seq - c.seq, 80u);
 	KUNIT_EXPECT_LE(test, atomic_read(&c.sock->sk->sk_rmem_alloc),
-			(int)((10 + ESP_ADVICE_MAX + 2) * c.esp->rcv_est));
+			(int)((10 + ESP_ADVICE_MAX + 2) * c.esp->grant.rcv_est));
 	close_conn(test, &c);
 }
 
@@ -826,11 +826,11 @@ static void memory__gap_before_full_buffer(struct kunit *test)
 	conf()->first_burst_pool = 0;
 	esp_dev_policy(&init_net);
 	open_conn(test, &c, 0, 4);
-	c.sock->sk->sk_rcvbuf = 8 * c.esp->rcv_est;
+	c.sock->sk->sk_rcvbuf = 8 * c.esp->grant.rcv_est;
 	for (i = 1; i < 17; i++)
 		feed(test, &c, 0, c.seq + i, T_MSS);
 	KUNIT_EXPECT_GT(test, atomic_read(&c.sock->sk->sk_rmem_alloc),
-			c.sock->sk->sk_rcvbuf - (int)c.esp->rcv_est);
+			c.sock->sk->sk_rcvbuf - (int)c.esp->grant.rcv_est);
 	feed(test, &c, ESP_TXS, c.seq, T_MSS);
 	KUNIT_EXPECT_NE(test, c.esp->recv_seq, c.seq);
 	close_conn(test, &c);

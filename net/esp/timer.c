@@ -209,7 +209,7 @@ static void send_timeout(struct sock *sk, u64 now)
 		esp->stats.timeouts++;
 		ESP_INC(sock_net(sk), Timeouts);
 		esp->rto_high = esp->snd.send_next;
-		esp->recovering = 1;
+		esp->snd.recovering = 1;
 		esp_retransmit(sk, skb, esp->snd.una_seq,
 			       esp->snd.una_seq + 1);
 		if (esp->probes >= ESP_FORGOTTEN)

@@ -24,6 +24,7 @@ void esp_window_init(struct esp_window *w, u32 isn)
 	w->announcing = 0;
 	w->granted = 0;
 	w->held = 0;
+	w->recovering = 0;
 }
 
 /**

@@ -25,6 +25,8 @@
  * @announcing:		no ACK has answered the announcement yet
  * @granted:		@edge is by permission, not the end of the first burst
  * @held:		the last ACK gave no permission (HOLD, rule 13)
+ * @recovering:		@una_seq has not reached what was sent when the retransmission timer
+ *			fired
  */
 struct esp_window {
 	u32	una_seq;
@@ -40,6 +42,7 @@ struct esp_window {
 	u8	announcing;
 	u8	granted;
 	u8	held;
+	u8	recovering;
 };
 
 /* Result of esp_window_ack(), bits. */
