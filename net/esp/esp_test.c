@@ -21,6 +21,7 @@
 #include "peer_test.c"
 #include "connect_test.c"
 #include "receive_test.c"
+#include "permission_test.c"
 #include "advice_test.c"
 #include "send_test.c"
 #include "offload_test.c"
@@ -58,6 +59,7 @@ static struct kunit_suite esp_##what##_suite = {	\
 
 PACKET_SUITE(connect);
 PACKET_SUITE(receive);
+PACKET_SUITE(permission);
 PACKET_SUITE(advice);
 PACKET_SUITE(send);
 PACKET_SUITE(offload);
@@ -66,5 +68,6 @@ PACKET_SUITE(crc);
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
+		  &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite,
 		  &esp_fuzz_suite, &esp_crc_suite);

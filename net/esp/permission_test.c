@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Permission, its memory and its end: rules 7, 10-18, 20. Included by esp_test.c. */
+
+/* Rules 10, 14: a TXS is answered by permission. */
+static void txs__brings_permission(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	/* the rest of the first burst, and one grant */
+	KUNIT_EXPECT_EQ(test, f.grant, c.advice - 1 + ackq()->ctl.q / 4);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), f.grant);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
+	KUNIT_EXPECT_NE(test, c.esp->deadline[ESP_T_RRQ], 0ull);
+	close_conn(test, &c);
+}
+
+/*
+ * Rule 10: a lone sender's ACK goes with permission that is due soon; not if that
+ * is far, others may be in front, or the sender can't wait.
+ */
+static void data__ack_with_permission(struct kunit *test)
+{
+	static const struct {
+		u32	left;		/* beyond the 16 packets */
+		int	others;
+		u32	burst;		/* cap of the sender */
+		int	user;		/* ESP_PACKETS_TO_ACK */
+		int	n;		/* packets_to_ack */
+		u32	acked;		/* after so many */
+		bool	more;		/* with permission */
+	} v[] = {
+		{ 64 + 10, 0, 0, 0, 16, 26, true },
+		{ 64 + 17, 0, 0, 0, 16, 16, false },
+		{ 64 + 10, 1, 0, 0, 16, 16, false },
+		{ 64 + 10, 0, 24, 0, 16, 16, false },
+		{ 64 + 4, 0, 0, 12, 16, 12, false },
+		{ 64 + 34, 0, 0, 0, 33, 33, false },
+	};
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, k, edge;
+
+	conf()->first_burst_pool = 0;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		edge = c.seq + 16 + v[i].left;
+		c.esp->to_ack = 0;
+		c.esp->snd.burst_length = v[i].burst;
+		c.esp->user_to_ack = v[i].user;
+		conf()->esp_packets_to_ack = v[i].n;
+		WRITE_ONCE(c.esp->grant.edge, edge);
+		atomic_add(v[i].others, &ackq()->esp_recv_count);
+		for (k = 1; k < v[i].acked; k++)
+			feed(test, &c, 0, c.seq++, T_MSS);
+		silence(test);
+		feed(test, &c, 0, c.seq++, T_MSS);
+		next(test, &c, ESP_ACK, &f);
+		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+		KUNIT_EXPECT_EQ(test, f.ack_seq + f.grant > edge, v[i].more);
+		atomic_sub(v[i].others, &ackq()->esp_recv_count);
+	}
+	close_conn(test, &c);
+}
+
+/* Rule 14: a lone sender with much left asks once in packets_to_ack. */
+static void data__lone_asks_later(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i;
+
+	conf()->first_burst_pool = 0;
+	conf()->q_min = 4096;
+	conf()->q_max = 4096;
+	open_conn(test, &c, 0, 4);
+	WRITE_ONCE(ackq()->policy.q_max, 4096);
+	WRITE_ONCE(ackq()->policy.q_min, 4096);
+	WRITE_ONCE(ackq()->ctl.q, 4096);
+	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	c.esp->to_ack = 0;
+	WRITE_ONCE(c.esp->grant.edge, c.seq + 300);
+	for (i = 1; i < 16; i++)
+		feed(test, &c, 0, c.seq++, 100);
+	silence(test);
+	feed(test, &c, 0, c.seq++, 100);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+	KUNIT_EXPECT_GT(test, f.grant, 300 - 16);
+	/* not if others may be in front, little is left, or its share has room */
+	for (i = 0; i < 3; i++) {
+		c.esp->to_ack = 0;
+		WRITE_ONCE(ackq()->ctl.q, i < 2 ? 4096 : 200);
+		WRITE_ONCE(c.esp->grant.edge, c.seq + (i == 0 ? 300 : i == 1 ? 88 : 150));
+		atomic_add(!i, &ackq()->esp_recv_count);
+		feed(test, &c, 0, c.seq++, 100);
+		next(test, &c, ESP_ACK, &f);
+		atomic_sub(!i, &ackq()->esp_recv_count);
+	}
+	close_conn(test, &c);
+}
+
+/* @segs packets as one frame; @whole: as the sender made it, not GRO. */
+static void feed_super(struct kunit *test, struct t_conn *c, u32 segs, bool whole)
+{
+	struct esp_frame f;
+	struct sk_buff *skb;
+	u8 *data;
+
+	conn_frame(c, &f, ESP_ACK, c->seq, segs * T_MSS);
+	skb = new_frame(c->mac, ESP_HLEN + f.len);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	data = skb_put_zero(skb, ESP_HLEN + f.len);
+	esp_wire_build(data, &f);
+	if (whole)
+		page_payload(test, skb, data + ESP_HLEN, f.len);
+	__skb_pull(skb, ETH_HLEN);
+	esp_gso_mark(skb, T_MSS, segs);
+	__skb_push(skb, ETH_HLEN);
+	receive(skb);
+	c->seq += segs;
+}
+
+/* Rule 10: where there is no wire, one ACK for some super-packets. */
+static void data__ack_without_wire(struct kunit *test)
+{
+	static const struct {
+		u32	segs;
+		bool	whole;
+		u32	left;		/* permitted, before them */
+		int	others;
+		u32	frames;		/* after so many: an ACK */
+	} v[] = {
+		{ 20, true, 2000, 0, 4 },
+		{ 60, true, 2000, 0, 4 },	/* 192 packets */
+		{ 20, true, 150, 0, 3 },	/* half of what is left then */
+		{ 20, true, 2000, 1, 1 },
+		{ 20, false, 2000, 0, 1 },
+	};
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, k;
+
+	conf()->first_burst_pool = 0;
+	open_conn(test, &c, 0, 4);
+	WRITE_ONCE(ackq()->policy.q_max, 4096);
+	WRITE_ONCE(ackq()->ctl.q, 4096);
+	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		c.esp->to_ack = 0;
+		WRITE_ONCE(ackq()->ctl.whole, v[i].whole);
+		WRITE_ONCE(ackq()->ctl.no_wire, v[i].whole);
+		WRITE_ONCE(c.esp->grant.edge, c.seq + v[i].left);
+		atomic_add(v[i].others, &ackq()->esp_recv_count);
+		for (k = 1; k < v[i].frames; k++)
+			feed_super(test, &c, v[i].segs, v[i].whole);
+		silence(test);
+		feed_super(test, &c, v[i].segs, v[i].whole);
+		next(test, &c, ESP_ACK, &f);
+		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+		atomic_sub(v[i].others, &ackq()->esp_recv_count);
+	}
+	close_conn(test, &c);
+}
+
+/* Rule 7: TXS and TXF on one packet touch no shared state. */
+static void txs__whole_touches_nothing_shared(struct kunit *test)
+{
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 200);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_RRQ], 0ull);
+	silence(test);
+	close_conn(test, &c);
+}
+
+/* Its ACK rides on the reply (rule 7). */
+static void txs__ack_rides_on_reply(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 200);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "reply", 5, 0), 5);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	KUNIT_EXPECT_EQ(test, f.len, 5);
+	silence(test);
+	close_conn(test, &c);
+}
+
+/* Rule 13: who is parked gets a HOLD; rule 14: and its turn. */
+static void txs__hold_when_parked(struct kunit *test)
+{
+	struct t_conn a, b;
+	struct esp_frame f;
+
+	conf()->q_min = 2;	/* one grant */
+	conf()->q_max = 2;
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	ackq()->ctl.q = 2;
+	open_conn(test, &a, 0, 4);
+	open_conn(test, &b, 1, 4);
+	KUNIT_EXPECT_EQ(test, a.advice, 0);
+
+	feed(test, &a, ESP_TXS, a.seq, 0);	/* announces, empty (rule 21) */
+	next(test, &a, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_MIN);
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, b.seq);
+	KUNIT_EXPECT_TRUE(test, b.esp->grant.queued);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 2);
+
+	/* every probe is answered, and merges into what is queued (rule 11) */
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 1u);
+
+	/* a's last packet comes at once: the rest is void, b's turn */
+	feed(test, &a, ESP_TXS | ESP_TXF, a.seq, 300);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_MIN);
+	KUNIT_EXPECT_FALSE(test, b.esp->grant.queued);
+	next(test, &a, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, a.seq + 1);
+	close_conn(test, &a);
+	close_conn(test, &b);
+}
+
+/* Rule 11: closing takes it out of the queue. */
+static void txs__parked_then_closed(struct kunit *test)
+{
+	struct t_conn a, b, c;
+	struct esp_frame f;
+
+	conf()->q_min = 2;	/* one grant */
+	conf()->q_max = 2;
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	ackq()->ctl.q = 2;
+	open_conn(test, &a, 0, 4);
+	open_conn(test, &b, 1, 4);
+	open_conn(test, &c, 2, 4);
+	feed(test, &a, ESP_TXS, a.seq, 0);
+	next(test, &a, ESP_ACK, &f);
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	feed(test, &c, ESP_TXS, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 2u);
+	close_conn(test, &b);
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 1u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 2);
+	close_conn(test, &a);	/* RST: the tokens are back (rule 16) */
+	KUNIT_EXPECT_EQ(test, ackq()->qlen, 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), ESP_GRANT_MIN);
+	close_conn(test, &c);
+}
+
+/* Rules 16, 18: TXF ends the transmission, what is left is void. */
+static void txf__voids_permission(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	feed(test, &c, ESP_TXF, c.seq + 1, T_MSS);
+	next(test, &c, ESP_ACK, &f);	/* leaves at once (rule 10) */
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
+	/* idle: the grant is advice, a lone peer's (rule 21) */
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_ADVICE_MAX);
+	close_conn(test, &c);
+}
+
+/* Rule 18: not before it is consumed in order. */
+static void txf__waits_for_its_turn(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	c.esp->rtt.srtt8 = 8 * 4000000;
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	feed(test, &c, ESP_TXF, c.seq + 2, T_MSS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
+	feed(test, &c, 0, c.seq + 1, T_MSS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	close_conn(test, &c);
+}
+
+/*
+ * Rule 17: the RRQ timer asks for what was granted and says the permission
+ * again; after five, recv_announced ends, but data is still taken.
+ */
+static void expiry__asks_then_ends(struct kunit *test)
+{
+	unsigned long given_up = mib(ESP_MIB_ExpiryAbandoned);
+	struct esp_wire_range r[ESP_RRQ_RANGES] = {};
+	int rrqs = 0, grants = 0;
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u16 said;
+
+	conf()->rrq_min_us = 2000;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	said = f.grant;
+	EVENTUALLY(test, !atomic_read(&ackq()->esp_recv_count));
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ExpiryAbandoned), given_up + 1);
+	while ((skb = skb_dequeue(&fx.out))) {
+		read_frame(test, skb, &f, (u8 *)r);
+		kfree_skb(skb);
+		if (f.flags & ESP_RRQ) {
+			rrqs++;
+			KUNIT_EXPECT_EQ(test, ntohs(r[0].offset), 0);
+			KUNIT_EXPECT_EQ(test, ntohs(r[0].count), said);
+		} else {
+			grants++;
+			KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK);
+		}
+		/* nothing new: the same edge again */
+		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+		KUNIT_EXPECT_EQ(test, f.grant, said);
+	}
+	KUNIT_EXPECT_EQ(test, rrqs, 5);
+	KUNIT_EXPECT_EQ(test, grants, 5);
+	feed(test, &c, ESP_TXF, c.seq + 1, T_MSS);
+	expect_data(test, &c, c.seq, 2, T_MSS);
+	close_conn(test, &c);
+}
+
+/*
+ * Rule 17: said again with fewer tokens than packets are missing, permission
+ * is watched all the same.
+ */
+static void expiry__without_tokens(struct kunit *test)
+{
+	unsigned long given_up = mib(ESP_MIB_ExpiryAbandoned);
+	struct t_conn c;
+
+	conf()->rrq_min_us = 2000;
+	conf()->rto_max_ms = 500;	/* however slow: all that expires does so in time */
+	conf()->q_min = 4;	/* grants of two */
+	conf()->q_max = 4;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, 100);
+	KUNIT_ASSERT_GT(test, atomic_read(&ackq()->open), 8);
+	EVENTUALLY(test, atomic_read(&ackq()->open) == 2);
+	feed(test, &c, 0, c.seq + 1, 100);
+	feed(test, &c, 0, c.seq + 2, 100);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
+	EVENTUALLY(test, !atomic_read(&ackq()->esp_recv_count));
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ExpiryAbandoned), given_up + 1);
+	close_conn(test, &c);
+}
+
+/* Rule 17: who expires comes before those who wait. */
+static void expiry__goes_to_the_head(struct kunit *test)
+{
+	unsigned long expiries = mib(ESP_MIB_Expiries);
+	struct t_conn a, b;
+	struct esp_frame f;
+
+	conf()->rrq_min_us = 200000;
+	conf()->q_min = 2;	/* one grant */
+	conf()->q_max = 2;
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	ackq()->ctl.q = 2;
+	open_conn(test, &a, 0, 4);
+	open_conn(test, &b, 1, 4);
+	feed(test, &a, ESP_TXS, a.seq, 0);
+	next(test, &a, ESP_ACK, &f);
+	feed(test, &b, ESP_TXS, b.seq, 0);
+	next(test, &b, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	next(test, &a, ESP_ACK | ESP_RRQ, &f);
+	next(test, &a, ESP_ACK, &f);	/* not to b */
+	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_MIN);
+	KUNIT_EXPECT_GE(test, mib(ESP_MIB_Expiries), expiries + 1);
+	close_conn(test, &a);
+	close_conn(test, &b);
+}
+
+/* Rule 20: no room, grant 0; when there is room again, an ACK. */
+static void memory__pressure_lifts(struct kunit *test)
+{
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u8 *buf, rest[8];
+	u32 i;
+
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	c.sock->sk->sk_rcvbuf = 10 * c.esp->grant.rcv_est;
+	feed(test, &c, ESP_TXS, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_GE(test, f.grant, 8);
+	KUNIT_EXPECT_LE(test, f.grant, 10);
+	/* fill it: each is granted, so none is dropped */
+	for (i = 0; c.seq + i != f.ack_seq + f.grant && i < 100; i++) {
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS);
+		while ((skb = skb_dequeue(&fx.out))) {
+			read_frame(test, skb, &f, rest);
+			kfree_skb(skb);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + i);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + i);
+	KUNIT_EXPECT_GE(test, i, 8u);
+	KUNIT_EXPECT_TRUE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	/* a probe is answered */
+	feed(test, &c, ESP_TXS, c.seq + i, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 0);
+
+	buf = kunit_kzalloc(test, i * T_MSS, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, buf, i * T_MSS), (int)(i * T_MSS));
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_GT(test, f.grant, 0);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	close_conn(test, &c);
+}
+
+/* What was in the backlog counted twice while it was worked on, and no longer. */
+static void memory__backlog_counts_once(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, n;
+
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	n = f.grant;
+	KUNIT_ASSERT_GE(test, n, 8u);
+	lock_sock(c.sock->sk);
+	for (i = 0; i < n; i++)
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS);
+	c.sock->sk->sk_rcvbuf = 2 * c.sock->sk->sk_backlog.len;
+	release_sock(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + n);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_TRUE(test, esp_after(c.esp->grant.edge, c.esp->recv_seq));
+	skb_queue_purge(&fx.out);
+	close_conn(test, &c);
+}
+
+/* Rule 20: room that is made packet by packet is told of by the quarter buffer. */
+static void memory__not_by_the_packet(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, T_MSS, GFP_KERNEL);
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, n = 0;
+	u8 rest[8];
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	c.sock->sk->sk_rcvbuf = 64 * c.esp->grant.rcv_est;
+	for (i = 1; i < 200 && !c.esp->grant.rcv_mem_pressure; i++)
+		feed(test, &c, 0, c.seq + i, T_MSS);
+	KUNIT_ASSERT_TRUE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_GE(test, i, 48u);
+	KUNIT_EXPECT_LE(test, i, 66u);
+	skb_queue_purge(&fx.out);
+	while (!(skb = skb_dequeue(&fx.out)) && n < 64) {
+		KUNIT_EXPECT_EQ(test, recv_bytes(&c, buf, T_MSS), (int)T_MSS);
+		n++;
+	}
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	read_frame(test, skb, &f, rest);
+	kfree_skb(skb);
+	KUNIT_EXPECT_GE(test, f.grant, 16);
+	KUNIT_EXPECT_LE(test, n, 18u);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	close_conn(test, &c);
+}
+
+/* Data that nobody allowed is taken while there is room, not without end. */
+static void memory__unsolicited_is_bounded(struct kunit *test)
+{
+	struct t_conn c;
+	u32 i;
+
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	c.sock->sk->sk_rcvbuf = 10 * c.esp->grant.rcv_est;
+	for (i = 0; i < 200; i++)
+		feed(test, &c, ESP_TXS | ESP_TXF, c.seq + i, T_MSS);
+	KUNIT_EXPECT_LT(test, c.esp->recv_seq - c.seq, 80u);
+	KUNIT_EXPECT_LE(test, atomic_read(&c.sock->sk->sk_rmem_alloc),
+			(int)((10 + ESP_ADVICE_MAX + 2) * c.esp->grant.rcv_est));
+	close_conn(test, &c);
+}
+
+/*
+ * The first packet of a burst is lost, and the rest fills the buffer: nobody can
+ * make room before it comes, so it is taken.
+ */
+static void memory__gap_before_full_buffer(struct kunit *test)
+{
+	struct t_conn c;
+	u32 i;
+
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	c.sock->sk->sk_rcvbuf = 8 * c.esp->grant.rcv_est;
+	for (i = 1; i < 17; i++)
+		feed(test, &c, 0, c.seq + i, T_MSS);
+	KUNIT_EXPECT_GT(test, atomic_read(&c.sock->sk->sk_rmem_alloc),
+			c.sock->sk->sk_rcvbuf - (int)c.esp->grant.rcv_est);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	KUNIT_EXPECT_NE(test, c.esp->recv_seq, c.seq);
+	close_conn(test, &c);
+}
+
+/* What the pump leaves to the owner (grant_send()) outlasts its other ACKs. */
+static void memory__own_probe_stays(struct kunit *test)
+{
+	struct t_conn c;
+	struct sock *sk;
+
+	open_conn(test, &c, 0, 4);
+	sk = c.sock->sk;
+	lock_sock(sk);
+	WRITE_ONCE(c.esp->grant.rcv_mem_pressure, 1);
+	esp_timer_set(c.esp, ESP_T_TELL, esp_now());
+	EVENTUALLY(test, READ_ONCE(c.esp->deferred));
+	esp_send_ack(sk);
+	release_sock(sk);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	close_conn(test, &c);
+}
+
+/* What was told 2^31 packets ago is not what will be told. */
+static void receive__told_long_ago(struct kunit *test)
+{
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	c.esp->told_seq = c.seq - 0x80000010;
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	silence(test);		/* it rides on the answer */
+	KUNIT_EXPECT_EQ(test, c.esp->to_ack, 1u);
+	close_conn(test, &c);
+}
+
+/* Rule 17: what comes after an expiry ends the back-off, at once. */
+static void receive__arrival_ends_backoff(struct kunit *test)
+{
+	u64 now = esp_now();
+	struct t_conn c;
+
+	conf()->rrq_min_us = 500000;
+	open_conn(test, &c, 0, 8);
+	feed(test, &c, ESP_TXS, c.seq, T_MSS);
+	c.esp->rtt.srtt8 = 8 * 1000;
+	c.esp->rtt.rttvar4 = 0;
+	c.esp->expiries = 4;		/* as after the fourth */
+	esp_start_rrq_timer(c.esp);
+	KUNIT_EXPECT_GT(test, c.esp->deadline[ESP_T_RRQ], now + 16 * 400000);
+	atomic_add(1000, &ackq()->open);	/* others have the budget */
+	feed(test, &c, 0, c.seq + 1, T_MSS);
+	atomic_sub(1000, &ackq()->open);
+	KUNIT_EXPECT_EQ(test, c.esp->expiries, 0);
+	KUNIT_EXPECT_LT(test, c.esp->deadline[ESP_T_RRQ], esp_now() + 2 * 500000);
+	KUNIT_EXPECT_GT(test, c.esp->deadline[ESP_T_RRQ], 0ull);
+	close_conn(test, &c);
+}
+
+static struct kunit_case permission_cases[] = {
+	KUNIT_CASE(data__ack_with_permission),
+	KUNIT_CASE(data__lone_asks_later),
+	KUNIT_CASE(data__ack_without_wire),
+	KUNIT_CASE(txs__brings_permission),
+	KUNIT_CASE(txs__whole_touches_nothing_shared),
+	KUNIT_CASE(txs__ack_rides_on_reply),
+	KUNIT_CASE(txs__hold_when_parked),
+	KUNIT_CASE(txs__parked_then_closed),
+	KUNIT_CASE(txf__voids_permission),
+	KUNIT_CASE(txf__waits_for_its_turn),
+	KUNIT_CASE(expiry__asks_then_ends),
+	KUNIT_CASE(expiry__without_tokens),
+	KUNIT_CASE(expiry__goes_to_the_head),
+	KUNIT_CASE(memory__pressure_lifts),
+	KUNIT_CASE(memory__backlog_counts_once),
+	KUNIT_CASE(memory__not_by_the_packet),
+	KUNIT_CASE(memory__unsolicited_is_bounded),
+	KUNIT_CASE(memory__gap_before_full_buffer),
+	KUNIT_CASE(memory__own_probe_stays),
+	KUNIT_CASE(receive__told_long_ago),
+	KUNIT_CASE(receive__arrival_ends_backoff),
+	{}
+};
