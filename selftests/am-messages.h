@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Active Messages, whichever protocol: messages of every size,
+ * and what is lost, doubled or garbled.
+ * Included by am-tests.h.
+ */
+
+static const enum am_protocol_id protocols[] = { AM_NWAY, AM_AMVIA, AM_AMUDP };
+
+static void close_both(void)
+{
+	AM_FreeEndpoint(ep[CALLER]);
+	AM_FreeEndpoint(ep[SERVER]);
+	ran = 0;
+	answered = 0;
+	memset(fate, 0, sizeof(fate));
+}
+
+/* Every size, and what lies in the segments after it. */
+TEST_F(am, sizes)
+{
+	static const int bulk[] = { 0, 1, 511, 512, 1400, 1436, 1437, 5000, AM_MAX_LONG };
+	static uint8_t data[AM_MAX_LONG + 1];
+	unsigned int i, j, n;
+
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = i * 7 + i / 256;
+	self->o.retries = 1000;
+	self->o.reply_retries = 1000;
+	AM_SetTimeout(bundle, -1);
+	for (i = 0; i < 3; i++) {
+		self->o.protocol = protocols[i];
+		ASSERT_EQ(AM_OK, open_both(self->o));
+		for (n = 0; n <= AM_MAX_MEDIUM; n += 1 + n / 3) {
+			ASSERT_EQ(AM_OK, AM_RequestI2(ep[CALLER], 0, ECHO, data, n, 1, n));
+			EXPECT_TRUE(REACHED(answered == 1));
+			EXPECT_EQ((int)n, last_size);
+			EXPECT_EQ((int)n, last[1]);
+			answered = 0;
+		}
+		EXPECT_EQ(AM_ERR_TOO_BIG, AM_RequestI0(ep[CALLER], 0, ECHO, data,
+						       AM_MAX_MEDIUM + 1));
+		for (j = 0; j < ARRAY_SIZE(bulk); j++) {
+			memset(segment, 0, sizeof(segment));
+			ASSERT_EQ(AM_OK, AM_RequestXfer1(ep[CALLER], 0, 0, ECHO, data, bulk[j],
+							 j));
+			EXPECT_TRUE(REACHED(answered == 1));
+			EXPECT_EQ(bulk[j], last_size);
+			EXPECT_EQ(0, memcmp(segment[SERVER], data, bulk[j]));
+			EXPECT_EQ(0, memcmp(segment[CALLER], data, bulk[j]));
+			answered = 0;
+		}
+		EXPECT_EQ(AM_ERR_TOO_BIG, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data,
+							  AM_MAX_LONG + 1));
+		close_both();
+	}
+}
+
+/* Of each request: how often its handler ran, and that of its reply. */
+static uint8_t *request_ran, *reply_ran;
+static unsigned int wrong;
+
+static void count_request(void *token, int a, int b, int c, int d)
+{
+	(void)c; (void)d;
+	ran++;
+	request_ran[a]++;
+	AM_Reply2(token, ANSWER, a, b);
+}
+
+static void count_request_data(void *token, void *data, int n, int a, int b, int c, int d)
+{
+	const uint8_t *p = data;
+	int i;
+
+	(void)c; (void)d;
+	ran++;
+	request_ran[a]++;
+	for (i = 0; i < n; i++)
+		wrong += p[i] != (uint8_t)(a + i);
+	AM_ReplyI2(token, ANSWER, data, n, a, b);
+}
+
+static void count_reply(void *token, int a, int b, int c, int d)
+{
+	(void)token; (void)b; (void)c; (void)d;
+	answered++;
+	reply_ran[a]++;
+}
+
+static void count_reply_data(void *token, void *data, int n, int a, int b, int c, int d)
+{
+	const uint8_t *p = data;
+	int i;
+
+	for (i = 0; i < n; i++)
+		wrong += p[i] != (uint8_t)(a + i);
+	count_reply(token, a, b, c, d);
+}
+
+/* @n requests of all sizes but the largest; frames are lost, doubled, garbled and late. */
+static void run_lossy(struct __test_metadata *_metadata, struct am_options o, unsigned int n)
+{
+	unsigned int i, twice = 0, never = 0;
+	uint8_t data[AM_MAX_MEDIUM];
+	struct am_stats a, b;
+	int j;
+
+	request_ran = calloc(n, 1);
+	reply_ran = calloc(n, 1);
+	ASSERT_NE(NULL, request_ran);
+	ASSERT_NE(NULL, reply_ran);
+	o.retries = 1000;
+	o.reply_retries = 1000;
+	o.timeout_us = 2000;
+	if (o.protocol == AM_AMUDP)
+		o.handler_max_us = net ? 5000 : 1000000;
+	o.faults = (struct am_faults) { .drop = 50, .duplicate = 50, .corrupt = 50 };
+	/* One bit can't tell what is late from what is next. */
+	o.faults.delay = o.credits == 1 ? 0 : 50;
+	o.faults.seed = 1;
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, open_both(o));
+	for (i = 0; i < 2; i++) {
+		AM_SetHandler(ep[i], ECHO, count_request);
+		AM_SetHandlerI(ep[i], ECHO, count_request_data);
+		AM_SetHandler(ep[i], ANSWER, count_reply);
+		AM_SetHandlerI(ep[i], ANSWER, count_reply_data);
+	}
+	for (i = 0; i < n; i++) {
+		if (i % 4) {
+			ASSERT_EQ(AM_OK, AM_Request2(ep[CALLER], 0, ECHO, i, i * 3));
+			continue;
+		}
+		for (j = 0; j < AM_MAX_MEDIUM; j++)
+			data[j] = i + j;
+		ASSERT_EQ(AM_OK, AM_RequestI2(ep[CALLER], 0, ECHO, data, i % 128, i, 0));
+	}
+	EXPECT_TRUE(REACHED(answered >= n));
+	for (i = 0; i < n; i++) {
+		twice += request_ran[i] > 1 || reply_ran[i] > 1;
+		never += !request_ran[i] || !reply_ran[i];
+	}
+	a = stats(CALLER);
+	b = stats(SERVER);
+	TH_LOG("protocol %d, N %u: %u requests, %lu resent, %lu duplicates, %lu bad checksums, %lu cut",
+	       o.protocol, o.credits ? o.credits : 16, n, (unsigned long)a.resent,
+	       (unsigned long)b.duplicates, (unsigned long)(a.bad_checksum + b.bad_checksum),
+	       (unsigned long)(a.bad_length + b.bad_length));
+	EXPECT_EQ(0, twice);
+	EXPECT_EQ(0, never);
+	EXPECT_EQ(0, wrong);
+	EXPECT_EQ(n, ran);
+	EXPECT_EQ(n, answered);
+	EXPECT_EQ(n, a.replies);
+	EXPECT_EQ(n, b.handlers_run);
+	EXPECT_EQ(0, a.abandoned);
+	/* The faults were there. */
+	EXPECT_LT(0, a.resent);
+	EXPECT_LT(0, b.duplicates);
+	EXPECT_LT(0, a.bad_checksum);
+	EXPECT_LT(0, b.bad_length);
+	close_both();
+	free(request_ran);
+	free(reply_ran);
+}
+
+/* $AM_REQUESTS of each protocol. */
+static unsigned int lossy_requests(const char *transport)
+{
+	const char *n = getenv("AM_REQUESTS");
+
+	return n ? strtoul(n, NULL, 10) : strcmp(transport, "mem") ? 2000 : 100000;
+}
+
+TEST_F_TIMEOUT(am, lossy_nway, 3000)
+{
+	run_lossy(_metadata, self->o, lossy_requests(variant->transport));
+}
+
+TEST_F_TIMEOUT(am, lossy_oneway, 3000)
+{
+	self->o.credits = 1;
+	run_lossy(_metadata, self->o, lossy_requests(variant->transport));
+}
+
+TEST_F_TIMEOUT(am, lossy_amvia, 3000)
+{
+	self->o.protocol = AM_AMVIA;
+	run_lossy(_metadata, self->o, lossy_requests(variant->transport));
+}
+
+TEST_F_TIMEOUT(am, lossy_amudp, 3000)
+{
+	self->o.protocol = AM_AMUDP;
+	/* Where time is real, each frame that is lost takes a second. */
+	run_lossy(_metadata, self->o, lossy_requests(variant->transport) / (net ? 1 : 4));
+}
+
+/* Both ask each other at once, with fewer credits than requests: neither waits for ever. */
+TEST_F(am, both_ask)
+{
+	unsigned int i, j;
+
+	self->o.retries = 1000;
+	self->o.reply_retries = 1000;
+	self->o.credits = 2;
+	AM_SetTimeout(bundle, -1);
+	for (i = 0; i < 3; i++) {
+		self->o.protocol = protocols[i];
+		self->o.pool = 4;
+		ASSERT_EQ(AM_OK, open_both(self->o));
+		ASSERT_EQ(AM_OK, AM_Map(ep[SERVER], 0, name[CALLER], 0));
+		for (j = 0; j < 500; j++)
+			ASSERT_EQ(AM_OK, AM_Request0(ep[j % 2], 0, ECHO));
+		EXPECT_TRUE(REACHED(answered == 500));
+		EXPECT_EQ(500, ran);
+		close_both();
+	}
+}
