@@ -355,6 +355,8 @@ verdict() {
 		$((PASSED - p)) $((FAILED - f)) $((SKIPPED - s)) "$3"
 	[ "$FAILED" = "$f" ] || {
 		grep -a '^not ok' "$out" | head -20 | sed 's/^/    /'
+		# What a test says of a failure stands before it or behind.
+		grep -a -m 3 -B 12 -A 12 '^not ok' "$out" | head -60 | sed 's/^/    > /'
 		[ "$status" = 0 ] || echo "    exit status $status"
 		[ -z "$5" ] || echo "    the kernel complained: $5"
 		tail -n 25 "$out" | sed 's/^/    | /'
