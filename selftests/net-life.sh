@@ -29,6 +29,7 @@ BUFFER=$(by_kernel 262144 65536 262144)	# bytes, of each end: what is to be read
 RESET="Connection reset by peer|Broken pipe"
 LATE="Connection timed out"
 NO_DEVICE="Network is down|No such device|No route to host"
+BESIDES="bytes came instead of [0-9]+|shutdown: Transport endpoint is not connected"
 
 # One per cable: its ends.
 HOST0=(n1 n1 n2) DEV0=(a0 b0 c0)
@@ -93,30 +94,37 @@ join()
 
 intact() { [ $A = 0 ] && [ $B = 0 ] && same_hashes "$TMP/$1/connect" "$TMP/$1/listen"; }
 
-# died FILE STATUS: killed by the test, or with one of ERRORS at least, and no others but
-# that data came short.
+# died FILE STATUS ERRORS: killed by the test, or with one of ERRORS at least, and no others
+# but that data came short, or that there was nothing left to shut down.
 died()
 {
-	local lines=$TMP/lines
+	local lines=$TMP/lines errors=$3
 
 	[ $2 != 137 ] && [ $2 != 143 ] || return 0
 	[ $2 != 0 ] || return 0		# it knew of no more
 	grep -v "^[a-z]*: sent" "$1" >"$lines"
-	grep -qE "($ERRORS)$" "$lines" && ! grep -qvE "($ERRORS|bytes came instead of [0-9]+)$" "$lines"
+	grep -qE "($errors)$" "$lines" && ! grep -qvE "($errors|$BESIDES)$" "$lines"
 }
 
 # judge T: as it must be.
 judge()
 {
-	local file
+	local file connect=$ERRORS listen=$ERRORS
 
+	# Which end is the struck one?
+	if [ $(($1 % 2)) = $END ]; then
+		connect=$NEAR
+	else
+		listen=$NEAR
+	fi
 	join $1
 	if intact $1; then
 		WELL=$((WELL + 1))
 		return
 	fi
 	case " $STRUCK " in *" $1 "*)
-		if [ -n "$ERRORS" ] && died "$TMP/$1/connect" $A && died "$TMP/$1/listen" $B && [ $A$B != 00 ]; then
+		if [ -n "$ERRORS" ] && died "$TMP/$1/connect" $A "$connect" &&
+			died "$TMP/$1/listen" $B "$listen" && [ $A$B != 00 ]; then
 			DEAD=$((DEAD + 1))
 			for file in connect listen; do
 				grep -v "^[a-z]*: sent" "$TMP/$1/$file"
@@ -343,10 +351,13 @@ strike()
 	else
 		H=${HOST1[C]} D=${DEV1[C]} PH=${HOST0[C]}
 	fi
-	STRUCK="$((2 * C)) $((2 * C + 1))"
+	STRUCK="$((2 * C)) $((2 * C + 1))" NEAR=
 	case $EVENT in
 	down | disable) option=-D ;;
-	delete | move | address) ERRORS="$NO_DEVICE|$RESET|$LATE|Connection refused" ;;
+	delete | move | address)
+		ERRORS="$NO_DEVICE|$RESET|$LATE|Connection refused"
+		NEAR="$NO_DEVICE|Broken pipe"	# it is told
+		;;
 	mtu) ERRORS="Message too long|$RESET|$LATE" ;;
 	kill) ERRORS="$RESET|Connection refused" ;;
 	namespace)
@@ -358,6 +369,7 @@ strike()
 		done
 		;;
 	esac
+	NEAR=${NEAR:-$ERRORS}
 	echo "# $EVENT at $H $D after $moment ms, $N"
 	launch $option
 	for t in "${CONNECTORS[@]}" "${LISTENERS[@]}"; do

@@ -89,9 +89,15 @@ static double seconds(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* -D: a device that is down may come back. -F: what fails may be injected. */
+/*
+ * A call that waits no longer than a timeout ends with EINTR when the process is stopped
+ * and goes on (signal(7)). -D: a device that is down may come back. -F: what fails may be
+ * injected.
+ */
 static int try_again(double *since)
 {
+	if (errno == EINTR)
+		return 1;
 	if (faults && (errno == EFAULT || errno == ENOMEM || errno == ENOBUFS))
 		return 1;
 	if (!bear_down || errno != ENETDOWN)
