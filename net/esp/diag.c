@@ -50,11 +50,25 @@ static void addresses(struct sock *sk, struct esp_diag_msg *m)
 
 /*
  * Numbers of packets tell the cookies (esp_isn()), with which a stranger on the wire ends
- * the connection or writes into it. So they begin with 1, but for who may see the frames.
+ * the connection or writes into it. So they begin with 1, but for who may see the frames;
+ * and there are none before they are set, for a cookie that is new with numbers that are
+ * not would tell it just as well.
  */
-static void hide_numbers(const struct esp_opt *esp, struct esp_info *info)
+static void hide_numbers(const struct esp_opt *esp, u8 state, struct esp_info *info)
 {
 	u32 snd = esp_isn(esp->cookie), rcv = esp_isn(esp->peer_cookie);
+
+	if ((1 << state) & (TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT)) {
+		info->una_seq = 0;
+		info->send_next = 0;
+		info->send_seq = 0;
+		info->announce_seq = 0;
+		info->edge = 0;
+		info->recv_seq = 0;
+		info->ack_seq = 0;
+		info->recv_edge = 0;
+		return;
+	}
 
 	info->una_seq -= snd;
 	info->send_next -= snd;
@@ -81,7 +95,7 @@ static int fill(struct walk *w, struct sock *sk)
 	memset(m, 0, sizeof(*m));
 	m->family = sk->sk_family;
 	m->type = sk->sk_type;
-	m->state = READ_ONCE(sk->sk_state);
+	m->state = smp_load_acquire(&sk->sk_state);	/* esp_set_state() */
 	m->uid = from_kuid_munged(sk_user_ns(NETLINK_CB(w->cb->skb).sk),
 				  READ_ONCE(sk->sk_uid));
 	m->ino = sock_i_ino(sk);
@@ -102,7 +116,7 @@ static int fill(struct walk *w, struct sock *sk)
 		/* likewise */
 		data_race(({ esp_get_info(sk, &info); 0; }));
 		if (!w->admin)
-			hide_numbers(esp_sk(sk), &info);
+			hide_numbers(esp_sk(sk), m->state, &info);
 		if (nla_put(w->skb, ESP_DIAG_INFO, sizeof(info), &info))
 			goto full;
 	}
