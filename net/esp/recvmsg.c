@@ -67,12 +67,12 @@ static int copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
 }
 
 /*
- * Nobody needs it any more. Newer kernels let the CPU that made it free it, as they do for
+ * One reference less. Newer kernels let the CPU that made it free it, as they do for
  * TCP: its pages go where the next ones are taken from, and no lock of all is needed.
  */
 static void give_back(struct sk_buff *skb)
 {
-	if (!skb_is_nonlinear(skb)) {
+	if (!skb_is_nonlinear(skb) || skb_shared(skb)) {	/* by detach() */
 		consume_skb(skb);
 		return;
 	}
