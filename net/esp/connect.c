@@ -579,6 +579,7 @@ static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(child);
+	u8 mac[ETH_ALEN] __aligned(2);
 	u64 now;
 
 	inherit(child, sk);
@@ -594,7 +595,8 @@ static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	esp->ifindex = ed->ifindex;
 	child->sk_bound_dev_if = ed->ifindex;
 	esp_dev_link(child, ed);
-	if (!rcu_access_pointer(ed->dev))	/* left in this moment */
+	/* left in this moment, or has another address: nobody tells the child of it */
+	if (esp_dev_mac(ed, mac) || !ether_addr_equal(mac, esp->saddr))
 		goto fail;
 	esp_bind_child(child);
 	if (esp_peer_get(child))
