@@ -235,6 +235,7 @@ void esp_connect_failed(struct sock *sk)
 		synchronize_rcu();
 	esp_peer_put(sk);
 	WRITE_ONCE(esp->dport, 0);
+	WRITE_ONCE(esp->crc, 0);	/* it may listen next, where each caller decides */
 	if (esp->dev_auto) {
 		esp->dev_auto = 0;
 		esp_dev_release(sk);

@@ -119,6 +119,24 @@ static void crc__client(struct kunit *test)
 	}
 }
 
+/* A connection that did not come about leaves nothing to the socket, which may listen next. */
+static void crc__not_kept(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	new_conn(&c, 0);
+	fuzz_connect(test, &c, false, &f);
+	c.wish = true;
+	feed_syn(test, &c);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_RECV);
+	KUNIT_EXPECT_EQ(test, c.esp->crc, 1);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_RDWR), 0);
+	KUNIT_EXPECT_EQ(test, c.esp->crc, 0);
+	KUNIT_EXPECT_EQ(test, kernel_listen(c.sock, 1), 0);
+	close_conn(test, &c);
+}
+
 /* SYNs that cross: who wants one tells the other, and both know. */
 static void crc__crossing(struct kunit *test)
 {
@@ -465,6 +483,7 @@ static struct kunit_case crc_cases[] = {
 	KUNIT_CASE(crc__known_value),
 	KUNIT_CASE(crc__listener),
 	KUNIT_CASE(crc__client),
+	KUNIT_CASE(crc__not_kept),
 	KUNIT_CASE(crc__crossing),
 	KUNIT_CASE(crc__required),
 	KUNIT_CASE(crc__pages),

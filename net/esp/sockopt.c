@@ -202,7 +202,8 @@ static int get_int(struct sock *sk, int name, int *v)
 		*v = sock_flag(sk, SOCK_ZEROCOPY);
 		break;
 	case ESP_CRC32C:
-		*v = idle(sk) || sk->sk_state == TCP_LISTEN ? esp->user_crc : esp->crc;
+		*v = (1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT) ?
+		     esp->user_crc : esp->crc;
 		break;
 	case ESP_USER_TIMEOUT:
 		*v = esp->user_timeout_ms;

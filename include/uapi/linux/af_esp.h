@@ -79,9 +79,11 @@ struct sockaddr_esp {
  *			the error queue tells when it is no longer used. As
  *			SO_ZEROCOPY, which kernels before 6.2 refuse to this family
  * @ESP_CRC32C:		(int, default 0; stream, seqpacket) 1: each frame of the
- *			connection has a CRC32c, if the peer knows it; one side's
- *			wish is enough. Set before connect() or listen() (else
- *			EISCONN); get: connected, what is in force; else what was set
+ *			connection has a CRC32c; one side's wish is enough. A
+ *			listener that doesn't know it has none; a caller that
+ *			doesn't is refused by one that wants it. Set before connect()
+ *			or listen() (else EISCONN); get: connected, what is in force;
+ *			else what was set
  * @ESP_RECVERR:	no option: type of the control message, a struct
  *			sock_extended_err, that recvmsg() with MSG_ERRQUEUE returns
  */
