@@ -281,7 +281,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	}
 	/* the reader tells when it has made room: esp_pressure_lifted() */
 	if (!answer && !more_room(esp, esp->recv_seq)) {
-		if (esp->to_ack >= esp_packets_to_ack(sk))
+		if (esp->to_ack >= esp_ack_each(sk))
 			esp_send_ack(sk);
 		return;
 	}

@@ -105,14 +105,15 @@ static u16 own_burst(struct sock *sk)
 }
 
 /**
- * esp_set_burst() - the cap of a burst: the smaller one of both sides'
+ * esp_set_burst() - the cap of a burst: the smaller one of both sides'; of a connection
+ * it may only become smaller, for the peer counts on the agreed one
  * @sk:	socket; its owner calls
  */
 void esp_set_burst(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	esp->snd.burst_length = min_not_zero(own_burst(sk), esp->peer_burst);
+	esp->snd.burst_length = min_not_zero(own_burst(sk), esp->agreed_burst);
 }
 
 /**
@@ -165,8 +166,9 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 	WRITE_ONCE(esp->peer_cookie, f->peer_cookie);
 	esp_peer_told(sk);
 	esp->peer_mss = max_t(u32, f->mss, ESP_MSS_MIN);
+	esp->agreed_burst = own_burst(sk);
 	if (f->opts & ESP_HAS(ESP_OPT_BURST))
-		esp->peer_burst = f->burst;
+		esp->agreed_burst = min_not_zero(esp->agreed_burst, f->burst);
 	esp_set_burst(sk);
 	esp->recv_seq = esp_isn(f->peer_cookie) + 1;
 	esp->ack_seq = esp->recv_seq;
@@ -240,7 +242,7 @@ int esp_connect_start(struct sock *sk)
 	} while (!esp->cookie);
 	esp->peer_cookie = 0;
 	esp->peer_mss = 0;
-	esp->peer_burst = 0;
+	esp->agreed_burst = 0;
 	esp->accepted = 0;
 	esp->echo = 0;
 	esp->advice_told = 0;
@@ -560,6 +562,7 @@ static void inherit(struct sock *child, struct sock *sk)
 	c->cork = l->cork;
 	c->user_crc = l->user_crc;
 	c->user_burst = l->user_burst;
+	c->late_cap = l->late_cap;
 	c->user_initial = l->user_initial;
 	c->user_to_ack = l->user_to_ack;
 	c->user_timeout_ms = l->user_timeout_ms;

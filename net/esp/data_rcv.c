@@ -72,6 +72,18 @@ u32 esp_packets_to_ack(struct sock *sk)
 	       READ_ONCE(esp->ns->conf.esp_packets_to_ack);
 }
 
+/**
+ * esp_ack_each() - after how many packets an ACK is due, for the sender's sake
+ * @sk:	socket
+ *
+ * Return: esp_packets_to_ack(), or less: where the sender stops (ESP_BURST_LENGTH) it doesn't
+ * ask for an ACK, unless it has lowered that since the handshake
+ */
+u32 esp_ack_each(struct sock *sk)
+{
+	return min_not_zero((u32)esp_sk(sk)->agreed_burst, esp_packets_to_ack(sk));
+}
+
 /* How long reordering explains a gap: srtt / 4 (rule 19). */
 static u32 reorder_time(struct esp_opt *esp)
 {
@@ -441,7 +453,7 @@ bool esp_permission_due(struct esp_opt *esp)
 	u32 left = still_permitted(esp);
 
 	if (!READ_ONCE(q->policy.adaptive))
-		return esp->to_ack >= esp_packets_to_ack(&esp->sk);
+		return esp->to_ack >= esp_ack_each(&esp->sk);
 	/* nearly always: more than anybody's share */
 	if (left > esp_policy_ask_most(&q->ctl))
 		return false;
@@ -461,7 +473,7 @@ static bool ack_due(struct esp_opt *esp, u32 n)
 
 	if (esp->to_ack < n || READ_ONCE(esp->grant.queued))
 		return false;
-	return esp->to_ack >= 2 * n || esp->user_to_ack || esp->snd.burst_length ||
+	return esp->to_ack >= 2 * n || esp->user_to_ack || esp->agreed_burst ||
 	       2 * n > ESP_ADVICE_MAX || !READ_ONCE(q->policy.adaptive) ||
 	       atomic_read(&q->esp_recv_count) > 1 ||
 	       still_permitted(esp) > esp_policy_ask(&q->policy, &q->ctl, 1) + n;
@@ -491,9 +503,9 @@ static bool asks_later(struct esp_opt *esp, u32 n)
 static u32 ack_after(struct esp_opt *esp, u32 packets)
 {
 	struct esp_ackq *q = &esp->port->ackq;
-	u32 n = esp_packets_to_ack(&esp->sk);
+	u32 n = esp_ack_each(&esp->sk);
 
-	if (packets <= n || esp->user_to_ack || esp->snd.burst_length ||
+	if (packets <= n || esp->user_to_ack || esp->agreed_burst ||
 	    !esp_qctl_no_wire(&q->ctl, atomic_read(&q->esp_recv_count)))
 		return n;
 	packets = min_t(u32, ESP_ACK_RUNS * packets, ESP_ACK_MOST);

@@ -287,7 +287,8 @@ enum esp_timer {
  * @more:	the last sendmsg had MSG_MORE
  * @uncork:	neither @more nor @cork counts at this moment
  * @user_crc:	ESP_CRC32C as it was set
- * @late_cap:	burst_length was set after the handshake, so the peer doesn't know it
+ * @late_cap:	a listener's burst_length was set after listen(); of its connection: the peer
+ *		may have been told another one, so agreed_burst is not to be relied on
  * @crc:	agreed on in the handshake: frames have a CRC32c
  * @sent_at:	when a packet of the write queue was sent last
  *
@@ -297,7 +298,7 @@ enum esp_timer {
  * @unacked:	bytes sent and unacknowledged
  * @copying:	calls of sendmsg that feed the write queue (rule 4)
  * @waiting:	those of them that wait for memory
- * @peer_burst:	the peer's burst_length, 0: none
+ * @agreed_burst: the smaller burst_length of both sides in the handshake; 0: none
  * @feeding:	one of the former has filled a buffer and has more
  * @idle_reads:	reads that will help the sender's CPU, since one slept
  * @retransmits: expirations in a row
@@ -417,7 +418,7 @@ struct esp_opt {
 	u32			unacked;
 	u16			copying;
 	u16			waiting;
-	u16			peer_burst;
+	u16			agreed_burst;
 	u8			feeding;
 	u8			idle_reads;
 	u8			retransmits;
@@ -732,6 +733,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_ack_now(struct sock *sk);
 void esp_ack_soon(struct sock *sk, u32 us);
 u32 esp_packets_to_ack(struct sock *sk);
+u32 esp_ack_each(struct sock *sk);
 bool esp_permission_due(struct esp_opt *esp);
 void esp_gap_seen(struct sock *sk, u32 end);
 void esp_gap_timeout(struct sock *sk);

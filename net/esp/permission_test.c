@@ -28,7 +28,7 @@ static void data__ack_with_permission(struct kunit *test)
 	static const struct {
 		u32	left;		/* beyond the 16 packets */
 		int	others;
-		u32	burst;		/* cap of the sender */
+		u32	burst;		/* agreed cap */
 		int	user;		/* ESP_PACKETS_TO_ACK */
 		int	n;		/* packets_to_ack */
 		u32	acked;		/* after so many */
@@ -38,6 +38,8 @@ static void data__ack_with_permission(struct kunit *test)
 		{ 64 + 17, 0, 0, 0, 16, 16, false },
 		{ 64 + 10, 1, 0, 0, 16, 16, false },
 		{ 64 + 10, 0, 24, 0, 16, 16, false },
+		{ 64 + 10, 0, 8, 0, 16, 8, false },
+		{ 64 + 10, 0, 8, 12, 16, 8, false },
 		{ 64 + 4, 0, 0, 12, 16, 12, false },
 		{ 64 + 34, 0, 0, 0, 33, 33, false },
 	};
@@ -52,7 +54,7 @@ static void data__ack_with_permission(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		edge = c.seq + 16 + v[i].left;
 		c.esp->to_ack = 0;
-		c.esp->snd.burst_length = v[i].burst;
+		c.esp->agreed_burst = v[i].burst;
 		c.esp->user_to_ack = v[i].user;
 		conf()->esp_packets_to_ack = v[i].n;
 		WRITE_ONCE(c.esp->grant.edge, edge);

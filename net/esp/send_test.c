@@ -300,7 +300,7 @@ static void send__rrq_names_packets(struct kunit *test)
 static void send__smaller_cap(struct kunit *test)
 {
 	static const struct { int own, both; } v[] = {
-		{ 10, 3 }, { 2, 2 }, { 0, 3 },
+		{ 10, 3 }, { 2, 2 }, { 0, 3 }, { 3, 3 },
 	};
 	struct esp_frame f;
 	struct t_conn c;
@@ -320,7 +320,7 @@ static void send__smaller_cap(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, esp_setsockopt(c.sock, SOL_ESP, ESP_BURST_LENGTH,
 						     KERNEL_SOCKPTR(&own), sizeof(own)), 0);
 		KUNIT_EXPECT_EQ(test, c.esp->snd.burst_length, v[i].both);
-		KUNIT_EXPECT_TRUE(test, c.esp->late_cap);
+		KUNIT_EXPECT_EQ(test, c.esp->agreed_burst, 3);
 	}
 	close_conn(test, &c);
 }
@@ -494,15 +494,18 @@ static void send__tail_asks(struct kunit *test)
 	static const struct {
 		u32	packets;
 		u32	cap;
+		u32	agreed;
 		bool	late;
 		u32	sent;
 		u32	asked;
 	} v[] = {
-		{ 16, 0, false, 16, 0 },
-		{ 17, 0, false, 17, 1 },
-		{ 17, 8, true, 8, 1 },
-		{ 17, 8, false, 8, 0 },
-		{ 6, 8, true, 6, 0 },
+		{ 16, 0, 0, false, 16, 0 },
+		{ 17, 0, 0, false, 17, 1 },
+		{ 17, 8, 0, false, 8, 1 },
+		{ 17, 8, 9, false, 8, 1 },
+		{ 17, 8, 8, false, 8, 0 },
+		{ 17, 8, 8, true, 8, 1 },
+		{ 6, 8, 0, false, 6, 0 },
 	};
 	u8 *buf = kunit_kzalloc(test, 18 * T_MSS, GFP_KERNEL);
 	struct sk_buff *skb;
@@ -518,6 +521,7 @@ static void send__tail_asks(struct kunit *test)
 		u32 len = v[i].packets * T_MSS + 100;
 
 		c.esp->snd.burst_length = v[i].cap;
+		c.esp->agreed_burst = v[i].agreed;
 		c.esp->late_cap = v[i].late;
 		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, len, 0), len);
 		for (k = 0, asked = 0; (skb = next_skb(2));) {

@@ -421,8 +421,9 @@ static bool needs_ack(struct sock *sk)
 	struct sk_buff *skb = sk->sk_send_head;
 	struct esp_opt *esp = esp_sk(sk);
 
-	/* of the cap the receiver does not know */
-	if (skb && esp->late_cap && esp->snd.burst_length &&
+	/* at the agreed cap an ACK is due (esp_ack_each()); the receiver knows of no other */
+	if (skb && esp->snd.burst_length &&
+	    (esp->snd.burst_length != esp->agreed_burst || esp->late_cap) &&
 	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
 		return true;
 	if (skb && (ESP_TX(skb)->segs > 1 ||

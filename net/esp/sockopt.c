@@ -63,7 +63,8 @@ static int set_option(struct sock *sk, int name, int v)
 		err = bounded(v, 0, ESP_SEQ_WINDOW);
 		if (!err) {
 			esp->user_burst = v;
-			esp->late_cap = !idle(sk) && sk->sk_state != TCP_LISTEN;
+			if (sk->sk_state == TCP_LISTEN)
+				esp->late_cap = 1;
 			esp_set_burst(sk);
 		}
 		break;

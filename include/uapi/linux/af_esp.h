@@ -69,7 +69,9 @@ struct sockaddr_esp {
  * @ESP_KEEPINTVL:	(int) seconds between probes, 1 ... 32767
  * @ESP_KEEPCNT:	(int) unanswered probes before ETIMEDOUT, 1 ... 127
  * @ESP_BURST_LENGTH:	(int) burst_length of this socket, packets,
- *			0 (no cap; adaptive policy only) ... 65535
+ *			0 (no cap; adaptive policy only) ... 65535. A connection
+ *			has the smaller one of both ends, which may become smaller
+ *			later, but not larger
  * @ESP_INITIAL_ACK_BURST_LENGTH: (int) packets that may follow the announcing
  *			one before the first ACK, 0 ... 64; -1: as the peer
  *			advises
