@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * unload MODULE: asks the kernel, which rmmod does only if it expects a yes. Says what
+ * the kernel answers.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: unload MODULE\n");
+		return 2;
+	}
+	if (!syscall(SYS_delete_module, argv[1], O_NONBLOCK))
+		return 0;
+	printf("%s\n", strerror(errno));
+	return 1;
+}
