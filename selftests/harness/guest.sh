@@ -7,6 +7,7 @@ SPLATS='BUG:|WARNING:|KASAN|UBSAN|INFO: task .* blocked|INFO: rcu.* stall|rcu_.*
 SPLATS+='|possible (recursive|circular)|inconsistent lock state|suspicious RCU usage|bad unlock balance'
 SPLATS+='|sleeping function|scheduling while atomic|refcount_t:|ref_tracker: .*@|ODEBUG|kmemleak: [0-9]+ new'
 SPLATS+='|unregister_netdevice: waiting|Oops|Kernel panic|general protection|soft lockup|lockup detected'
+SPLATS+='|trying to register non-static key|turning off the locking correctness'
 SPLATS+='|kernel BUG|Unable to handle kernel|held lock|percpu ref .* <= 0|list_(add|del) corruption'
 
 # job KERNEL: a new directory that tells a guest what to do.
@@ -83,7 +84,7 @@ run_guest() {
 }
 
 follow() {
-	local line seconds=60 name= taint=0 old=0 n watcher
+	local line seconds=60 name= taint=0 old=0 n watcher bye=
 
 	# shellcheck disable=SC2034
 	while read -r name n line; do
@@ -115,13 +116,14 @@ follow() {
 				;;
 			'end '*)
 				read -r _ name n taint <<<"$line"
-								[ "${STATUS:-0}" = 0 ] && STATUS=$n
+				[ "${STATUS:-0}" = 0 ] && STATUS=$n
 				splat "$name"
 				[ $((taint & ~old & 640)) != 0 ] && [ -z "$SPLAT" ] && SPLAT="tainted: $taint"
 				old=$taint
 				test_end "$name" "$n"
 				name=
 				;;
+			bye) bye=1 ;;
 			'fatal '*) $2 "vm: ${line#fatal }" ;;
 			esac
 			;;
@@ -141,6 +143,11 @@ follow() {
 		SPLAT="the guest did not start"
 		tail -50 "$JOB/console" >"$JOB/splat"
 		STATUS=255
+	elif [ -z "$bye" ]; then
+		SPLAT="the guest stopped between tests"
+		tail -50 "$JOB/console" >"$JOB/splat"
+		STATUS=255
+		test_end between 255
 	fi
 }
 
