@@ -157,6 +157,7 @@ start n0 v0 n1 v1 -C -n 50k
 check "a transfer with a CRC" ended
 check "the capture is whole" captured
 look "$TMP/crc.pcap"
+check "some frames have a CRC" [ "$(frames crc)" -gt 0 ]
 check "each CRC is right" same frames "$(frames 'crc_good == 1')" "$(frames crc)"
 check "all frames but SYNs have one" same frames "$(frames crc)" "$(frames 'syn == 0')"
 

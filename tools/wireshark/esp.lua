@@ -137,7 +137,7 @@ local function sum(tvb, n)
 end
 
 local function new_direction()
-	return { parts = {}, bytes = 0, missing = {} }
+	return { parts = {}, bytes = 0, missing = {}, n_missing = 0 }
 end
 
 -- The connection of a frame, and which of its sides sends.
@@ -184,6 +184,16 @@ local function collect(r, me, h, payload)
 	me.parts, me.bytes = {}, 0
 end
 
+-- Frames may be forged: so many are remembered.
+local MISSING_MOST = 65536
+
+local function mark_missing(me, seq, missing)
+	if me.missing[seq] ~= missing then
+		me.missing[seq] = missing
+		me.n_missing = me.n_missing + (missing and 1 or -1)
+	end
+end
+
 -- What a frame means after those before it; @payload as a string, or nil.
 local function analyse(pinfo, h, payload)
 	local c, me, peer = find(pinfo, h)
@@ -193,7 +203,7 @@ local function analyse(pinfo, h, payload)
 	if h.peer and h.syn then
 		me.cookie = h.peer
 	end
-	if h.mss then
+	if h.mss and h.mss > 0 then
 		me.takes = h.mss
 	end
 	-- one that has not been on a wire may be many in one
@@ -235,7 +245,7 @@ local function analyse(pinfo, h, payload)
 	if me.next and before(h.seq, me.next) then
 		r.again = not me.missing[h.seq]
 		for i = 0, h.segs - 1 do
-			me.missing[add32(h.seq, i)] = nil
+			mark_missing(me, add32(h.seq, i), nil)
 		end
 		if before(me.next, add32(h.seq, h.segs)) then
 			me.next = add32(h.seq, h.segs)
@@ -243,8 +253,8 @@ local function analyse(pinfo, h, payload)
 	else
 		if me.next and me.next ~= h.seq then
 			r.gap = add32(h.seq, -me.next)
-			for i = 0, math.min(r.gap, 65536) - 1 do
-				me.missing[add32(me.next, i)] = true
+			for i = 0, math.min(r.gap, MISSING_MOST - me.n_missing) - 1 do
+				mark_missing(me, add32(me.next, i), true)
 			end
 		end
 		me.next = add32(h.seq, h.segs)
@@ -466,7 +476,7 @@ local function show_payload(tvb, pinfo, tree, root, h, r)
 	local one = payload:tvb()
 
 	if h.rrq then
-		for at = h.hlen, h.hlen + h.len - 4, 4 do
+		for at = h.hlen, h.hlen + payload:len() - 4, 4 do
 			local from = add32(h.ack_seq, tvb(at, 2):uint())
 			local t = tree:add(f.range, tvb(at, 4), "", "Missing:")
 
