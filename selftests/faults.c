@@ -31,6 +31,7 @@
 #define TIMES	1000000		/* for things to fail, with fail-nth */
 #define REFUSED	10000		/* a call doesn't work again */
 #define SPLICES	150		/* of 250 bytes: more than the pages that are had at once */
+#define SITES	256
 #define PLACES	500		/* that a scenario may have */
 #define RANGE	0x100000UL	/* esp.ko's memory is not larger */
 
@@ -44,7 +45,7 @@ static struct site {
 	int		times;
 	bool		hit;
 	char		name[128];
-} sites[256];
+} sites[SITES];
 static int nsites;
 
 static const char *modules;		/* where they are */
@@ -762,11 +763,15 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	modules = argv[argc - 1];
-	while (nsites < 256 &&
+	while (nsites < SITES &&
 	       scanf("%31s %li %d %127[^\n]", sites[nsites].section,
 		     (long *)&sites[nsites].offset, &sites[nsites].times,
 		     sites[nsites].name) == 4)
 		nsites++;
+	if (!feof(stdin)) {
+		printf("failed: line %d of SITES is wrong, or one too many\n", nsites + 1);
+		return 1;
+	}
 	prepare();
 	locate();
 	make_hosts();

@@ -213,13 +213,13 @@ until_true()
 	done
 }
 
-# no_sockets HOST...: there is none of ESP left, but for listeners that are to stay.
+# no_sockets HOST...: there is none of ESP left, and no listener.
 no_sockets()
 {
-	local h
+	local h out
 
 	for h; do
-		[ "$(in_host "$h" esp show -a | wc -l)" -le 1 ] || return 1
+		out=$(in_host "$h" esp show -a) && [ -z "$out" ] || return 1
 	done
 }
 

@@ -92,17 +92,17 @@ attempt()
 
 attempts()
 {
-	local i
+	local i well=1
 
 	GOOD=0
 	inject failslab 10
 	inject fail_page_alloc 10
 	for ((i = 0; i < 8; i++)); do
-		attempt || return
+		attempt || well=
 	done
 	heal
 	echo "$GOOD of $i"
-	[ $GOOD -gt 0 ]
+	[ $well ] && [ $GOOD -gt 0 ]
 }
 check "connections: some come about, the others say why not" attempts
 check "... failslab was injected" injected failslab
@@ -306,11 +306,6 @@ never()
 		}' - "$TMP/places" "$TMP/faults" <<<"$NEVER"
 }
 
-: >"$TMP/unknown"
-: >"$TMP/uncalled"
-calls >"$TMP/calls"
-classified >"$TMP/classified"
-named >"$TMP/places"
 check "faults.calls knows all that the module calls" nothing_in "$TMP/unknown"
 check "... and all that it says can fail is called" nothing_in "$TMP/uncalled"
 check "each call fails, says so, and works when it is tried again" faulty ${LONG:+-a}

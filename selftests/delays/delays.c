@@ -79,7 +79,7 @@ static noinline void wait(struct delays_cpu *d)
 	d->count++;
 	ndelay(ns % 1000);
 	udelay(ns / 1000);
-	/* As a preemptible kernel would: the others go on, and this one only then. */
+	/* On uml-debug, which is preemptible: the others go on, and this one only then. */
 	if (preemptible()) {
 		set_tsk_need_resched(current);
 		set_preempt_need_resched();
