@@ -41,6 +41,10 @@
 #include <linux/veth.h>
 #include "kselftest_harness.h"
 
+/* Of a test: on an emulated machine that others keep busy, too. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	120
+
 #define PORT		2000	/* of the servers */
 #define SHORT		50	/* ms: surely nothing happens any more */
 #define LONG		10000	/* ms: surely it has happened */

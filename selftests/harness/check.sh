@@ -115,7 +115,7 @@ check() {
 	done
 	PASSED=0 FAILED=0 SKIPPED=0
 	LIST=$(mktemp)
-	trap 'kill_guests; kill $beside 2>/dev/null; rm -rf "$LIST" "$LIST.beside" "$JOB"' EXIT
+	trap 'kill_guests; kill $beside 2>/dev/null; rm -rf "$LIST" "$LIST".* "$JOB"' EXIT
 	trap 'exit 130' INT TERM
 	# Lines "TARGET NAME SECONDS COMMAND".
 	[ "$VARIANT" != gcov ] || kunit_test >"$LIST"
@@ -155,53 +155,68 @@ check() {
 		uml | uml-debug | uml-virtual | 6.1 | 6.12 | 7 | kcsan) (fetch "$t") >&2 </dev/null ;;
 		esac
 	done < <(awk '$1 == "host" { for (i = 4; i <= NF; i++) print $i; next } { print $1 }' "$LIST" | sort -u)
-	for t in uml-virtual uml-debug 6.1 6.12 7 kcsan; do
+	for t in uml uml-virtual uml-debug 6.1 6.12 7 kcsan; do
 		grep -qxF "$t" <<<"$targets" && (ready "$t") >&2
 	done
-	# The debug kernel, which takes longest and uses one processor, runs beside
-	# the host's tests and the emulated kernels; then the quick one has both.
-	aside uml-debug uml-debug-delays
-	for t in host uml-virtual 6.1 6.12 7 kcsan $(grep pair: <<<"$targets"); do
-		target "$t"
-	done
+	# The longest ones first.
+	for t in uml-debug host uml uml-virtual 6.12 6.1 7 kcsan $(grep pair: <<<"$targets") \
+		uml-delays uml-debug-delays; do
+		! grep -qxF "$t" <<<"$targets" || echo "$t"
+	done >"$LIST.queue"
+	worker 1
+	worker 2
 	join
-	target uml
-	target uml-delays
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped" | tee "$SRC/build/check.summary"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
 	exit
 }
 
-# aside NAME...: their tests, while others go on, until "join".
-aside() {
+# worker N: one target of the queue after the other; "join" waits for it. A guest uses one
+# processor most of the time.
+worker() {
+	local sum=$LIST.worker$1
+
+	: >"$sum"
 	(
 		trap 'kill_guests; rm -rf "$JOB"' EXIT
 		trap 'exit 130' INT TERM
 		PASSED=0 FAILED=0 SKIPPED=0
-		for t; do
+		while t=$(next); do
 			target "$t"
 		done
-		echo "$PASSED $FAILED $SKIPPED" >"$LIST.beside"
+		echo "$PASSED $FAILED $SKIPPED" >"$sum"
 	) &
-	beside=$!
+	beside+=" $!"
+}
+
+# next: takes the first target off the queue.
+next() {
+	local t
+
+	exec 9>"$LIST.lock"
+	flock 9
+	read -r t <"$LIST.queue" || return
+	sed -i 1d "$LIST.queue"
+	echo "$t"
 }
 
 join() {
-	local p f s
+	local p f s sum
 
+	# shellcheck disable=SC2086
 	wait $beside
 	beside=
-	if read -r p f s <"$LIST.beside"; then
-		PASSED=$((PASSED + p)) FAILED=$((FAILED + f)) SKIPPED=$((SKIPPED + s))
-	else
-		FAILED=$((FAILED + 1))
-	fi
-	rm -f "$LIST.beside"
+	for sum in "$LIST".worker*; do
+		if read -r p f s <"$sum"; then
+			PASSED=$((PASSED + p)) FAILED=$((FAILED + f)) SKIPPED=$((SKIPPED + s))
+		else
+			FAILED=$((FAILED + 1))
+		fi
+	done
 }
 
-# target NAME: its tests, if there are any.
+# target NAME: its tests.
 target() {
-	grep -qxF "$1" <<<"$targets" || return
 	TARGET=$1
 	TAP=$SRC/build/check-${1//:/-}.tap
 	LOGS=$SRC/build/log/${1//:/-}
