@@ -27,6 +27,7 @@
 #include "offload_test.c"
 #include "fuzz_test.c"
 #include "crc_test.c"
+#include "queue_test.c"
 
 static struct kunit_suite esp_wire_suite = {
 	.name		= "esp_wire",
@@ -65,9 +66,18 @@ PACKET_SUITE(send);
 PACKET_SUITE(offload);
 PACKET_SUITE(fuzz);
 PACKET_SUITE(crc);
+PACKET_SUITE(noqueue);
+
+static struct kunit_suite esp_queue_suite = {
+	.name		= "esp_queue",
+	.init		= queue_init,
+	.exit		= packet_exit,
+	.test_cases	= queue_cases,
+};
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
 		  &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite,
-		  &esp_fuzz_suite, &esp_crc_suite);
+		  &esp_fuzz_suite, &esp_crc_suite, &esp_noqueue_suite,
+		  &esp_queue_suite);

@@ -26,6 +26,8 @@ static struct {
 	struct socket		*listener;
 	bool			paged;	/* payload comes in pages */
 	bool			crc;	/* the peer wants a CRC */
+	bool			queued;	/* the next device has a queue */
+	atomic_t		refuse;	/* frames that the device does not take */
 	struct page		*page;	/* in these, side by side: */
 	unsigned int		at;	/* the next one's */
 	long			charged;	/* before the test */
@@ -54,6 +56,8 @@ struct t_conn {
 
 static netdev_tx_t fx_xmit(struct sk_buff *skb, struct net_device *dev)
 {
+	if (skb->protocol == esp_ethertype && atomic_dec_if_positive(&fx.refuse) >= 0)
+		return NETDEV_TX_BUSY;
 	if (skb->protocol != esp_ethertype || skb_linearize(skb)) {
 		kfree_skb(skb);
 		return NETDEV_TX_OK;
@@ -72,7 +76,8 @@ static void fx_setup(struct net_device *dev)
 {
 	ether_setup(dev);
 	dev->netdev_ops = &fx_ops;
-	dev->priv_flags |= IFF_NO_QUEUE;
+	if (!fx.queued)
+		dev->priv_flags |= IFF_NO_QUEUE;
 	dev->needs_free_netdev = false;
 	eth_hw_addr_random(dev);
 }
@@ -114,6 +119,7 @@ static int packet_init(struct kunit *test)
 
 	fx.paged = false;
 	fx.crc = false;
+	atomic_set(&fx.refuse, 0);
 	fx.page = NULL;
 	fx.at = 0;
 	fx.charged = charged();
