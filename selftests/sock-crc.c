@@ -169,17 +169,6 @@ TEST_F(hosts, devices)
 	EXPECT_EQ(0, counter(A, "InChecksum") + counter(B, "InChecksum"));
 }
 
-static int stream_file(size_t n)
-{
-	int fd = MUST(open("/tmp", O_TMPFILE | O_RDWR, 0600));
-	char *buf = malloc(n);
-
-	fill(buf, 0, n);
-	MUST(pwrite(fd, buf, n, 0));
-	free(buf);
-	return fd;
-}
-
 /* Pages of others: sendfile(), MSG_ZEROCOPY. */
 TEST_F(hosts, pages)
 {

@@ -440,18 +440,6 @@ TEST_F(pair, queues)
 	EXPECT_ERRNO(ENOTTY, ioctl(self->fd[0], 0x12345678, &q));
 }
 
-/* A file of @n bytes of the stream. */
-static int stream_file(size_t n)
-{
-	int fd = MUST(open("/tmp", O_TMPFILE | O_RDWR, 0600));
-	char *buf = malloc(n);
-
-	fill(buf, 0, n);
-	MUST(pwrite(fd, buf, n, 0));
-	free(buf);
-	return fd;
-}
-
 TEST_F(pair, sendfile)
 {
 	int file = stream_file(MEGA + 33);

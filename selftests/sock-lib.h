@@ -582,6 +582,18 @@ static inline void fill(void *buf, size_t pos, size_t n)
 		p[i] = byte_at(pos + i);
 }
 
+/* A file of @n bytes of the stream. */
+static inline int stream_file(size_t n)
+{
+	int fd = MUST(open("/tmp", O_TMPFILE | O_RDWR, 0600));
+	char *buf = malloc(n);
+
+	fill(buf, 0, n);
+	MUST(pwrite(fd, buf, n, 0));
+	free(buf);
+	return fd;
+}
+
 /* Are these the bytes of this place? */
 static inline bool right(const void *buf, size_t pos, size_t n)
 {
