@@ -16,12 +16,8 @@
 TURNS=${1:-3}
 
 mpi_hosts 4
-host switch
-ip -n switch link add br0 type bridge
-ip -n switch link set br0 up
+mpi_switch 4
 for i in 0 1 2 3; do
-	cable n$i v$i switch s$i
-	ip -n switch link set s$i master br0
 	ip -n n$i addr add 10.9.0.$((i + 1))/24 dev v$i
 	# As TCP's are: nobody computes checksums within a machine.
 	in_host n$i sysctl -qw net.esp.dev.v$i.tx_checksum=1

@@ -20,13 +20,7 @@ repetitions=1
 [ "$1" != long ] || repetitions=${2:-200}
 
 mpi_hosts 4
-host switch
-ip -n switch link add br0 type bridge
-ip -n switch link set br0 up
-for i in 0 1 2 3; do
-	cable n$i v$i switch s$i
-	ip -n switch link set s$i master br0
-done
+mpi_switch 4
 cable n0 w0 n1 w1
 ip0 link set w0 down
 ip1 link set w1 down

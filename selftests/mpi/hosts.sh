@@ -7,6 +7,7 @@
 # others have none, and carry ESP.
 #
 #	mpi_hosts N		n0 … with mg, on a bridge in the namespace "mg"
+#	mpi_switch N		their devices v0 …, on a bridge in the namespace "switch": s0 …
 #	launch RANKS OPTION... PROGRAM...	in the hosts MPI_HOSTS, from the first
 #	mpi RANKS [OPTION...] PROGRAM...	the same by ESP only
 
@@ -56,6 +57,19 @@ mpi_hosts()
 	# The stock components, too: without their folder there are none of them.
 	COMPONENTS=$(ompi_info --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p')
 	[ -d "$COMPONENTS" ] || exit
+}
+
+mpi_switch()
+{
+	local i
+
+	host switch
+	ip -n switch link add br0 type bridge
+	ip -n switch link set br0 up
+	for ((i = 0; i < $1; i++)); do
+		cable "n$i" "v$i" switch "s$i"
+		ip -n switch link set "s$i" master br0
+	done
 }
 
 # launch RANKS OPTION... PROGRAM...: as many on each host, in turn.
