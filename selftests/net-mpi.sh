@@ -44,6 +44,9 @@ carries()
 # bytes HOST DEV: sent.
 bytes() { in_host "$1" cat "/proc/net/dev" | awk -v dev="$2:" '$1 == dev { print $10 }'; }
 
+# failed STATUS: of a job that ended of itself: 124 and 137 are those that "timeout" ended.
+failed() { [ "$1" != 0 ] && [ "$1" != 124 ] && [ "$1" != 137 ]; }
+
 # dies WORDS COMMAND...: fails, not for the time's sake, and says so.
 dies()
 {
@@ -52,7 +55,7 @@ dies()
 
 	"$@" >"$TMP/dies" 2>&1
 	status=$?
-	grep -F "$words" "$TMP/dies" && [ $status != 0 ] && [ $status != 124 ] && return
+	grep -F "$words" "$TMP/dies" && failed $status && return
 	echo "status $status:"
 	cat "$TMP/dies"
 	return 1
@@ -151,7 +154,7 @@ check "a killed rank ends the job, and its peer says so" \
 
 cut_cable()
 {
-	local pid
+	local pid status
 
 	two mpi 2 "$MPI/die" >"$TMP/cut" 2>&1 &
 	pid=$!
@@ -159,8 +162,11 @@ cut_cable()
 	n0 esp show
 	[ "$(n0 esp show | grep -c ESTAB)" = 1 ] || echo "not one connection" >>"$TMP/cut"
 	ip1 link del v1
-	wait $pid && return 1
+	wait $pid
+	status=$?
+	echo "status $status:"
 	cat "$TMP/cut"
+	failed $status || return
 	grep -q 'btl:esp: n1: .*through v1: ' "$TMP/cut" && ! grep "not one connection" "$TMP/cut"
 }
 check "a device that goes away ends it; until then there was one connection" cut_cable
