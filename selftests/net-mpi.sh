@@ -209,6 +209,8 @@ check "an interface that doesn't exist" goes_on "interface 'nosuch' can't be use
 	--mca btl_esp_if_include nosuch
 more "... and without TCP: it ends as Open MPI lets it" dies "unreachable" \
 	without --mca btl_esp_if_include nosuch
+more "a name or label that is too long" goes_on "interface 'v0' can't be used: a name or label has 15 characters at most" 2 \
+	--mca btl_esp_if_include v0=sixteencharacter
 more "a parameter out of its range" goes_on "btl_esp_links is 99, which is not from 1 to 16" 2 \
 	--mca btl_esp_links 99
 more "a size that is too small" goes_on "btl_esp_eager_limit is 10, which is not from" 2 \

@@ -69,20 +69,30 @@ static const char *examine(int fd, struct mca_btl_esp_if *iface, bool enabled, b
 	return NULL;
 }
 
-/* Is NAME one of the list "a,b=x,c"?  Its label is what follows "=". */
-static bool listed(char **list, const char *name, const char **label)
+/* Is NAME one of LIST, with or without "=LABEL"? */
+static bool listed(char **list, const char *name)
 {
 	size_t length = strlen(name);
 
 	for (; list && *list; list++) {
-		if (strncmp(*list, name, length) != 0)
-			continue;
-		if ((*list)[length] == '=' || !(*list)[length]) {
-			*label = (*list)[length] ? *list + length + 1 : *list;
+		if (strncmp(*list, name, length) == 0 &&
+		    ((*list)[length] == '=' || !(*list)[length]))
 			return true;
-		}
 	}
 	return false;
+}
+
+/* The name and label of ENTRY, "NAME" or "NAME=LABEL"; false if one is too long. */
+static bool split(struct mca_btl_esp_if *iface, const char *entry)
+{
+	size_t length = strcspn(entry, "=");
+	const char *label = entry[length] ? entry + length + 1 : entry;
+
+	if (length >= IFNAMSIZ || strlen(label) >= IFNAMSIZ)
+		return false;
+	memcpy(iface->name, entry, length);
+	strcpy(iface->label, label);
+	return true;
 }
 
 /* Lines "DEVICE ENABLED ..." of /proc/net/esp/dev. */
@@ -103,7 +113,7 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
 	char **include = opal_argv_split(c->if_include, ',');
 	char **exclude = opal_argv_split(c->if_exclude, ',');
-	const char *label, *why;
+	const char *why;
 	char name[IFNAMSIZ];
 	int fd, enabled, n = 0;
 	bool found, said = false;
@@ -120,16 +130,17 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 	for (char **i = include; i && *i; i++) {
 		struct mca_btl_esp_if iface = { 0 };
 
-		snprintf(iface.name, IFNAMSIZ, "%.*s", (int)strcspn(*i, "="), *i);
-		found = false;
-		rewind(f);
-		while (!found && next_device(f, name, &enabled))
-			found = strcmp(name, iface.name) == 0 && enabled;
-		listed(i, iface.name, &label);
-		snprintf(iface.label, IFNAMSIZ, "%s", label);
-		why = examine(fd, &iface, found, true);
+		why = "a name or label has 15 characters at most";
+		if (split(&iface, *i)) {
+			found = false;
+			rewind(f);
+			while (!found && next_device(f, name, &enabled))
+				found = strcmp(name, iface.name) == 0 && enabled;
+			why = examine(fd, &iface, found, true);
+		}
 		if (why) {
-			mca_btl_esp_say(false, "interface '%s' can't be used: %s", iface.name, why);
+			mca_btl_esp_say(false, "interface '%.*s' can't be used: %s",
+					(int)strcspn(*i, "="), *i, why);
 			said = true;
 		} else if (n < max) {
 			list[n++] = iface;
@@ -138,7 +149,7 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 	while (!include && next_device(f, name, &enabled)) {
 		struct mca_btl_esp_if iface = { 0 };
 
-		if (n == max || listed(exclude, name, &label))
+		if (n == max || listed(exclude, name))
 			continue;
 		snprintf(iface.name, IFNAMSIZ, "%s", name);
 		snprintf(iface.label, IFNAMSIZ, "%s", name);
