@@ -185,8 +185,14 @@ fi
 # What users get wrong: one line says so, and TCP carries it
 #
 
-# any OPTION...: a job that may use TCP, too; without OPTION...: only ESP.
-any() { two launch 2 --mca btl_tcp_if_include mg --mca btl esp,tcp,self "$@" NPopenmpi -o /dev/null -n 1 -u 100; }
+# any OPTION...: a job that may use TCP, too; without OPTION...: only ESP. unnamed COMMAND...:
+# that doesn't ask for ESP by name.
+any()
+{
+	two launch 2 --mca btl_tcp_if_include mg --mca btl "${BTL:-esp,tcp,self}" "$@" \
+		NPopenmpi -o /dev/null -n 1 -u 100
+}
+unnamed() { BTL=^vader,sm "$@"; }
 without() { two mpi 2 "$@" NPopenmpi -o /dev/null -n 1 -u 100; }
 
 # goes_on WORDS LINES OPTION...: that many lines say so, nothing leaves by ESP, and the
@@ -205,8 +211,9 @@ goes_on()
 	fi
 }
 
-check "an interface that doesn't exist" goes_on "interface 'nosuch' can't be used: there is no such interface" 2 \
-	--mca btl_esp_if_include nosuch
+nosuch() { goes_on "interface 'nosuch' can't be used: there is no such interface" 2 --mca btl_esp_if_include nosuch; }
+check "an interface that doesn't exist" unnamed nosuch
+more "... and ESP is asked for by name" nosuch
 more "... and without TCP: it ends as Open MPI lets it" dies "unreachable" \
 	without --mca btl_esp_if_include nosuch
 more "a name or label that is too long" goes_on "interface 'v0' can't be used: a name or label has 15 characters at most" 2 \
@@ -228,12 +235,12 @@ ip -n switch link set s1 up
 n1 sysctl -qw net.esp.dev.v1.enable=0
 more "not enabled" goes_on "n1: interface 'v1' can't be used: it is not enabled for ESP" 1 \
 	--mca btl_esp_if_include v0,v1
+more "... not named, nor ESP: it says nothing" unnamed goes_on "btl:esp: n1: " 0
 n1 sysctl -qw net.esp.dev.v1.enable=1
 # If it is asked for by name, Open MPI ends the job of itself.
 lacking()
 {
-	two launch 2 --mca btl_tcp_if_include mg --mca btl ^vader,sm NPopenmpi -o /dev/null -n 1 -u 100 \
-		>"$TMP/any" 2>&1 && [ "$(grep -cF "n0: rank 1 on host n1 has no ESP" "$TMP/any")" = 1 ] && return
+	unnamed any >"$TMP/any" 2>&1 && [ "$(grep -cF "n0: rank 1 on host n1 has no ESP" "$TMP/any")" = 1 ] && return
 	cat "$TMP/any"
 	return 1
 }

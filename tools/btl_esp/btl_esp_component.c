@@ -76,8 +76,8 @@ static bool wanted(void)
 }
 
 /*
- * For the user: one line, of one process of a host. Of what is IMPORTANT also if
- * the user didn't ask for this component by name.
+ * For the user: one line, of the first process of a host. Of what is IMPORTANT, as
+ * what the user has set, also if this component wasn't asked for by name.
  */
 void mca_btl_esp_say(bool important, const char *format, ...)
 {
@@ -170,12 +170,12 @@ static bool parameters_ok(void)
 	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
 		if (ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high)
 			continue;
-		mca_btl_esp_say(false, "btl_esp_%s is %lld, which is not from %lld to %lld",
+		mca_btl_esp_say(true, "btl_esp_%s is %lld, which is not from %lld to %lld",
 				ranges[i].name, ranges[i].value, ranges[i].low, ranges[i].high);
 		return false;
 	}
 	if (c->if_include && *c->if_include && c->if_exclude && *c->if_exclude) {
-		mca_btl_esp_say(false, "%s and %s exclude each other", "btl_esp_if_include",
+		mca_btl_esp_say(true, "%s and %s exclude each other", "btl_esp_if_include",
 				"btl_esp_if_exclude");
 		return false;
 	}
@@ -360,8 +360,8 @@ static struct mca_btl_esp_module *new_module(const struct mca_btl_esp_if *iface,
 	    listen(m->listener.fd, BACKLOG) ||
 	    getsockname(m->listener.fd, (struct sockaddr *)&addr, &size) ||
 	    mca_btl_esp_watch(&m->listener, EPOLLIN)) {
-		mca_btl_esp_say(false, "interface '%s' can't be used: %s", iface->name,
-				strerror(errno));
+		mca_btl_esp_say(c->if_include && *c->if_include, "interface '%s' can't be used: %s",
+				iface->name, strerror(errno));
 		if (m->listener.fd >= 0)
 			close(m->listener.fd);
 		OBJ_DESTRUCT(&m->endpoints);

@@ -122,7 +122,7 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 	fd = socket(AF_ESP, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	f = fopen("/proc/net/esp/dev", "re");
 	if (fd < 0 || !f) {
-		mca_btl_esp_say(false, "the kernel has no ESP; load the module: modprobe esp");
+		mca_btl_esp_say(include, "the kernel has no ESP; load the module: modprobe esp");
 		goto out;
 	}
 
@@ -139,7 +139,7 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 			why = examine(fd, &iface, found, true);
 		}
 		if (why) {
-			mca_btl_esp_say(false, "interface '%.*s' can't be used: %s",
+			mca_btl_esp_say(true, "interface '%.*s' can't be used: %s",
 					(int)strcspn(*i, "="), *i, why);
 			said = true;
 		} else if (n < max) {
