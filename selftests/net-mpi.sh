@@ -220,6 +220,8 @@ more "a name or label that is too long" goes_on "interface 'v0' can't be used: a
 	--mca btl_esp_if_include v0=sixteencharacter
 more "a parameter out of its range" goes_on "btl_esp_links is 99, which is not from 1 to 16" 2 \
 	--mca btl_esp_links 99
+more "more fragments than there is memory for" goes_on "no memory for fragments" 2 \
+	--mca btl_esp_free_list_num 100000
 more "a size that is too small" goes_on "btl_esp_eager_limit is 10, which is not from" 2 \
 	--mca btl_esp_eager_limit 10
 more "both lists of interfaces" goes_on "btl_esp_if_include and btl_esp_if_exclude exclude each other" 2 \

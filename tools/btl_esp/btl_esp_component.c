@@ -430,8 +430,12 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 	    getrandom(&c->key, sizeof(c->key), 0) != sizeof(c->key))
 		goto none;
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (c->epoll < 0 || mca_btl_esp_frags_init() != OPAL_SUCCESS)
+	if (c->epoll < 0)
 		goto none;
+	if (mca_btl_esp_frags_init() != OPAL_SUCCESS) {
+		mca_btl_esp_say(true, "no memory for fragments");
+		goto none;
+	}
 	for (int i = 0; i < n * c->links; i++) {
 		struct mca_btl_esp_module *m = new_module(&ifs[i / c->links], i % c->links);
 

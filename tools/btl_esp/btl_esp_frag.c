@@ -13,19 +13,22 @@ static int list_init(opal_free_list_t *list, size_t room, int max)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
 
-	OBJ_CONSTRUCT(list, opal_free_list_t);
 	return opal_free_list_init(list, sizeof(struct mca_btl_esp_frag) + room,
 				   opal_cache_line_size, OBJ_CLASS(mca_btl_base_descriptor_t),
 				   0, 0, c->free_list_num, max, c->free_list_inc, NULL, 0,
 				   NULL, NULL, NULL);
 }
 
+/* Whatever it returns, mca_btl_esp_frags_fini() must follow. */
 int mca_btl_esp_frags_init(void)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
 	const mca_btl_base_module_t *m = &mca_btl_esp_template;
 	int rc;
 
+	OBJ_CONSTRUCT(&c->frags_small, opal_free_list_t);
+	OBJ_CONSTRUCT(&c->frags_eager, opal_free_list_t);
+	OBJ_CONSTRUCT(&c->frags_max, opal_free_list_t);
 	rc = list_init(&c->frags_small, ESP_FRAG_SMALL, -1);
 	if (rc == OPAL_SUCCESS)
 		rc = list_init(&c->frags_eager, m->btl_eager_limit, c->free_list_max);
