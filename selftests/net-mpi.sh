@@ -132,6 +132,30 @@ ip0 link set w0 down
 ip1 link set w1 down
 
 #
+# Two BTLs
+#
+
+# n0 has no TCP. n1 receives by ESP, and the callback, which is coll/adapt's, sends on to n2,
+# which TCP reaches, and is preferred. By the seed it begins at n0.
+cat >"$TMP/n0-only-esp" <<-'END'
+	#!/bin/bash
+	[ "$(hostname)" != n0 ] || export OMPI_MCA_btl=esp,self
+	exec "$@"
+END
+chmod +x "$TMP/n0-only-esp"
+preferred()
+{
+	MPI_HOSTS=n0,n1,n2 carries n0 1 launch 3 --mca btl esp,tcp,self --mca btl_esp_exclusivity 50 \
+		--mca btl_tcp_if_include 10.9.0.0/24 --mca coll_adapt_priority 100 \
+		--mca coll_adapt_bcast_algorithm 4 "$TMP/n0-only-esp" "$MPI/coll" 1 8
+}
+ip1 addr add 10.9.0.2/24 dev v1
+ip2 addr add 10.9.0.3/24 dev v2
+more "a peer that ESP reaches, but another BTL is preferred" preferred
+ip1 addr flush dev v1
+ip2 addr flush dev v2
+
+#
 # Loss
 #
 

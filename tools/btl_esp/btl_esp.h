@@ -9,12 +9,12 @@
  *	btl_esp_endpoint.c	one connection: its beginning, its queue, its end
  *	btl_esp_frag.c		descriptors, and their bytes in a connection
  *
- * Locks: component.progress_lock is held by the one thread that receives,
- * accepts and connects, and while an endpoint or a peer is made or removed by
- * del_procs; a nested or second call of progress returns at once.  component.
- * proc_lock guards the table of peers. An endpoint's lock guards its state,
- * socket and queue.  They are taken in this order; no callback of the PML is
- * called with any but the first.
+ * Locks: component.progress_lock is held by the one thread that receives and
+ * accepts, and while an endpoint is freed; a nested or second call of progress
+ * returns at once.  component.proc_lock guards the table of peers, and which
+ * endpoints these and the modules have. An endpoint's lock guards its state,
+ * socket and queue; who sends holds it alone, and begins to connect.  They are
+ * taken in this order; no callback of the PML is called with any but the first.
  */
 #ifndef MCA_BTL_ESP_H
 #define MCA_BTL_ESP_H
@@ -236,6 +236,7 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max);
 struct mca_btl_esp_proc *mca_btl_esp_proc_get(opal_proc_t *opal);
 struct mca_btl_esp_proc *mca_btl_esp_proc_of_name(opal_process_name_t name);
 void mca_btl_esp_proc_put(struct mca_btl_esp_proc *proc);
+void mca_btl_esp_proc_remove(struct mca_btl_base_endpoint_t *ep);
 struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(struct mca_btl_esp_proc *proc,
 							  struct mca_btl_esp_module *module);
 

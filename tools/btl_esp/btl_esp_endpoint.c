@@ -91,14 +91,13 @@ void mca_btl_esp_endpoint_free(struct mca_btl_base_endpoint_t *ep)
 	struct mca_btl_esp_proc *proc = ep->proc;
 	struct mca_btl_esp_frag *frag;
 
+	mca_btl_esp_proc_remove(ep);
 	if (ep->state == ESP_CONNECTED)
 		say_bye(ep);
 	if (ep->watch.fd >= 0) {
 		mca_btl_esp_unwatch(&ep->watch);
 		close(ep->watch.fd);
 	}
-	opal_list_remove_item(&ep->module->endpoints, &ep->super);
-	proc->endpoints[ep->module->index] = NULL;
 	while ((frag = (struct mca_btl_esp_frag *)opal_list_remove_first(&ep->queue))) {
 		if (frag->base.des_flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)
 			mca_btl_esp_frag_put(frag);

@@ -29,12 +29,17 @@ static int add_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **pr
 	return OPAL_SUCCESS;
 }
 
+/*
+ * Also called from within a callback of the PML's, whose endpoint may be in use, or while
+ * another thread makes progress: what is left then, finalize() frees.
+ */
 static int del_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
 
-	opal_mutex_lock(&c->progress_lock);
+	if (opal_mutex_trylock(&c->progress_lock))
+		return OPAL_SUCCESS;
 	for (size_t i = 0; i < nprocs; i++) {
 		if (endpoints[i])
 			mca_btl_esp_endpoint_free(endpoints[i]);
@@ -50,7 +55,7 @@ static int finalize(mca_btl_base_module_t *btl)
 	struct mca_btl_esp_module *module = (struct mca_btl_esp_module *)btl;
 
 	opal_mutex_lock(&c->progress_lock);
-	/* Those that the PML never asked for: of peers that only sent. */
+	/* Those that the PML never asked for, of peers that only sent; and del_procs()'s rest. */
 	while (!opal_list_is_empty(&module->endpoints))
 		mca_btl_esp_endpoint_free((struct mca_btl_base_endpoint_t *)
 					  opal_list_get_first(&module->endpoints));

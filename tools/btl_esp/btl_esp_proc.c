@@ -109,6 +109,17 @@ struct mca_btl_esp_proc *mca_btl_esp_proc_of_name(opal_process_name_t name)
 	return opal ? mca_btl_esp_proc_get(opal) : NULL;
 }
 
+/* Nobody is to find EP any more. */
+void mca_btl_esp_proc_remove(struct mca_btl_base_endpoint_t *ep)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+
+	OPAL_THREAD_LOCK(&c->proc_lock);
+	opal_list_remove_item(&ep->module->endpoints, &ep->super);
+	ep->proc->endpoints[ep->module->index] = NULL;
+	OPAL_THREAD_UNLOCK(&c->proc_lock);
+}
+
 /* One endpoint less; without any, the peer is forgotten. */
 void mca_btl_esp_proc_put(struct mca_btl_esp_proc *proc)
 {
