@@ -367,18 +367,18 @@ static int writable(struct mca_btl_base_endpoint_t *ep)
 	return n;
 }
 
-/* With ep->lock: FRAG waits.  0, or an error's number. */
+/* With ep->lock: FRAG waits.  Or an error's number, and it is still the caller's. */
 static int enqueue(struct mca_btl_base_endpoint_t *ep, struct mca_btl_esp_frag *frag)
 {
-	opal_list_append(&ep->queue, &frag->base.super.super);
-	switch (ep->state) {
-	case ESP_CLOSED:
-		return start_connect(ep);
-	case ESP_CONNECTED:
-		return mca_btl_esp_watch(&ep->watch, EPOLLIN | EPOLLOUT);
-	default:
-		return 0;
-	}
+	int error = 0;
+
+	if (ep->state == ESP_CLOSED)
+		error = start_connect(ep);
+	else if (ep->state == ESP_CONNECTED)
+		error = mca_btl_esp_watch(&ep->watch, EPOLLIN | EPOLLOUT);
+	if (!error)
+		opal_list_append(&ep->queue, &frag->base.super.super);
+	return error;
 }
 
 /* As btl_send(): 1 if the kernel has it all, OPAL_SUCCESS if it waits in the queue. */
@@ -475,6 +475,8 @@ int mca_btl_esp_endpoint_sendi(struct mca_btl_base_endpoint_t *ep, struct iovec 
 		mca_btl_esp_frag_start(frag, tag);
 		frag->sent = sent;
 		error = enqueue(ep, frag);
+		if (error)
+			mca_btl_esp_frag_put(frag);
 	} else {
 		error = ENOMEM;
 	}
@@ -577,6 +579,7 @@ static int receive(struct mca_btl_base_endpoint_t *ep)
 	size_t kept = ep->head_have;
 	int n = 0, more;
 	ssize_t got;
+	bool ok;
 
 	if (ep->partial) {
 		iov[0].iov_base = ep->partial + ep->partial_have;
@@ -604,9 +607,10 @@ static int receive(struct mca_btl_base_endpoint_t *ep)
 		}
 		got -= iov[0].iov_len;
 		ep->partial = NULL;
-		if (!deliver(ep, (struct mca_btl_esp_hdr *)whole))
-			goto bad;
+		ok = deliver(ep, (struct mca_btl_esp_hdr *)whole);
 		free(whole);
+		if (!ok)
+			goto bad;
 		n++;
 	} else {
 		ep->head_have = 0;
