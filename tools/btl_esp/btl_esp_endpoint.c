@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,7 +26,7 @@
 #include <unistd.h>
 
 #define MAX_IOVS	64
-#define BYE_TIMEOUT_MS	1000
+#define BYE_TIMEOUT	1	/* seconds */
 
 static int ready(struct mca_btl_esp_watch *watch, uint32_t events);
 
@@ -49,11 +50,21 @@ struct mca_btl_base_endpoint_t *mca_btl_esp_endpoint_new(struct mca_btl_esp_modu
 	return ep;
 }
 
+/* Waits, not for long, until FD takes more; signals wait, too. */
+static bool wait_writable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	struct timespec time = { .tv_sec = BYE_TIMEOUT };
+	sigset_t all;
+
+	sigfillset(&all);
+	return ppoll(&p, 1, &time, &all) == 1;
+}
+
 /* Waits, not for long, until what is queued and BYE are with the kernel. */
 static void say_bye(struct mca_btl_base_endpoint_t *ep)
 {
 	static const struct mca_btl_esp_hdr bye = { .tag = ESP_TAG_BYE };
-	struct pollfd p = { .fd = ep->watch.fd, .events = POLLOUT };
 	struct iovec iov[ESP_FRAG_IOVS];
 	struct mca_btl_esp_frag *frag;
 	struct msghdr msg = { .msg_iov = iov };
@@ -69,7 +80,7 @@ static void say_bye(struct mca_btl_base_endpoint_t *ep)
 			msg.msg_iovlen = mca_btl_esp_frag_gather(frag, iov);
 		}
 		n = sendmsg(ep->watch.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n < 0 && errno == EAGAIN && poll(&p, 1, BYE_TIMEOUT_MS) == 1)
+		if (n < 0 && errno == EAGAIN && wait_writable(ep->watch.fd))
 			continue;
 		if (n < 0)
 			return;
