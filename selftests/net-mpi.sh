@@ -182,6 +182,9 @@ chmod +x "$TMP/outlive"
 check "a killed rank ends the job, and its peer says so" \
 	dies "rank 1 on host n1 (v1, $(mac n1 v1)) through v0" two mpi 2 "$TMP/outlive" "$MPI/die" kill
 
+more "a rank that can have no more files ends it" \
+	dies "n1: cannot accept connections through v1: Too many open files" two mpi 2 "$MPI/die" files
+
 cut_cable()
 {
 	local pid status

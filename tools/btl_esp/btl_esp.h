@@ -228,6 +228,7 @@ void mca_btl_esp_unwatch(struct mca_btl_esp_watch *watch);
 int mca_btl_esp_setup_socket(int fd);
 void mca_btl_esp_say(bool important, const char *format, ...)
 	__opal_attribute_format__(__printf__, 2, 3);
+void mca_btl_esp_give_up(struct mca_btl_esp_module *module, opal_proc_t *peer, char *text);
 
 /* btl_esp_if.c */
 int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max);

@@ -94,6 +94,21 @@ void mca_btl_esp_say(bool important, const char *format, ...)
 				    "btl:esp: %s: %s", opal_process_info.nodename, text);
 }
 
+/*
+ * TEXT says what has failed, of PEER or NULL; the end of the job, unless the PML knows
+ * better.
+ */
+void mca_btl_esp_give_up(struct mca_btl_esp_module *module, opal_proc_t *peer, char *text)
+{
+	/* OB1 takes it for a format. */
+	for (char *p = text; *p; p++)
+		*p = *p == '%' ? '_' : *p;
+	if (module->error_cb)
+		module->error_cb(&module->super, MCA_BTL_ERROR_FLAGS_FATAL, peer, text);
+	else
+		opal_output(0, "%s", text);
+}
+
 static void parameter(const char *name, const char *help, mca_base_var_type_t type, int level,
 		      void *storage)
 {
@@ -308,6 +323,17 @@ static int incoming_ready(struct mca_btl_esp_watch *watch, uint32_t events)
 	return 1;
 }
 
+/* Who has connected already would wait for an answer for ever. */
+static void cannot_accept(struct mca_btl_esp_module *module, int error)
+{
+	char text[256];
+
+	mca_btl_esp_unwatch(&module->listener);
+	snprintf(text, sizeof(text), "btl:esp: %s: cannot accept connections through %s: %s",
+		 opal_process_info.nodename, module->iface.name, strerror(error));
+	mca_btl_esp_give_up(module, NULL, text);
+}
+
 static int listener_ready(struct mca_btl_esp_watch *watch, uint32_t events)
 {
 	struct mca_btl_esp_module *module = container_of(watch, struct mca_btl_esp_module,
@@ -315,8 +341,11 @@ static int listener_ready(struct mca_btl_esp_watch *watch, uint32_t events)
 	int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct mca_btl_esp_incoming *in;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			cannot_accept(module, errno);
 		return 0;
+	}
 	in = calloc(1, sizeof(*in));
 	if (!in || mca_btl_esp_setup_socket(fd)) {
 		close(fd);

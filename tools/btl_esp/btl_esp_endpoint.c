@@ -121,10 +121,7 @@ void mca_btl_esp_endpoint_free(struct mca_btl_base_endpoint_t *ep)
 	mca_btl_esp_proc_put(proc);
 }
 
-/*
- * The connection can't be had or is lost, which is the end of the job, unless
- * the PML knows better.  Without the endpoint's lock.
- */
+/* The connection can't be had or is lost.  Without the endpoint's lock. */
 static int fail(struct mca_btl_base_endpoint_t *ep, const char *what, int error)
 {
 	const uint8_t *m = ep->addr->mac;
@@ -148,14 +145,7 @@ static int fail(struct mca_btl_base_endpoint_t *ep, const char *what, int error)
 		     ep->module->iface.name,
 		     error ? strerror(error) : "the peer's process is gone") < 0)
 		return OPAL_ERR_OUT_OF_RESOURCE;
-	/* OB1 takes it for a format. */
-	for (char *p = text; *p; p++)
-		*p = *p == '%' ? '_' : *p;
-	if (ep->module->error_cb)
-		ep->module->error_cb(&ep->module->super, MCA_BTL_ERROR_FLAGS_FATAL,
-				     ep->proc->opal, text);
-	else
-		opal_output(0, "%s", text);
+	mca_btl_esp_give_up(ep->module, ep->proc->opal, text);
 	free(text);
 	return OPAL_ERR_UNREACH;
 }
