@@ -174,6 +174,7 @@ struct mca_btl_esp_component {
 	opal_mutex_t			proc_lock;
 	opal_proc_table_t		procs;
 	opal_list_t			incoming;
+	size_t				max_incoming;
 	opal_free_list_t		frags_small;
 	opal_free_list_t		frags_eager;
 	opal_free_list_t		frags_max;

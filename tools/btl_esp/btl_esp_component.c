@@ -24,6 +24,7 @@
 
 #define EVENTS		64
 #define BACKLOG		1024
+#define STRANGERS	64
 
 /* A connection of somebody's whose HELLO is not complete. */
 struct mca_btl_esp_incoming {
@@ -159,6 +160,22 @@ static int component_register(void)
 	parameter("free_list_inc", "Fragments to add when there are none left (from 1)",
 		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_5, &c->free_list_inc);
 	return mca_btl_base_param_register(&c->super.btl_version, &mca_btl_esp_template);
+}
+
+/* The number of processes of the job; 0 if that can't be had. */
+static uint32_t job_size(void)
+{
+#if OPAL_MAJOR_VERSION < 5
+	opal_process_name_t all = OPAL_PROC_MY_NAME;
+	uint32_t size, *p = &size;
+	int rc;
+
+	all.vpid = OPAL_VPID_WILDCARD;
+	OPAL_MODEX_RECV_VALUE(rc, OPAL_PMIX_JOB_SIZE, &all, &p, OPAL_UINT32);
+	return rc == OPAL_SUCCESS ? size : 0;
+#else
+	return opal_process_info.num_procs;
+#endif
 }
 
 /* Are all parameters in their ranges?  Says which isn't. */
@@ -363,6 +380,29 @@ static int listener_ready(struct mca_btl_esp_watch *watch, uint32_t events)
 	return 1;
 }
 
+/*
+ * A process of the job may compute between its connect() and its HELLO, as long as it
+ * wants; so there is room for all of them, and for some strangers.
+ */
+static void bound_incoming(void)
+{
+	struct mca_btl_esp_component *c = &mca_btl_esp_component;
+	static bool said;
+
+	while (opal_list_get_size(&c->incoming) > c->max_incoming) {
+		struct mca_btl_esp_incoming *in = (void *)opal_list_get_first(&c->incoming);
+		int fd = in->watch.fd;
+
+		if (!said)
+			opal_output(0,
+				    "btl:esp: %s: more than %zu connections have not said whose they are; the oldest are closed",
+				    opal_process_info.nodename, c->max_incoming);
+		said = true;
+		incoming_end(in);
+		close(fd);
+	}
+}
+
 /* A link over IFACE, which listens; NULL, and says why. */
 static struct mca_btl_esp_module *new_module(const struct mca_btl_esp_if *iface, int link)
 {
@@ -473,6 +513,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
 		c->modules[c->nmodules++] = m;
 		modules[used++] = &m->super;
 	}
+	c->max_incoming = (size_t)job_size() * used + STRANGERS;
 	if (!used || publish() != OPAL_SUCCESS) {
 		while (used--)
 			modules[used]->btl_finalize(modules[used]);
@@ -500,6 +541,7 @@ static int component_progress(void)
 
 		done += watch->ready(watch, events[i].events);
 	}
+	bound_incoming();
 	opal_mutex_unlock(&c->progress_lock);
 	return done;
 }
