@@ -420,3 +420,38 @@ TEST_F(am, amudp_pool)
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	EXPECT_EQ(AM_ERR_TIMEOUT, AM_Request0(ep[CALLER], 0, ECHO));
 }
+
+/* Requests of which pieces are missing, perhaps for ever, keep no buffer from the others. */
+TEST_F(am, amudp_pool_bulk)
+{
+	static uint8_t data[5000];
+	int i;
+
+	self->o.protocol = AM_AMUDP;
+	self->o.retries = 1000;
+	self->o.handler_max_us = 50 * HANDLER_MAX;
+	ASSERT_EQ(AM_OK, open_end(CALLER, self->o));
+	self->o.pool = 2;
+	ASSERT_EQ(AM_OK, open_end(SERVER, self->o));
+	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVER], 0));
+	ASSERT_EQ(AM_OK, AM_Connect(ep[CALLER], 0, 1));
+	fate[WIRE_REQUEST] = AM_DROP;
+	for (i = 0; i < 2; i++) {
+		passing[WIRE_REQUEST] = 1;
+		ASSERT_EQ(AM_OK, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data, sizeof(data)));
+	}
+	EXPECT_TRUE(REACHED(AM_ListReceived(ep[SERVER], NULL, 0) == 2));
+	EXPECT_EQ(0, stats(SERVER).buffers);
+	passing[WIRE_REQUEST] = 1;
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	EXPECT_EQ(0, stats(SERVER).no_buffer);
+	/* Now they come, and wait for replies of which nobody says that they are here. */
+	fate[WIRE_FINAL] = AM_DROP;
+	fate[WIRE_REQUEST] = AM_PASS;
+	EXPECT_TRUE(REACHED(answered == 3));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 4));
+	EXPECT_EQ(4, ran);
+	EXPECT_GE(2, stats(SERVER).buffers_peak);
+}

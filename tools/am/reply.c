@@ -24,18 +24,11 @@ void reply_release(struct reply *r)
 }
 
 /* The slot of a new request; what the last one left is needed by nobody. */
-static bool begin(struct reply *r, uint16_t instance)
+static void begin(struct reply *r, uint16_t instance)
 {
 	struct am_endpoint *ep = r->peer->ep;
 
-	if (ep->protocol->pooled && ep->stats.buffers - r->buffer >= ep->opt.pool) {
-		ep->stats.no_buffer++;
-		return false;
-	}
 	reply_release(r);
-	if (++ep->stats.buffers > ep->stats.buffers_peak)
-		ep->stats.buffers_peak = ep->stats.buffers;
-	r->buffer = true;
 	if (!++ep->serial)
 		ep->serial = 1;
 	r->serial = ep->serial;
@@ -47,7 +40,26 @@ static bool begin(struct reply *r, uint16_t instance)
 	r->state = AM_STATE_CREATED;
 	r->ack = AM_NOT_ACKED;
 	r->operation = AM_NOT_PROCESSED;
-	memset(&r->pieces, 0, sizeof(r->pieces));
+	r->pieces.count = 0;
+}
+
+/*
+ * For the reply to a request that is all here: one of which pieces are missing has no timer, and
+ * would keep it from the others if its initiator has died.
+ */
+static bool take_buffer(struct reply *r)
+{
+	struct am_endpoint *ep = r->peer->ep;
+
+	if (r->buffer)
+		return true;
+	if (ep->protocol->pooled && ep->stats.buffers >= ep->opt.pool) {
+		ep->stats.no_buffer++;
+		return false;
+	}
+	r->buffer = true;
+	if (++ep->stats.buffers > ep->stats.buffers_peak)
+		ep->stats.buffers_peak = ep->stats.buffers;
 	return true;
 }
 
@@ -114,8 +126,10 @@ static struct reply *in_slot(struct peer *p, const struct wire *w)
 	}
 	r = &p->in[w->slot];
 	age = w->instance - r->instance;
-	if (!r->known || (p->one_bit_in ? age != 0 : age > 0))
-		return begin(r, w->instance) ? r : NULL;
+	if (!r->known || (p->one_bit_in ? age != 0 : age > 0)) {
+		begin(r, w->instance);
+		return r;
+	}
 	if (age < 0) {
 		ep->stats.late++;
 		return NULL;
@@ -185,13 +199,9 @@ void request_take(struct peer *p, struct wire *w)
 		reply_step(r, EV_NO_HANDLER);
 		return;
 	}
-	if (w->size == WIRE_BULK) {
-		if (!r->pieces.count)
-			memset(&r->pieces, 0, sizeof(r->pieces));
-		if (!pieces_add(ep, &r->pieces, w))
-			return;
-	}
-	if (reply_step(r, EV_REQUEST) & DO_RUN)
+	if (w->size == WIRE_BULK && !pieces_add(ep, &r->pieces, w))
+		return;
+	if (take_buffer(r) && reply_step(r, EV_REQUEST) & DO_RUN)
 		run(r, w);
 }
 
