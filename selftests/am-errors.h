@@ -228,3 +228,35 @@ TEST_F(am, restarted)
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	EXPECT_TRUE(REACHED(answered == 2));
 }
+
+/* Each allocation fails in turn: the call says so, or the conversation goes on without it. */
+TEST_F(am, no_memory)
+{
+	int error, n, told = 0;
+	uint8_t data[100] = {};
+
+	AM_SetTimeout(bundle, -1);
+	place(CALLER, &self->o);
+	for (n = 0, allocations = -1; allocations < 0; n++) {
+		answered = 0;
+		allocations = n;
+		error = open_both(self->o);
+		if (!error)
+			error = AM_RequestI0(ep[CALLER], 0, ECHO, data, sizeof(data));
+		if (error) {
+			EXPECT_EQ(AM_ERR_RESOURCE, error);
+			told++;
+		} else {
+			EXPECT_STATE(CALLER, sent(), DONE, AM_ACKED, AM_PROCESSED);
+		}
+		while (bundle->endpoints)
+			AM_FreeEndpoint(bundle->endpoints);
+	}
+	allocations = -1;
+	/* This time there was enough. */
+	EXPECT_EQ(1, answered);
+	/* 7 of each endpoint, 2 of the connection, 1 of the request; who is asked tells nobody. */
+	EXPECT_LE(17, told);
+	EXPECT_LT(told + 1, n);
+	EXPECT_EQ(0, leaks());
+}

@@ -9,6 +9,9 @@
 #ifndef AM_TESTS_H
 #define AM_TESTS_H
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 #include <stdlib.h>
 #include <unistd.h>
 #include "../tools/am/internal.h"
@@ -43,6 +46,38 @@ static enum am_verdict fate[WIRE_TYPES];
 static unsigned int passing[WIRE_TYPES];	/* so many first */
 static unsigned int seen[WIRE_TYPES];
 static uint16_t last_instance;
+
+/* The linker gives these to who calls malloc() ...: one call, when so many have passed, fails. */
+static int allocations = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return allocations >= 0 && !allocations-- ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return allocations >= 0 && !allocations-- ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return allocations >= 0 && !allocations-- ? NULL : __real_realloc(p, size);
+}
+
+/* Memory that nobody can free any more; where the compiler helps to tell. */
+static int leaks(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return __lsan_do_recoverable_leak_check();
+#else
+	return 0;
+#endif
+}
 
 static void place(int i, struct am_options *o);
 

@@ -362,6 +362,10 @@ static bool allocate(struct am_endpoint *ep)
 	unsigned int i;
 
 	ep->peers = calloc(o->peers, sizeof(*ep->peers));
+	for (i = 0; ep->peers && i < o->peers; i++) {
+		ep->peers[i].ep = ep;
+		ep->peers[i].timer.kind = TIMER_HELLO;
+	}
 	ep->map = calloc(o->peers, sizeof(*ep->map));
 	ep->pool = calloc(o->pool, sizeof(*ep->pool));
 	ep->frames = calloc(o->credits + 1, sizeof(*ep->frames));
@@ -369,10 +373,6 @@ static bool allocate(struct am_endpoint *ep)
 	ep->out = malloc(mtu);
 	if (!ep->peers || !ep->map || !ep->pool || !ep->frames || !ep->buffers || !ep->out)
 		return false;
-	for (i = 0; i < o->peers; i++) {
-		ep->peers[i].ep = ep;
-		ep->peers[i].timer.kind = TIMER_HELLO;
-	}
 	for (i = 0; i <= o->credits; i++)
 		ep->frames[i].data = ep->buffers + i * mtu;
 	return true;
