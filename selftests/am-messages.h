@@ -218,3 +218,33 @@ TEST_F(am, both_ask)
 		close_both();
 	}
 }
+
+/* A request whose reply comes, and then its time is over, before anybody looks. */
+static int answered_unseen(void)
+{
+	int error = AM_Request0(ep[CALLER], 0, ECHO);
+	struct pollfd fd = { .fd = ep[CALLER]->transport.fd, .events = POLLIN };
+
+	while (!error && ran == answered)
+		input(ep[SERVER]);
+	if (!error && net)
+		mem_advance(net, ep[CALLER]->timers->at);
+	else if (!error && poll(&fd, 1, -1) == 1)
+		while (now(ep[CALLER]) < ep[CALLER]->timers->at)
+			usleep(1000);
+	return error;
+}
+
+/* Who is busy for long finds what has come since, and sends nothing again. */
+TEST_F(am, busy)
+{
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	ASSERT_EQ(AM_OK, answered_unseen());
+	ASSERT_EQ(AM_OK, AM_Poll(bundle));
+	EXPECT_EQ(1, answered);
+	EXPECT_EQ(0, stats(CALLER).resent);
+	ASSERT_EQ(AM_OK, answered_unseen());
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_EQ(2, answered);
+	EXPECT_EQ(0, stats(CALLER).resent);
+}

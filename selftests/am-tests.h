@@ -12,6 +12,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "../tools/am/internal.h"

@@ -36,7 +36,10 @@ int AM_SetTimeout(eb_t bundle, int ms)
 	return AM_OK;
 }
 
-/* One look at each endpoint's unsent requests, timers and frames. Did anything happen? */
+/*
+ * One look at each endpoint: unsent requests, frames, and then a timer, for what it waits for may
+ * be here. Did anything happen?
+ */
 bool progress(struct am_bundle *bundle)
 {
 	uint64_t events = bundle->events;
@@ -45,8 +48,8 @@ bool progress(struct am_bundle *bundle)
 
 	for (ep = bundle->endpoints; ep; ep = ep->next) {
 		unsent_look(ep);
-		timers_look(ep);
 		any |= input(ep);
+		timers_look(ep);
 	}
 	return any || bundle->events != events;
 }

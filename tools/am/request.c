@@ -266,7 +266,9 @@ static int request(ep_t ep, int index, handler_t handler, enum wire_size size, i
 	p = ep->map[index];
 	if (!p)
 		return AM_ERR_NOT_MAPPED;
-	/* As on every operation: one entry is looked at. */
+	/* As on every operation: one entry is looked at; what it waits for may be here. */
+	if (ep->timers && ep->timers->at <= now(ep))
+		input(ep);
 	timers_look(ep);
 	if (p->hello == HELLO_FAILED)
 		hello_start(p);
