@@ -248,3 +248,29 @@ TEST_F(am, busy)
 	EXPECT_EQ(2, answered);
 	EXPECT_EQ(0, stats(CALLER).resent);
 }
+
+/* One poll(2) can't ask for all of them: what comes to the others is seen soon, too. */
+TEST_F(am, many_endpoints)
+{
+	struct transport *t;
+	int i, tries = 10;
+	uint64_t end;
+	en_t first;
+
+	if (net)
+		SKIP(return, "no poll(2) in memory");
+	for (i = 0; i < 70; i++) {
+		ASSERT_EQ(AM_OK, open_end(SERVER, self->o));
+		if (!i)
+			first = name[SERVER];
+	}
+	ASSERT_EQ(AM_OK, open_end(CALLER, self->o));
+	t = &ep[CALLER]->transport;
+	ASSERT_EQ(AM_OK, t->ops->normalize(t, &first));
+	ASSERT_EQ(0, t->ops->send(t, &first, "?", 1));
+	do {
+		end = now(ep[CALLER]) + 1000000;
+		ASSERT_EQ(AM_OK, wait_a_while(bundle, end, false));
+	} while (now(ep[CALLER]) >= end && --tries);
+	EXPECT_LT(0, tries);
+}

@@ -98,8 +98,9 @@ int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 			mem_advance(ep->transport.net, until);
 			return AM_OK;
 		}
-		if (n < (int)ARRAY_SIZE(fds))
-			fds[n++] = (struct pollfd) { .fd = ep->transport.fd, .events = POLLIN };
+		if (n == (int)ARRAY_SIZE(fds))
+			break;
+		fds[n++] = (struct pollfd) { .fd = ep->transport.fd, .events = POLLIN };
 	}
 	if (until <= start)
 		return AM_OK;
