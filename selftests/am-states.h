@@ -320,6 +320,23 @@ TEST_F(am, nway_reply_timeout)
 	EXPECT_NOW(SERVER, received, ABANDONED, AM_NOT_ACKED, AM_REPLY_TIMEOUT);
 }
 
+/* It came too late, and nobody had looked at the time. */
+TEST_F(am, nway_late_reply)
+{
+	self->o.handler_max_us = HANDLER_MAX;
+	self->o.retries = 1000;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, LATER));
+	EXPECT_TRUE(REACHED(ran));
+	ASSERT_NE(NULL, later);
+	dawdle();
+	EXPECT_EQ(AM_ERR_NO_REPLY, AM_Reply0(later, ANSWER));
+	EXPECT_NOW(SERVER, received, ABANDONED, AM_NOT_ACKED, AM_REPLY_TIMEOUT);
+	EXPECT_STATE(CALLER, sent(), ABANDONED, AM_REPLY_RTX_EXCEEDED, AM_REQUEST_SENT);
+	EXPECT_EQ(AM_CAUSE_SLOW, state_of(CALLER, sent()).cause);
+	EXPECT_EQ(0, answered);
+}
+
 TEST_F(am, nway_handler_timeout)
 {
 	self->o.handler_max_us = HANDLER_MAX;

@@ -295,7 +295,9 @@ int am_reply_xfer(void *token, handler_t handler, int offset, const void *source
 
 /*
  * In the handler of a request: the reply comes later, by the token returned, from outside of
- * handlers. NULL: there is no memory, or this is no request that waits for a reply.
+ * handlers. NULL: there is no memory, or this is no request that waits for a reply. The token is
+ * freed by the reply that returns AM_OK or AM_ERR_NO_REPLY (handler_max_us is over), and with the
+ * endpoint; after other errors it is still good.
  */
 void *AM_Defer(void *token);
 

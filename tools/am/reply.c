@@ -63,8 +63,8 @@ static bool take_buffer(struct reply *r)
 	return true;
 }
 
-/* The handler is done with it, or the reply that it put off is there. */
-static void finish(struct reply *r)
+/* The handler is done with it, or the reply that it put off is there; @late: too late. */
+static int finish(struct reply *r, enum event late)
 {
 	struct am_endpoint *ep = r->peer->ep;
 
@@ -73,8 +73,8 @@ static void finish(struct reply *r)
 	if (now(ep) - r->began > ep->opt.handler_max_us) {
 		r->reason = WHY_GAVE_UP;
 		ep->stats.slow_handlers++;
-		reply_step(r, EV_LATE);
-		return;
+		reply_step(r, late);
+		return AM_ERR_NO_REPLY;
 	}
 	/* Every request has a reply. */
 	if (!r->replied) {
@@ -84,6 +84,7 @@ static void finish(struct reply *r)
 		r->msg.total = 0;
 	}
 	reply_step(r, EV_DONE);
+	return AM_OK;
 }
 
 static void run(struct reply *r, const struct wire *w)
@@ -99,7 +100,7 @@ static void run(struct reply *r, const struct wire *w)
 	ep->stats.handlers_run++;
 	call_handler(ep, &t, w);
 	if (!t.deferred)
-		finish(r);
+		finish(r, EV_LATE);
 }
 
 /* What comes back when the request in @r is repeated. */
@@ -254,11 +255,10 @@ static int reply(struct token *t, handler_t handler, enum wire_size size, int of
 	if (error)
 		return error;
 	r->replied = true;
-	if (t->deferred) {
-		token_free(t);
-		finish(r);
-	}
-	return AM_OK;
+	if (!t->deferred)
+		return AM_OK;
+	token_free(t);
+	return finish(r, EV_TIMER);
 }
 
 int am_reply(void *token, handler_t handler, int nargs, ...)
