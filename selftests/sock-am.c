@@ -23,4 +23,51 @@ static void place(int i, struct am_options *o)
 	o->address = address[i];
 }
 
+/* The device leaves while the bundle waits, with nothing else to wait for. */
+TEST_F(am, device_leaves)
+{
+	int error, why;
+	pid_t pid;
+
+	ASSERT_EQ(AM_OK, open_end(SERVER, self->o));
+	AM_SetTimeout(bundle, -1);
+	pid = MUST(fork());
+	if (!pid) {
+		usleep(1000 * SHORT);
+		enter(B);
+		run("ip link del vb");
+		_exit(0);
+	}
+	error = AM_WaitSema(bundle);
+	why = errno;
+	EXPECT_EQ(AM_ERR_SYSTEM, error);
+	EXPECT_EQ(ENETDOWN, why);
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_EQ(1, stats(SERVER).receive_errors);
+	/* Told once. */
+	AM_SetTimeout(bundle, 5);
+	EXPECT_EQ(AM_ERR_TIMEOUT, AM_WaitSema(bundle));
+}
+
+/* It left before the last reply: nobody receives the socket's error. */
+TEST_F(am, device_left)
+{
+	int error, why;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, LATER));
+	EXPECT_TRUE(REACHED(later));
+	AM_FreeEndpoint(ep[CALLER]);
+	enter(B);
+	run("ip link del vb");
+	EXPECT_EQ(AM_OK, AM_Reply0(later, ANSWER));
+	EXPECT_EQ(1, stats(SERVER).send_errors);
+	error = AM_WaitSema(bundle);
+	why = errno;
+	EXPECT_EQ(AM_ERR_SYSTEM, error);
+	EXPECT_EQ(ENETDOWN, why);
+	EXPECT_EQ(0, stats(SERVER).receive_errors);
+}
+
 TEST_HARNESS_MAIN

@@ -166,6 +166,7 @@ struct am_stats {
 	uint64_t	stalls;		/* requests that had to wait */
 	uint64_t	not_taken;		/* frames that the transport didn't take */
 	uint64_t	send_errors;
+	uint64_t	receive_errors;	/* of the transport, as when the device has left */
 	uint64_t	bad_length;		/* truncated, or not as long as they say */
 	uint64_t	bad_checksum;
 	uint64_t	bad_version;

@@ -80,6 +80,20 @@ static uint64_t deadline(struct am_bundle *bundle)
 	return at;
 }
 
+/* Has a transport failed? Who asks is told once. */
+static bool failed(struct am_bundle *bundle)
+{
+	struct am_endpoint *ep;
+
+	for (ep = bundle->endpoints; ep && ep->transport.error <= 0; ep = ep->next)
+		;
+	if (!ep)
+		return false;
+	errno = ep->transport.error;
+	ep->transport.error = -1;
+	return true;
+}
+
 /* Until a frame is there, or a timer is due, or it is @end, if there is an end. */
 int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 {
@@ -88,6 +102,8 @@ int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 	struct am_endpoint *ep;
 	int n = 0, ms;
 
+	if (failed(bundle))
+		return AM_ERR_SYSTEM;
 	if (!forever && until > end)
 		until = end;
 	for (ep = bundle->endpoints; ep; ep = ep->next) {

@@ -3,6 +3,7 @@
  * Frames that come: judged, and given to the connection, the request or the reply that they are
  * about. Handlers are called from here.
  */
+#include <errno.h>
 #include "internal.h"
 
 enum wire_reason handler_check(struct am_endpoint *ep, const struct wire *w)
@@ -275,6 +276,10 @@ bool input(struct am_endpoint *ep)
 	int i, n = transport_receive(&ep->transport, ep->frames, ep->opt.credits + 1,
 				     ep->transport.mtu);
 
+	if (n < 0) {
+		ep->transport.error = errno;
+		ep->stats.receive_errors++;
+	}
 	for (i = 0; i < n; i++)
 		frame_take(ep, &ep->frames[i]);
 	return n > 0;

@@ -87,7 +87,7 @@ struct transport_ops {
 	void (*close)(struct transport *t);
 	/* 0: taken, 1: not now, -1: an error. */
 	int (*send)(struct transport *t, const en_t *to, const void *data, size_t len);
-	/* Up to @n frames that are here; how many. */
+	/* Up to @n frames that are here; how many, or -1: an error. */
 	int (*receive)(struct transport *t, struct frame *frames, int n, size_t room);
 	uint64_t (*now)(struct transport *t);
 	/* The name as this transport gets it with a frame. */
@@ -101,6 +101,7 @@ struct transport {
 	en_t				name;
 	size_t				mtu;
 	int				fd;	/* -1: memory */
+	int				error;	/* for who waits next; -1: it was told */
 	struct am_net			*net;
 	unsigned int			node;	/* in net */
 	unsigned int			ifindex;

@@ -203,12 +203,18 @@ static int edp_open(struct transport *t, const struct am_options *o)
 
 static int send_socket(struct transport *t, const en_t *to, const void *data, size_t len)
 {
+	struct ifreq ifr = { .ifr_ifindex = t->ifindex };
 	struct sockaddr_storage a;
 
 	memcpy(&a, to->address, sizeof(to->address));
 	if (sendto(t->fd, data, len, 0, (struct sockaddr *)&a, sizeof(to->address)) >= 0)
 		return 0;
-	return errno == EAGAIN || errno == ENOBUFS ? 1 : -1;
+	if (errno == EAGAIN || errno == ENOBUFS)
+		return 1;
+	/* The socket tells once that its device has left: this may have been it. */
+	if (!t->error && t->ifindex && ioctl(t->fd, SIOCGIFNAME, &ifr) && errno == ENODEV)
+		t->error = ENETDOWN;
+	return -1;
 }
 
 static int receive_socket(struct transport *t, struct frame *frames, int n, size_t room)
@@ -230,6 +236,8 @@ static int receive_socket(struct transport *t, struct frame *frames, int n, size
 		m[i].msg_hdr.msg_iovlen = 1;
 	}
 	n = recvmmsg(t->fd, m, n, MSG_DONTWAIT | MSG_TRUNC, NULL);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
 	for (i = 0; i < n; i++) {
 		frames[i].from.kind = t->name.kind;
 		frames[i].len = m[i].msg_len;
