@@ -274,3 +274,36 @@ TEST_F(am, many_endpoints)
 	} while (now(ep[CALLER]) >= end && --tries);
 	EXPECT_LT(0, tries);
 }
+
+/* Who sends only large messages measures their round trip, for want of a better one. */
+TEST_F(am, large_only)
+{
+	static uint8_t data[AM_MAX_LONG];
+	struct peer *p;
+	uint64_t start;
+
+	AM_SetTimeout(bundle, -1);
+	self->o.timeout_us = 1000000;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	p = ep[CALLER]->map[0];
+	ASSERT_EQ(AM_OK, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data, sizeof(data)));
+	EXPECT_TRUE(REACHED(answered == 1));
+	passing[WIRE_REQUEST] = 1;
+	fate[WIRE_REQUEST] = AM_DROP;
+	ASSERT_EQ(AM_OK, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data, sizeof(data)));
+	fate[WIRE_REQUEST] = AM_PASS;
+	start = now(ep[CALLER]);
+	EXPECT_TRUE(REACHED(answered == 2));
+	EXPECT_LT(0, stats(CALLER).resent);
+	/* Else it would take timeout_us, and an eighth of it for each 512 bytes. */
+	EXPECT_GT(17 * self->o.timeout_us, now(ep[CALLER]) - start);
+	/* Others are shorter. */
+	p->srtt = 100000000;
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 3));
+	EXPECT_GT(100000000 * 7 / 8, p->srtt);
+	p->srtt = 100000000;
+	ASSERT_EQ(AM_OK, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data, sizeof(data)));
+	EXPECT_TRUE(REACHED(answered == 4));
+	EXPECT_EQ(100000000, p->srtt);
+}

@@ -134,7 +134,7 @@ static const struct rule *find(const struct rule *rules, unsigned int n, int sta
 	return NULL;
 }
 
-/* Twice the round trip, longer for many frames, and each time longer. */
+/* Twice the round trip, an eighth more for each 512 bytes, and doubled each time. */
 static uint64_t ack_timeout(const struct peer *p, const struct am_message *m, unsigned int sent)
 {
 	const struct am_options *o = &p->ep->opt;
@@ -185,14 +185,19 @@ void final_send(struct peer *p, uint16_t slot, uint16_t instance)
 
 static void measure(struct request *r)
 {
+	bool large = r->msg.total > WIRE_MIN_PIECE;
 	struct peer *p = r->peer;
 	uint64_t us;
 
-	/* Of several that were sent, or of many frames, it would be anyone's guess. */
-	if (r->sent_all != 1 || r->msg.total > WIRE_MIN_PIECE)
+	/* Of one that was sent again, nobody knows which one was answered. */
+	if (r->sent_all != 1)
+		return;
+	/* That of many frames is too long for others, but better than none. */
+	if (large && p->srtt && !p->srtt_large)
 		return;
 	us = now(p->ep) - r->sent_at;
-	p->srtt = p->srtt ? (7 * p->srtt + us) / 8 : us;
+	p->srtt = p->srtt && p->srtt_large == large ? (7 * p->srtt + us) / 8 : us;
+	p->srtt_large = large;
 	if (!p->srtt)
 		p->srtt = 1;
 }

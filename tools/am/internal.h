@@ -210,6 +210,7 @@ struct peer {
 	struct request	**out;		/* credits entries */
 	uint16_t	*instance;
 	uint64_t	srtt;		/* 0: not measured */
+	bool		srtt_large;	/* of large messages, for want of others */
 	bool		one_bit;	/* instance numbers */
 	/* As target */
 	bool		known, offered;
