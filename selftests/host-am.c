@@ -4,6 +4,7 @@
 /*
  * Active Messages (am-tests.h) in memory, where time is simulated, and over UDP.
  */
+#include <sys/socket.h>
 #include "am-tests.h"
 
 FIXTURE_VARIANT_ADD(am, mem)
@@ -20,6 +21,28 @@ static void place(int i, struct am_options *o)
 {
 	(void)i;
 	o->address = net ? "mem" : "udp:127.0.0.1";
+}
+
+/* Room for what all credits may bring, as far as the system lets. */
+TEST(udp_receive_buffer)
+{
+	struct am_options o = { .credits = 16 };
+	socklen_t len = sizeof(int);
+	int have, most = 0;
+	FILE *f;
+
+	f = fopen("/proc/sys/net/core/rmem_max", "r");
+	ASSERT_NE(NULL, f);
+	ASSERT_EQ(1, fscanf(f, "%d", &most));
+	fclose(f);
+	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &bundle));
+	ASSERT_EQ(AM_OK, open_end(SERVER, o));
+	ASSERT_EQ(0, getsockopt(ep[SERVER]->transport.fd, SOL_SOCKET, SO_RCVBUF, &have, &len));
+	TH_LOG("%d bytes, net.core.rmem_max is %d", have, most);
+	if (most > 16 * AM_MAX_LONG)
+		most = 16 * AM_MAX_LONG;
+	EXPECT_LE(2 * most, have);
+	EXPECT_EQ(AM_OK, AM_FreeBundle(bundle));
 }
 
 TEST_HARNESS_MAIN

@@ -161,6 +161,21 @@ static void close_socket(struct transport *t)
 		close(t->fd);
 }
 
+/*
+ * Room for all that a peer may send at once. The kernel doubles the number, for what frames need
+ * besides data, and keeps it below net.core.rmem_max; what doesn't fit will be sent again.
+ */
+static int make_room(int fd, const struct am_options *o)
+{
+	int want = o->credits * AM_MAX_LONG, have;
+	socklen_t len = sizeof(have);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &have, &len) ||
+	    (have / 2 < want && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want))))
+		return AM_ERR_SYSTEM;
+	return AM_OK;
+}
+
 static int udp_open(struct transport *t, const struct am_options *o)
 {
 	struct sockaddr_in a;
@@ -168,6 +183,8 @@ static int udp_open(struct transport *t, const struct am_options *o)
 
 	if (!error)
 		error = open_socket(t, AF_INET, &a);
+	if (!error)
+		error = make_room(t->fd, o);
 	if (error)
 		return error;
 	t->mtu = UDP_MTU;
