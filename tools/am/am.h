@@ -197,7 +197,8 @@ enum { AM_SEQ };			/* one thread at a time */
 int AM_AllocateBundle(int type, eb_t *bundle);
 int AM_FreeBundle(eb_t bundle);		/* with its endpoints */
 int AM_Poll(eb_t bundle);
-int AM_WaitSema(eb_t bundle);		/* until a message was handled, or a request ended */
+/* Until a handler ran, a request's state changed, or a connection was made, lost or refused. */
+int AM_WaitSema(eb_t bundle);
 int AM_SetTimeout(eb_t bundle, int ms);	/* of calls that wait; -1 (default): none */
 
 /* Endpoints */

@@ -50,7 +50,7 @@ struct wire {
 	uint32_t	session;
 	uint16_t	slot;
 	uint16_t	instance;
-	uint16_t	handler;	/* HELLO, WELCOME: the protocol; NACK: the reason */
+	uint16_t	handler;	/* HELLO: the protocol; NACK: the reason */
 	uint32_t	total;		/* bytes of data, of all pieces */
 	uint32_t	offset;		/* bulk: where in the segment the message begins */
 	uint16_t	piece_size;
@@ -183,7 +183,7 @@ struct reply {
 	uint8_t		state, ack, operation, reason;
 	bool		known;		/* the instance number is that of a request that came */
 	bool		running;	/* its handler runs, or put the reply off */
-	bool		buffer;		/* AMUDP: it has one of the pool */
+	bool		buffer;		/* it has one for its reply; AMUDP: of the pool */
 	bool		replied;
 	unsigned int	sent;
 	uint64_t	began;
