@@ -482,38 +482,27 @@ int AM_GetSeg(ep_t ep, void **address, size_t *nbytes)
 	return AM_OK;
 }
 
-static struct handler *handler_at(ep_t ep, handler_t handler)
-{
-	return handler < 1 || handler >= AM_HANDLERS ? NULL : &ep->handlers[handler];
-}
-
 int AM_SetHandler(ep_t ep, handler_t handler, am_short_t function)
 {
-	struct handler *h = handler_at(ep, handler);
-
-	if (!h)
+	if (!handler_valid(handler))
 		return AM_ERR_BAD_ARG;
-	h->brief = function;
+	ep->handlers[handler].brief = function;
 	return AM_OK;
 }
 
 int AM_SetHandlerI(ep_t ep, handler_t handler, am_data_t function)
 {
-	struct handler *h = handler_at(ep, handler);
-
-	if (!h)
+	if (!handler_valid(handler))
 		return AM_ERR_BAD_ARG;
-	h->medium = function;
+	ep->handlers[handler].medium = function;
 	return AM_OK;
 }
 
 int AM_SetHandlerXfer(ep_t ep, handler_t handler, am_data_t function)
 {
-	struct handler *h = handler_at(ep, handler);
-
-	if (!h)
+	if (!handler_valid(handler))
 		return AM_ERR_BAD_ARG;
-	h->bulk = function;
+	ep->handlers[handler].bulk = function;
 	return AM_OK;
 }
 

@@ -376,6 +376,11 @@ static inline uint64_t now(struct am_endpoint *ep)
 	return ep->transport.ops->now(&ep->transport);
 }
 
+static inline bool handler_valid(handler_t handler)
+{
+	return handler >= 1 && handler < AM_HANDLERS;
+}
+
 static inline bool name_equal(const en_t *a, const en_t *b)
 {
 	return a->kind == b->kind && !memcmp(a->address, b->address, sizeof(a->address));

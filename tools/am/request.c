@@ -69,7 +69,7 @@ int message_fill(struct am_message *m, handler_t handler, enum wire_size size, i
 {
 	size_t room = nbytes <= AM_MAX_MEDIUM ? AM_MAX_MEDIUM : nbytes;
 
-	if (handler < 1 || handler >= AM_HANDLERS || nargs < 0 || nargs > AM_MAX_ARGS ||
+	if (!handler_valid(handler) || nargs < 0 || nargs > AM_MAX_ARGS ||
 	    offset < 0 || nbytes < 0 || (nbytes && !source))
 		return AM_ERR_BAD_ARG;
 	if (nbytes > (size == WIRE_BULK ? AM_MAX_LONG : AM_MAX_MEDIUM))
