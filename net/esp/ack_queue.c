@@ -4,6 +4,7 @@
  * rules 10-18, 20). The queue itself is in ackq.c.
  */
 #include "esp.h"
+#include "trace.h"
 
 #define ESP_ROOM_PRESSED	4	/* packets of a socket, under memory pressure */
 
@@ -159,19 +160,21 @@ static void esp_ack_send_other(struct sock *sk)
  * only when the owner has queued it again. So @parked_at is read first: it is never
  * ahead of the clock.
  */
-static void count_parked(struct esp_opt *esp)
+static u64 count_parked(struct esp_opt *esp)
 {
 	u64 since = READ_ONCE(esp->parked_at), now = esp_now();
 
 	/* a time may be missing from the sum, no more */
 	data_race(esp->stats.parked_us += now - since);
 	WRITE_ONCE(esp->parked_at, now);	/* where it stays for another turn */
+	return now - since;
 }
 
 static void grant_send(struct esp_grant *g, bool queued)
 {
 	struct esp_opt *esp = grant_owner(g);
 	struct sock *sk = &esp->sk;
+	u64 waited;
 
 	if (READ_ONCE(g->rcv_mem_pressure)) {
 		ESP_INC(sock_net(sk), MemPressure);
@@ -181,9 +184,10 @@ static void grant_send(struct esp_grant *g, bool queued)
 		sk->sk_data_ready(sk);
 	}
 	ESP_INC_NS(esp->ns, AckReleased);
-	count_parked(esp);
+	waited = count_parked(esp);
 	rcu_read_lock();	/* esp_connect_failed() waits before it takes the port */
 	if (smp_load_acquire(&sk->sk_state) != TCP_CLOSE) {
+		trace_esp_ack_release(sk, waited);
 		esp_ack_send_other(sk);
 		esp_start_rrq_timer(esp);
 	}
@@ -307,6 +311,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	WRITE_ONCE(esp->parked_at, esp_now());
 	esp->stats.parked++;
 	ESP_INC_NS(esp->ns, AckParked);
+	trace_esp_ack_park(sk);
 	sock_hold(sk);
 	esp_ackq_park(q, g);
 	esp_ack_pump(q);

@@ -4,6 +4,7 @@
  * round trips, and retransmission requests.
  */
 #include "esp.h"
+#include "trace.h"
 
 /* Our FIN has been acknowledged. */
 void esp_fin_acked(struct sock *sk)
@@ -169,6 +170,7 @@ void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 
 	esp->stats.rrq_rx++;
 	ESP_INC(sock_net(sk), InRRQ);
+	trace_esp_rrq_in(sk, f->ack_seq, n);
 	if (skb_copy_bits(skb, f->hlen, r, f->len))
 		return;
 	if (esp->snd.una_seq == esp->snd.send_next)

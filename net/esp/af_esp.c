@@ -8,6 +8,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include "esp.h"
+#include "trace.h"
 
 int esp_family = AF_ESP;
 EXPORT_SYMBOL_GPL(esp_family);
@@ -27,6 +28,7 @@ unsigned int esp_net_id;
 
 void esp_set_state(struct sock *sk, int state)
 {
+	trace_esp_state(sk, state);
 	/* pairs with lock-free readers in poll and lookup */
 	smp_store_release(&sk->sk_state, state);
 }

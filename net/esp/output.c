@@ -17,6 +17,7 @@
  * ACKs that leave for another socket have their own exit: ack_queue.c.
  */
 #include "esp.h"
+#include "trace.h"
 
 #define ESP_TOGETHER	32	/* packets that leave before softirqs may run */
 
@@ -213,10 +214,13 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	out->mark = READ_ONCE(sk->sk_mark);
 	ack_left(esp, skb->len);
 	if (again) {
+		trace_esp_again(sk, cb->seq, cb->segs);
 		cb->retrans = 1;
 		esp->stats.retrans += cb->segs;
 		ESP_ADD(net, OutRetrans, cb->segs);
 	} else {
+		if (trace_esp_finish_enabled() && (cb->flags & ESP_TXF))
+			trace_esp_finish(sk, cb->seq, cb->segs);
 		esp->stats.tx_packets += cb->segs;
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
@@ -273,6 +277,7 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
 		esp_window_announce(&esp->snd, is_small(skb));
+		trace_esp_announce(sk, ESP_TX(skb)->seq, esp->snd.edge - esp->snd.send_next);
 		if (esp->snd.edge == esp->snd.send_next) {
 			/* advised to start with nothing: ask first (rule 21) */
 			ESP_INC(sock_net(sk), AdviceEmpty);
@@ -516,6 +521,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	ack_left(esp, 0);
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
+	trace_esp_rrq_out(sk, esp->recv_seq + ntohs(r[0]), count);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
