@@ -277,7 +277,9 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
 		esp_window_announce(&esp->snd, is_small(skb));
-		trace_esp_announce(sk, ESP_TX(skb)->seq, esp->snd.edge - esp->snd.send_next);
+		if (trace_esp_announce_enabled())
+			trace_esp_announce(sk, ESP_TX(skb)->seq,
+					   esp->snd.edge - esp->snd.send_next);
 		if (esp->snd.edge == esp->snd.send_next) {
 			/* advised to start with nothing: ask first (rule 21) */
 			ESP_INC(sock_net(sk), AdviceEmpty);
