@@ -10,6 +10,8 @@
 # faults.calls knows which can fail.
 #
 #	net-faults.sh [long]	long: faults.c fails what more scenarios ask for, one by one
+#	net-faults.sh suite	the tests of sockets under faults: what they say is not judged,
+#				but what they leave, and what the kernel says
 
 . "${0%/*}/lib.sh"
 
@@ -50,6 +52,40 @@ heal()
 
 # injected FAULT: there were some.
 injected() { echo "$INJECTED"; grep -qE "\b$1=[1-9]" <<<"$INJECTED"; }
+
+SUITE="connection listen data close zerocopy wait address options seqpacket dgram crc"
+idle() { [ "$(awk '$1 == "esp" { print $3 }' /proc/modules)" = "$1" ]; }
+
+# under_faults TEST: most of it fails; it ends by itself, or is ended.
+under_faults()
+{
+	inject failslab 1
+	inject fail_page_alloc 5
+	inject fail_usercopy 1
+	timeout -k 5 150 "sock-$1" >"$TMP/suite" 2>&1
+	heal
+	echo "passed $(grep -c ^ok "$TMP/suite"), failed $(grep -c "^not ok" "$TMP/suite"), injected:$INJECTED"
+	[[ $INJECTED =~ failslab=[1-9] ]]
+}
+
+passes()
+{
+	"sock-$1" >"$TMP/suite" 2>&1 && return
+	grep "^not ok" "$TMP/suite"
+	return 1
+}
+
+if [ "$1" = suite ]; then
+	users=$(awk '$1 == "esp" { print $3 }' /proc/modules)
+	for test in $SUITE; do
+		check "sock-$test under faults" under_faults $test
+		check "... leaves nothing" until_true 60 idle "$users"
+	done
+	for test in $SUITE; do
+		check "sock-$test without faults" passes $test
+	done
+	finish
+fi
 
 hosts 2
 cable n0 v0 n1 v1
