@@ -55,7 +55,7 @@
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
 #define ESP_MAGIC	0x4d504945	/* the other byte order reads another */
-#define ESP_VERSION	1
+#define ESP_VERSION	2
 #define ESP_ORDER	0x0102
 #define ESP_MAX_LINKS	16
 #define ESP_MAX_MODULES	64
@@ -124,8 +124,16 @@ struct mca_btl_esp_hdr {
 	uint8_t		zero[3];
 };
 
-#define ESP_TAG_BYE	0	/* no more will come; no tag of the PML */
+/* Tags that are none of the PML's. */
+#define ESP_TAG_BYE	0	/* no more will come */
+#define ESP_TAG_PUT	1	/* what follows belongs where struct mca_btl_esp_put says */
 #define ESP_PADDED(n)	(((size_t)(n) + 7) & ~(size_t)7)
+
+/* The fragment in front of SIZE bytes for the peer's memory, and padding. */
+struct mca_btl_esp_put {
+	uint64_t	address;
+	uint64_t	size;
+};
 
 struct mca_btl_esp_frag {
 	mca_btl_base_descriptor_t	base;
@@ -134,6 +142,9 @@ struct mca_btl_esp_frag {
 	struct mca_btl_esp_hdr		hdr;
 	size_t				sent;	/* with header and padding */
 	size_t				total;
+	mca_btl_base_rdma_completion_fn_t put_done;	/* of a put */
+	void				*put_context;
+	void				*put_data;
 	opal_free_list_t		*list;
 	uint64_t			buffer[];
 };
@@ -161,8 +172,6 @@ struct mca_btl_esp_component {
 	int		free_list_num;
 	int		free_list_max;
 	int		free_list_inc;
-	unsigned int	bandwidth;
-	unsigned int	latency;
 
 	struct mca_btl_esp_module	*modules[ESP_MAX_MODULES];
 	int				nmodules;
@@ -219,8 +228,9 @@ struct mca_btl_base_endpoint_t {
 	} head;					/* begin of an answer or a fragment */
 	size_t				head_have;
 	char				*partial;	/* a fragment that has come in part */
-	size_t				partial_have;
-	size_t				partial_total;
+	/* where the next bytes belong: that one's rest, or the user's memory and a put's padding */
+	struct iovec			rest[2];
+	char				padding[8];
 };
 
 /* btl_esp_component.c */
@@ -262,6 +272,8 @@ void mca_btl_esp_frags_fini(void);
 struct mca_btl_esp_frag *mca_btl_esp_frag_get(size_t size);
 void mca_btl_esp_frag_put(struct mca_btl_esp_frag *frag);
 void mca_btl_esp_frag_start(struct mca_btl_esp_frag *frag, uint8_t tag);
+void mca_btl_esp_frag_start_put(struct mca_btl_esp_frag *frag, void *from, uint64_t to,
+				size_t size);
 int mca_btl_esp_frag_gather(struct mca_btl_esp_frag *frag, struct iovec *iov);
 void mca_btl_esp_frag_sent(struct mca_btl_esp_frag *frag);
 

@@ -141,14 +141,6 @@ static int component_register(void)
 	parameter("rcvbuf",
 		  "Receive buffer of a socket, in bytes (0: net.esp.rcvbuf; or from 4096)",
 		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &c->rcvbuf);
-	c->bandwidth = 0;
-	parameter("bandwidth",
-		  "Mbit/s of every interface, by which long messages are divided among them (0: as the interfaces say)",
-		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &c->bandwidth);
-	c->latency = 50;
-	parameter("latency",
-		  "Latency in microseconds, by which this BTL is compared with others (from 1)",
-		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, OPAL_INFO_LVL_5, &c->latency);
 	c->free_list_num = 8;
 	parameter("free_list_num", "Fragments of each size to begin with (from 0)",
 		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_5, &c->free_list_num);
@@ -190,13 +182,16 @@ static bool parameters_ok(void)
 		{ "links", c->links, 1, ESP_MAX_LINKS },
 		{ "sndbuf", c->sndbuf, c->sndbuf ? 4096 : 0, INT32_MAX },
 		{ "rcvbuf", c->rcvbuf, c->rcvbuf ? 4096 : 0, INT32_MAX },
-		{ "latency", c->latency, 1, UINT32_MAX },
+		{ "latency", m->btl_latency, 1, UINT32_MAX },
 		{ "free_list_num", c->free_list_num, 0, INT32_MAX },
 		{ "free_list_max", c->free_list_max, c->free_list_max == -1 ? -1 : 1, INT32_MAX },
 		{ "free_list_inc", c->free_list_inc, 1, INT32_MAX },
 		{ "eager_limit", m->btl_eager_limit, ESP_FRAG_SMALL, 1 << 30 },
 		{ "rndv_eager_limit", m->btl_rndv_eager_limit, ESP_FRAG_SMALL, 1 << 30 },
 		{ "max_send_size", m->btl_max_send_size, ESP_FRAG_SMALL, 1 << 30 },
+		{ "rdma_pipeline_send_length", m->btl_rdma_pipeline_send_length, 0, INT64_MAX },
+		{ "rdma_pipeline_frag_size", m->btl_rdma_pipeline_frag_size, ESP_FRAG_SMALL,
+		  INT64_MAX },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
@@ -415,8 +410,8 @@ static struct mca_btl_esp_module *new_module(const struct mca_btl_esp_if *iface,
 	if (!m)
 		return NULL;
 	m->super = mca_btl_esp_template;
-	m->super.btl_bandwidth = c->bandwidth ? c->bandwidth : iface->speed;
-	m->super.btl_latency = c->latency;
+	if (!m->super.btl_bandwidth)
+		m->super.btl_bandwidth = iface->speed;
 	m->iface = *iface;
 	m->link = link;
 	m->index = c->nmodules;

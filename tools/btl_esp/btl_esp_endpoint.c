@@ -492,6 +492,22 @@ busy:
  * Receiving
  */
 
+/*
+ * What follows HDR belongs into the user's memory.  The PML has told the peer where, and it
+ * isn't known here: the peer is believed, as by btl/tcp, but for what can't be.
+ */
+static bool begin_put(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_esp_hdr *hdr)
+{
+	const struct mca_btl_esp_put *put = (const struct mca_btl_esp_put *)(hdr + 1);
+
+	if (hdr->size != sizeof(*put) || put->address > UINTPTR_MAX ||
+	    put->size > SSIZE_MAX - 8 || put->size > UINTPTR_MAX - put->address)
+		return false;
+	ep->rest[0] = (struct iovec){ (void *)(uintptr_t)put->address, put->size };
+	ep->rest[1] = (struct iovec){ ep->padding, ESP_PADDED(put->size) - put->size };
+	return true;
+}
+
 /* One whole fragment, for the PML; false if it is none. */
 static bool deliver(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_esp_hdr *hdr)
 {
@@ -506,6 +522,8 @@ static bool deliver(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_esp
 		.des_segment_count	= 1,
 	};
 
+	if (hdr->tag == ESP_TAG_PUT)
+		return begin_put(ep, hdr);
 	if (!cb->cbfunc)
 		return false;
 #if OPAL_MAJOR_VERSION < 5
@@ -533,19 +551,57 @@ static void ended(struct mca_btl_base_endpoint_t *ep)
 	OPAL_THREAD_UNLOCK(&ep->lock);
 }
 
+/* GOT bytes have come to where ep->rest says; the number of those beyond it. */
+static size_t advance(struct mca_btl_base_endpoint_t *ep, size_t got)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ep->rest); i++) {
+		struct iovec *rest = &ep->rest[i];
+		size_t part = got < rest->iov_len ? got : rest->iov_len;
+
+		rest->iov_base = (char *)rest->iov_base + part;
+		rest->iov_len -= part;
+		got -= part;
+	}
+	return got;
+}
+
+static bool awaits_rest(const struct mca_btl_base_endpoint_t *ep)
+{
+	return ep->rest[0].iov_len || ep->rest[1].iov_len;
+}
+
+/* What of a put has come with its header in the SIZE bytes at FROM; the number of these. */
+static size_t copy_put(struct mca_btl_base_endpoint_t *ep, const char *from, size_t size)
+{
+	size_t part = size < ep->rest[0].iov_len ? size : ep->rest[0].iov_len;
+
+	memcpy(ep->rest[0].iov_base, from, part);
+	return size - advance(ep, size);
+}
+
 /*
  * Delivers what is whole of the SIZE bytes at BUFFER, and keeps the rest: the
- * begin of a header in ep->head, of a fragment in ep->partial.  The number of
- * fragments, or -1.
+ * begin of a header in ep->head, of a fragment in ep->partial, of a put where it
+ * belongs.  The number of fragments, or -1.
  */
 static int parse(struct mca_btl_base_endpoint_t *ep, char *buffer, size_t size)
 {
 	int n = 0;
 
-	while (size >= sizeof(struct mca_btl_esp_hdr)) {
-		struct mca_btl_esp_hdr *hdr = (struct mca_btl_esp_hdr *)buffer;
-		size_t total = sizeof(*hdr) + ESP_PADDED(hdr->size);
+	for (;;) {
+		struct mca_btl_esp_hdr *hdr;
+		size_t total;
 
+		if (awaits_rest(ep)) {
+			size_t part = copy_put(ep, buffer, size);
+
+			buffer += part;
+			size -= part;
+		}
+		if (size < sizeof(*hdr))
+			break;
+		hdr = (struct mca_btl_esp_hdr *)buffer;
+		total = sizeof(*hdr) + ESP_PADDED(hdr->size);
 		if (!header_ok(ep, hdr))
 			return -1;
 		if (hdr->tag == ESP_TAG_BYE) {
@@ -557,8 +613,7 @@ static int parse(struct mca_btl_base_endpoint_t *ep, char *buffer, size_t size)
 			if (!ep->partial)
 				return -1;
 			memcpy(ep->partial, buffer, size);
-			ep->partial_have = size;
-			ep->partial_total = total;
+			ep->rest[0] = (struct iovec){ ep->partial + size, total - size };
 			return n;
 		}
 		if (!deliver(ep, hdr))
@@ -575,21 +630,17 @@ static int parse(struct mca_btl_base_endpoint_t *ep, char *buffer, size_t size)
 static int receive(struct mca_btl_base_endpoint_t *ep)
 {
 	char *buffer = mca_btl_esp_component.recv_buffer;
-	struct iovec iov[2] = { { NULL, 0 }, { buffer, ESP_RECV_BUFFER } };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	size_t kept = ep->head_have;
+	size_t kept = ep->head_have;	/* 0 where a rest is awaited */
+	struct iovec iov[3] = { ep->rest[0], ep->rest[1],
+				{ buffer + kept, ESP_RECV_BUFFER - kept } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 3 };
 	int n = 0, more;
 	ssize_t got;
 	bool ok;
 
-	if (ep->partial) {
-		iov[0].iov_base = ep->partial + ep->partial_have;
-		iov[0].iov_len = ep->partial_total - ep->partial_have;
-	} else {
+	if (!awaits_rest(ep)) {
 		memcpy(buffer, ep->head.bytes, kept);
-		iov[1].iov_base = buffer + kept;
-		iov[1].iov_len -= kept;
-		msg.msg_iov++;
+		msg.msg_iov += 2;
 		msg.msg_iovlen = 1;
 	}
 	got = recvmsg(ep->watch.fd, &msg, MSG_DONTWAIT);
@@ -599,23 +650,19 @@ static int receive(struct mca_btl_base_endpoint_t *ep)
 		fail(ep, "lost the connection with", got ? errno : 0);
 		return 0;
 	}
+	ep->head_have = 0;
+	got = kept + advance(ep, got);
+	if (awaits_rest(ep))
+		return 0;
 	if (ep->partial) {
 		char *whole = ep->partial;
 
-		if ((size_t)got < iov[0].iov_len) {
-			ep->partial_have += got;
-			return 0;
-		}
-		got -= iov[0].iov_len;
 		ep->partial = NULL;
 		ok = deliver(ep, (struct mca_btl_esp_hdr *)whole);
 		free(whole);
 		if (!ok)
 			goto bad;
 		n++;
-	} else {
-		ep->head_have = 0;
-		got += kept;
 	}
 	more = parse(ep, buffer, got);
 	if (more >= 0)

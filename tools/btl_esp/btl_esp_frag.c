@@ -91,18 +91,31 @@ void mca_btl_esp_frag_start(struct mca_btl_esp_frag *frag, uint8_t tag)
 	frag->total = sizeof(frag->hdr) + ESP_PADDED(size);
 }
 
+/* The same for SIZE bytes of the user's at FROM, for the peer's memory at TO. */
+void mca_btl_esp_frag_start_put(struct mca_btl_esp_frag *frag, void *from, uint64_t to,
+				size_t size)
+{
+	*(struct mca_btl_esp_put *)frag->buffer = (struct mca_btl_esp_put){ to, size };
+	mca_btl_esp_frag_start(frag, ESP_TAG_PUT);
+	frag->segments[1].seg_addr.pval = from;
+	frag->segments[1].seg_len = size;
+	frag->base.des_segment_count = 2;
+	frag->total += ESP_PADDED(size);
+}
+
 /* Fills IOV (ESP_FRAG_IOVS) with what is to be sent yet; the number of parts. */
 int mca_btl_esp_frag_gather(struct mca_btl_esp_frag *frag, struct iovec *iov)
 {
 	struct iovec all[ESP_FRAG_IOVS];
-	size_t skip = frag->sent, pad;
+	size_t skip = frag->sent, pad = frag->total - sizeof(frag->hdr);
 	int n = 0, used = 0;
 
 	all[n++] = (struct iovec){ &frag->hdr, sizeof(frag->hdr) };
-	for (size_t i = 0; i < frag->base.des_segment_count; i++)
+	for (size_t i = 0; i < frag->base.des_segment_count; i++) {
 		all[n++] = (struct iovec){ frag->base.des_segments[i].seg_addr.pval,
 					   frag->base.des_segments[i].seg_len };
-	pad = ESP_PADDED(frag->hdr.size) - frag->hdr.size;
+		pad -= frag->base.des_segments[i].seg_len;
+	}
 	all[n++] = (struct iovec){ (void *)mca_btl_esp_padding, pad };
 
 	for (int i = 0; i < n; i++) {

@@ -31,7 +31,8 @@ static int add_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **pr
 
 /*
  * Also called from within a callback of the PML's, whose endpoint may be in use, or while
- * another thread makes progress: what is left then, finalize() frees.
+ * another thread makes progress: what is left then, finalize() frees.  The pointers stay:
+ * by them the BML knows which of its endpoints for put it has given back already.
  */
 static int del_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints)
@@ -43,7 +44,6 @@ static int del_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **pr
 	for (size_t i = 0; i < nprocs; i++) {
 		if (endpoints[i])
 			mca_btl_esp_endpoint_free(endpoints[i]);
-		endpoints[i] = NULL;
 	}
 	opal_mutex_unlock(&c->progress_lock);
 	return OPAL_SUCCESS;
@@ -138,6 +138,43 @@ static int send_frag(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t 
 	return mca_btl_esp_endpoint_send(ep, frag);
 }
 
+static void put_sent(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *ep,
+		     mca_btl_base_descriptor_t *des, int status)
+{
+	struct mca_btl_esp_frag *frag = (struct mca_btl_esp_frag *)des;
+
+	frag->put_done(btl, ep, frag->segments[1].seg_addr.pval, NULL, frag->put_context,
+		       frag->put_data, status);
+}
+
+/*
+ * From the user's memory to that of the peer, who has told the PML where.  Done when the
+ * kernel has it all: what is sent after that through this module comes after it.
+ */
+static int put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *ep, void *from,
+	       uint64_t to, mca_btl_base_registration_handle_t *from_handle,
+	       mca_btl_base_registration_handle_t *to_handle, size_t size, int flags, int order,
+	       mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
+{
+	struct mca_btl_esp_frag *frag = mca_btl_esp_frag_get(sizeof(struct mca_btl_esp_put));
+	int rc;
+
+	if (!frag)
+		return OPAL_ERR_OUT_OF_RESOURCE;
+	frag->ep = ep;
+	frag->put_done = done;
+	frag->put_context = context;
+	frag->put_data = data;
+	frag->base.des_cbfunc = put_sent;
+	frag->base.des_flags = MCA_BTL_DES_FLAGS_BTL_OWNERSHIP | MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
+	mca_btl_esp_frag_start_put(frag, from, to, size);
+	rc = mca_btl_esp_endpoint_send(ep, frag);
+	if (rc >= 0)
+		return OPAL_SUCCESS;
+	mca_btl_esp_frag_put(frag);
+	return rc;
+}
+
 /*
  * Without a descriptor: header and payload go to the kernel from where they
  * are.  Only what lies there as it is to be sent, and where nothing waits yet;
@@ -192,8 +229,12 @@ mca_btl_base_module_t mca_btl_esp_template = {
 	.btl_eager_limit	= 64 * 1024,
 	.btl_rndv_eager_limit	= 64 * 1024,
 	.btl_max_send_size	= 128 * 1024,
+	.btl_rdma_pipeline_send_length = 128 * 1024,
+	.btl_rdma_pipeline_frag_size = (1UL << 31) - 1024,
 	.btl_exclusivity	= MCA_BTL_EXCLUSIVITY_DEFAULT,
-	.btl_flags		= MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE,
+	.btl_latency		= 50,
+	.btl_flags		= MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE |
+				  MCA_BTL_FLAGS_PUT,
 	.btl_add_procs		= add_procs,
 	.btl_del_procs		= del_procs,
 	.btl_finalize		= finalize,
@@ -202,6 +243,7 @@ mca_btl_base_module_t mca_btl_esp_template = {
 	.btl_prepare_src	= prepare_src,
 	.btl_send		= send_frag,
 	.btl_sendi		= sendi,
+	.btl_put		= put,
 	.btl_dump		= dump,
 	.btl_register_error	= register_error,
 };
