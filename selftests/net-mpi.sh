@@ -3,7 +3,7 @@
 #
 # Open MPI over ESP (tools/btl_esp): NetPIPE, HPCC, and programs that compare every
 # number, between namespaces as hosts; with two cables, with 1 % loss, ranks that
-# die, cables that are cut, and all that a user can get wrong.
+# die or lie, cables that are cut, and all that a user can get wrong.
 #
 #	+----+ v0 -- +--------+ -- v2 +----+
 #	| n0 |       | switch |       | n2 |
@@ -72,7 +72,8 @@ listed()
 
 	info=$(OMPI_MCA_mca_base_component_path=$MPI:$COMPONENTS ompi_info --param btl esp --level 9)
 	for p in if_include if_exclude links sndbuf rcvbuf bandwidth latency eager_limit \
-		rndv_eager_limit max_send_size exclusivity free_list_num free_list_max free_list_inc; do
+		rndv_eager_limit max_send_size rdma_pipeline_frag_size put_limit flags exclusivity \
+		free_list_num free_list_max free_list_inc; do
 		grep -qF "\"btl_esp_$p\"" <<<"$info" || { echo "no $p"; return 1; }
 	done
 }
@@ -100,10 +101,12 @@ more "... 2 ranks" collective 2
 more "... 8 ranks" collective 8
 more "messages, 2 ranks" carries n1 100 two mpi 2 "$MPI/p2p" 2
 more "messages, 8 ranks" mpi 8 "$MPI/p2p" 1
-check "messages of several threads, 4 ranks" mpi 4 "$MPI/p2p" threads 2
+check "messages of several threads, 4 ranks" mpi 4 "$MPI/p2p" threads 1
 more "messages in small pieces, few at a time" two mpi 2 --mca btl_esp_eager_limit 1024 \
 	--mca btl_esp_rndv_eager_limit 600 --mca btl_esp_max_send_size 3000 --mca btl_esp_free_list_max 4 \
 	--mca btl_esp_sndbuf 8192 --mca btl_esp_rcvbuf 8192 "$MPI/p2p" 1
+more "... and put" two mpi 2 --mca btl_esp_rdma_pipeline_frag_size 600 --mca btl_esp_sndbuf 8192 \
+	--mca btl_esp_rcvbuf 8192 "$MPI/p2p" 1
 more "two links, one interface" two mpi 2 --mca btl_esp_links 2 "$MPI/p2p" threads 1
 chosen() { two mpi 2 --mca btl_base_verbose 1 NPopenmpi -o /dev/null -n 1 -u 100 2>&1 | grep "Using esp btl for send to .* on node n1"; }
 more "Open MPI says that it uses it" chosen
@@ -181,6 +184,32 @@ printf "%s\n" "#!/bin/bash" '"$@"' "sleep 1000" >"$TMP/outlive"
 chmod +x "$TMP/outlive"
 check "a killed rank ends the job, and its peer says so" \
 	dies "rank 1 on host n1 (v1, $(mac n1 v1)) through v0" two mpi 2 "$TMP/outlive" "$MPI/die" kill
+
+# midst RANK WORDS: that one is killed while a long message is on its way.
+midst() { dies "$2" two mpi 2 "$TMP/outlive" "$MPI/die" midst "$1" && grep -q "in the midst" "$TMP/dies"; }
+check "who sends a long message is killed in its midst" midst 1 "rank 1 on host n1 (v1, $(mac n1 v1)) through v0"
+more "who receives one" midst 0 "rank 0 on host n0 (v0, $(mac n0 v0)) through v1"
+
+# lies KIND COMMAND...: rank 1 does, see mpi/lie.c.
+lies() { "${@:2}" two mpi 2 "${OPTIONS[@]}" -x LIE="$1" -x LD_PRELOAD="$MPI/lie.so" "$MPI/p2p" 1; }
+OPTIONS=()
+refused="lost the connection with rank 1 on host n1 (v1, $(mac n1 v1)) through v0: Protocol error"
+nothing()
+{
+	lies nothing >"$TMP/lies" 2>&1 && grep "a put of nothing is sent" "$TMP/lies" && return
+	cat "$TMP/lies"
+	return 1
+}
+more "a put of no bytes" nothing
+check "a put that says less than follows" lies short dies "$refused"
+OPTIONS=(--mca btl_esp_flags "send,inplace")
+more "... but the user wants none" lies short
+OPTIONS=()
+more "... whose header has another length" lies header dies "$refused"
+more "... of more than there can be" lies huge dies "$refused"
+more "... beyond the end of memory" lies wrap dies "$refused"
+more "another version in the first words of a connection" \
+	lies version dies "cannot connect to rank 1 on host n1 (v1, $(mac n1 v1)) through v0: Protocol error"
 
 more "a rank that can have no more files ends it" \
 	dies "n1: cannot accept connections through v1: Too many open files" two mpi 2 "$MPI/die" files
@@ -299,16 +328,19 @@ more "not enabled" goes_on "n1: interface 'v1' can't be used: it is not enabled 
 	--mca btl_esp_if_include v0,v1
 more "... not named, nor ESP: it says nothing" unnamed goes_on "btl:esp: n1: " 0
 n1 sysctl -qw net.esp.dev.v1.enable=1
-# If it is asked for by name, Open MPI ends the job of itself.
+# lacking WORDS: if it is asked for by name, Open MPI ends the job of itself.
 lacking()
 {
-	unnamed any >"$TMP/any" 2>&1 && [ "$(grep -cF "n0: rank 1 on host n1 has no ESP" "$TMP/any")" = 1 ] && return
+	unnamed any >"$TMP/any" 2>&1 && [ "$(grep -cF "$1" "$TMP/any")" = 1 ] && return
 	cat "$TMP/any"
 	return 1
 }
-: >"$TMP/without-n1"
-more "a peer without the component" lacking
-rm "$TMP/without-n1"
+ln -s "$TMP/empty" "$TMP/instead-n1"
+more "a peer without the component" lacking "n0: rank 1 on host n1 has no ESP"
+ln -sfn "$MPI/other" "$TMP/instead-n1"
+check "a peer with another version of it" \
+	lacking "n0: rank 1 on host n1 has another byte order or version"
+rm "$TMP/instead-n1"
 more "all is well again" carries n0 1 without
 
 # Whoever tests after this has the module as before.

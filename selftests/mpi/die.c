@@ -3,11 +3,43 @@
  * Messages go round until something ends the job: with "kill", rank 1 kills itself
  * after some rounds, and the shell that started it lives on, so that nobody but its
  * peers can notice. Prints "rounds go on" once they do. With "files", rank 1 can have no
- * more files, and is sent to.
+ * more files, and is sent to.  With "midst R", rank 0 kills rank R as soon as the begin of
+ * a long message from rank 1 has come.
  */
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include "mpi-test.h"
+
+static void midst(int who)
+{
+	int size = 64 << 20, done = 0, pid = getpid();
+	volatile char *a = calloc(1, size);
+	MPI_Request request;
+
+	if (rank == 1) {
+		MPI_Send(&pid, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+		memset((char *)a, 1, size);
+		MPI_Send((char *)a, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+		/* It may be with the kernel; the answer never comes. */
+		MPI_Recv(&pid, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	MPI_Recv(&pid, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Irecv((char *)a, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
+	while (!a[0])
+		MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+	CHECK(!done && !a[size - 1], "it has come already");
+	puts("in the midst");
+	fflush(stdout);
+	if (who == 0)
+		raise(SIGKILL);
+	kill(pid, SIGKILL);
+	while (kill(pid, 0) == 0)
+		usleep(1000);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	CHECK(0, "who was killed has sent it all");
+}
 
 int main(int argc, char **argv)
 {
@@ -16,6 +48,8 @@ int main(int argc, char **argv)
 	struct rlimit none = { 0 };
 
 	begin(&argc, &argv);
+	if (argc > 2 && !strcmp(argv[1], "midst"))
+		midst(atoi(argv[2]));
 	while (files) {
 		if (rank == 0)
 			MPI_Ssend(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);

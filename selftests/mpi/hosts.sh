@@ -41,8 +41,8 @@ mpi_hosts()
 		MPI_HOSTS+=${MPI_HOSTS:+,}n$i
 	done
 
-	# In the place of ssh: "AGENT [OPTION...] HOST COMMAND...". For a host with a file
-	# "without-HOST" the component isn't there.
+	# In the place of ssh: "AGENT [OPTION...] HOST COMMAND...". A link "instead-HOST" leads
+	# to the folder that this host has in the place of the component's.
 	mkdir "$TMP/empty"
 	cat >"$TMP/agent" <<-END
 		#!/bin/bash
@@ -50,7 +50,7 @@ mpi_hosts()
 		h=\$1
 		shift
 		set -- "mount --bind $TMP/hosts /etc/hosts && hostname \$h && \$*"
-		[ ! -e "$TMP/without-\$h" ] || set -- "mount --bind $TMP/empty $MPI && \$*"
+		[ ! -e "$TMP/instead-\$h" ] || set -- "mount --bind $TMP/instead-\$h/ $MPI && \$*"
 		exec ip netns exec "\$h" unshare --uts bash -c "\$*"
 	END
 	chmod +x "$TMP/agent"

@@ -3,13 +3,13 @@
  * Messages between pairs of ranks in all the ways that MPI has: tags out of
  * order, wildcards, probes, cancelled receives, persistent requests, synchronous,
  * buffered and ready sends, derived datatypes, from several threads, one-sided;
- * of all sizes around the limits of fragments, up to BIG bytes.
+ * of all sizes around the limits of fragments and puts, up to BIG bytes.
  *
  *	p2p [threads] [ROUNDS [BIG]]
  *
  * With "threads", by MPI_THREAD_MULTIPLE; one-sided operations only without, since
  * Open MPI's osc/pt2pt has none of these two together.
- * * Ranks work in pairs (0, 1), (2, 3) …, and all with all where it says so.
+ * Ranks work in pairs (0, 1), (2, 3) …, and all with all where it says so.
  */
 #include <pthread.h>
 #include "mpi-test.h"
@@ -55,6 +55,59 @@ static void sizes(void)
 		there_and_back(limits[i]);
 		there_and_back(limits[i] + 1);
 	}
+}
+
+/* Byte I of message NUMBER of rank FROM. */
+static inline char byte(int from, int number, size_t i)
+{
+	return element(round_no, from, number, i / 4) >> i % 4 * 8;
+}
+
+/*
+ * Any number of bytes, from and to any address, COUNT messages in both directions at once,
+ * the last awaited first; nothing beyond them is written.
+ */
+static void bytes(size_t size, int count)
+{
+	MPI_Request requests[2 * count];
+	size_t step = size + 128;
+	char *out = room(count * step), *in = room(count * step);
+
+	memset(in, 0x55, count * step);
+	for (int m = 0; m < count; m++) {
+		for (size_t i = 0; i < size; i++)
+			out[m * step + i] = byte(rank, m, i);
+		MPI_Irecv(in + m * step + 64, size, MPI_BYTE, peer, m, MPI_COMM_WORLD,
+			  &requests[m]);
+	}
+	for (int m = 0; m < count; m++)
+		MPI_Isend(out + m * step, size, MPI_BYTE, peer, m, MPI_COMM_WORLD,
+			  &requests[count + m]);
+	for (int m = 2 * count - 1; m >= 0; m--)
+		MPI_Wait(&requests[m], MPI_STATUS_IGNORE);
+	for (int m = 0; m < count; m++) {
+		const char *at = in + m * step;
+		size_t wrong = 0;
+
+		for (size_t i = 0; i < step; i++) {
+			int inside = i >= 64 && i < 64 + size;
+
+			wrong += at[i] != (inside ? byte(peer, m, i - 64) : 0x55);
+		}
+		CHECK(!wrong, "%zu of message %d of %zu bytes", wrong, m, size);
+	}
+	free(out);
+	free(in);
+}
+
+/* Around eager_limit, which counts the PML's header, too, and max_send_size. */
+static void all_sizes(void)
+{
+	for (size_t size = 65536 - 72; size <= 65536 + 8; size++)
+		bytes(size, 1);
+	for (size_t size = 131072 - 24; size <= 131072 + 8; size += 3)
+		bytes(size, 1);
+	bytes(1000003, 8);
 }
 
 /* Sent in one order, received in another. */
@@ -224,7 +277,7 @@ static void modes(void)
 /* Every third number of an array, which must be packed; another layout at the receiver. */
 static void datatypes(void)
 {
-	static const int counts[] = { 1, 20, 100, 5000, 100000 };
+	static const int counts[] = { 1, 20, 100, 5000, 16368, 16384, 32752, 32768, 100000 };
 
 	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
 		int n = counts[c], *out = room(3 * n * sizeof(int)), *in = room(2 * n * sizeof(int));
@@ -250,6 +303,44 @@ static void datatypes(void)
 	}
 }
 
+/* In a row on one side only; and in a row, but not from the address that the call is given. */
+static void half_in_a_row(void)
+{
+	int n = 100000, *a = room(3 * n * sizeof(int)), length = n, place = 5;
+	MPI_Datatype third, from_five;
+
+	MPI_Type_vector(n, 1, 3, MPI_INT, &third);
+	MPI_Type_indexed(1, &length, &place, MPI_INT, &from_five);
+	MPI_Type_commit(&third);
+	MPI_Type_commit(&from_five);
+	for (int sender = 0; sender < 2; sender++) {
+		for (int kind = 0; kind < 3; kind++) {
+			MPI_Datatype out = kind == 0 ? third : from_five;
+			MPI_Datatype in = kind == 1 ? third : from_five;
+			int step = (rank % 2 == sender ? out : in) == third ? 3 : 1;
+			int *first = a + (step == 1 ? 5 : 0);
+
+			memset(a, 0, 3 * n * sizeof(int));
+			if (rank % 2 == sender) {
+				for (int i = 0; i < n; i++)
+					first[i * step] = element(round_no, rank, kind, i);
+				MPI_Send(a, 1, out, peer, 31, MPI_COMM_WORLD);
+				continue;
+			}
+			MPI_Recv(a, 1, in, peer, 31, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			for (int i = 0; i < 3 * n; i++) {
+				int at = a + i - first, is = at >= 0 && at < n * step && at % step == 0;
+
+				CHECK(a[i] == (is ? element(round_no, peer, kind, at / step) : 0),
+				      "kind %d, %d of %d", kind, i, n);
+			}
+		}
+	}
+	MPI_Type_free(&third);
+	MPI_Type_free(&from_five);
+	free(a);
+}
+
 /* Many messages on their way at once: more than a socket takes. */
 static void flood(void)
 {
@@ -269,9 +360,9 @@ static void flood(void)
 	free(in);
 }
 
-static void one_sided(void)
+static void one_sided(int n)
 {
-	int n = 1000, *memory, *got = room(n * sizeof(int)), *put = filled(n, rank, 0);
+	int *memory, *got = room(n * sizeof(int)), *put = filled(n, rank, 0);
 	MPI_Win window;
 
 	MPI_Win_allocate(n * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
@@ -294,12 +385,12 @@ static void one_sided(void)
 
 static void *thread(void *arg)
 {
-	int t = (int)(intptr_t)arg, n, *out, *in = room(20000 * sizeof(int));
+	int t = (int)(intptr_t)arg, n, *out, *in = room(40000 * sizeof(int));
 
 	for (int i = 0; i < 50; i++) {
-		n = number(round_no * 1000 + t * 64 + i) % 20000;
+		n = number(round_no * 1000 + t * 64 + i) % 40000;
 		out = filled(n, rank, t * 64 + i);
-		MPI_Sendrecv(out, n, MPI_INT, peer, 100 + t, in, 20000, MPI_INT, peer, 100 + t,
+		MPI_Sendrecv(out, n, MPI_INT, peer, 100 + t, in, 40000, MPI_INT, peer, 100 + t,
 			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		if (!same(in, n, round_no, peer, t * 64 + i))
 			return (void *)1;
@@ -368,6 +459,7 @@ int main(int argc, char **argv)
 	peer = rank ^ 1;
 	for (round_no = 0; round_no < rounds; round_no++) {
 		sizes();
+		all_sizes();
 		tags();
 		wildcards();
 		probes();
@@ -375,11 +467,14 @@ int main(int argc, char **argv)
 		persistent();
 		modes();
 		datatypes();
+		half_in_a_row();
 		flood();
-		if (multiple)
+		if (multiple) {
 			threads();
-		else
-			one_sided();
+		} else {
+			one_sided(1000);
+			one_sided(100000);
+		}
 	}
 	big(bytes);
 	return end();
