@@ -47,6 +47,8 @@ enum am_error {
 	AM_ERR_TIMEOUT,		/* that of AM_SetTimeout() is over */
 	AM_ERR_AGAIN,		/* the connection is being made */
 	AM_ERR_STALE,		/* the entry is in use for something else by now */
+	AM_ERR_LOG_DAMAGED,	/* the log doesn't agree with its checksums, or with itself */
+	AM_ERR_LOG_FOREIGN,	/* no log, of another version, another endpoint or other options */
 };
 
 /* What a transfer's acknowledgment, and what its operation has come to. */
@@ -70,6 +72,7 @@ enum am_operation {
 	AM_REPLY_TIMEOUT,	/* target: the handler put its reply off for too long */
 	AM_HANDLER_TIMEOUT,	/* target: the handler took too long */
 	AM_REPLY_LOST,		/* target: the reply was never acknowledged */
+	AM_DECLINED,		/* target: not run after a restart */
 };
 
 enum am_transfer_state {
@@ -91,6 +94,7 @@ enum am_cause {
 	AM_CAUSE_SEGMENT,	/* bulk data beyond the segment */
 	AM_CAUSE_SLOW,		/* the handler takes too long */
 	AM_CAUSE_REPLY,		/* it was acknowledged, then nothing came */
+	AM_CAUSE_DECIDED,	/* given up by AM_Decide() */
 };
 
 struct am_state {
@@ -128,6 +132,8 @@ struct am_faults {
 	/* Says of each frame first what becomes of it; may change it. */
 	enum am_verdict	(*filter)(void *arg, uint8_t *frame, size_t len);
 	void		*arg;
+	/* Before and after each store to the log. */
+	void		(*step)(void *arg);
 };
 
 struct am_net;			/* hosts in memory, with a clock of their own */
@@ -149,6 +155,9 @@ struct am_options {
 	unsigned int		idle_us;	/* silence after which a peer's place is another's
 						 * when the table is full (60,000,000)
 						 */
+	const char		*log;		/* file of the transaction log (none) */
+	unsigned int		log_data;	/* bytes of a message that it takes (AM_MAX_LONG) */
+	unsigned int		log_sync;	/* 1: each step waits for the disk (0) */
 	struct am_faults	faults;
 };
 
@@ -181,6 +190,7 @@ struct am_stats {
 	uint64_t	no_buffer;		/* requests left alone for lack of one */
 	uint64_t	refused;		/* calls from handlers that may not */
 	uint64_t	slow_handlers;
+	uint64_t	log_errors;		/* the disk failed; see log_sync */
 	uint64_t	buffers;		/* now in use: requests, replies kept */
 	uint64_t	buffers_peak;
 };
@@ -310,6 +320,35 @@ int AM_GetTransferState(ep_t ep, am_handle_t handle, struct am_state *state);
 /* Entries that are known, of the send pool or the receive pool: how many, the first @n. */
 int AM_ListSent(ep_t ep, am_handle_t *handles, int n);
 int AM_ListReceived(ep_t ep, am_handle_t *handles, int n);
+
+/*
+ * The transaction log. The handle of an entry is its record's number, also after a restart.
+ * Data end with the next use of the entry.
+ */
+struct am_packet {
+	handler_t	handler;	/* 0: none */
+	int		nargs;
+	int		args[AM_MAX_ARGS];
+	size_t		offset, nbytes;
+	const void	*data;
+};
+
+struct am_record {
+	en_t			peer;
+	struct am_state		state;
+	struct am_packet	request;
+	struct am_packet	reply;
+	int			undecided;	/* it waits for AM_Decide() since the restart */
+};
+
+enum am_decision {
+	AM_GIVE_UP,
+	AM_SEND_AGAIN,		/* a request, with its old instance number */
+	AM_RUN_AGAIN,		/* the handler: of a request received, of a reply */
+};
+
+int AM_GetRecord(ep_t ep, am_handle_t handle, struct am_record *record);
+int AM_Decide(ep_t ep, am_handle_t handle, enum am_decision decision);
 
 const char *AM_ErrorName(int error);
 const char *AM_AckName(int ack);

@@ -171,10 +171,10 @@ const char *AM_ErrorName(int error)
 	static const char *const names[] = {
 		"OK", "BAD_ARG", "RESOURCE", "SYSTEM", "IN_HANDLER", "NO_REPLY", "TOO_BIG",
 		"NOT_MAPPED", "NETWORK", "VERSION", "PROTOCOL", "TAG", "FULL", "TIMEOUT", "AGAIN",
-		"STALE",
+		"STALE", "LOG_DAMAGED", "LOG_FOREIGN",
 	};
 
-	_Static_assert(ARRAY_SIZE(names) == AM_ERR_STALE + 1, "a name is missing");
+	_Static_assert(ARRAY_SIZE(names) == AM_ERR_LOG_FOREIGN + 1, "a name is missing");
 	return name_of(names, ARRAY_SIZE(names), error);
 }
 
@@ -193,10 +193,10 @@ const char *AM_OperationName(int operation)
 	static const char *const names[] = {
 		"NOT_PROCESSED", "REQUEST_SENT", "REQUEST_PROCESSING", "PROCESSED",
 		"REQUEST_RTX_EXCEEDED", "REQUEST_RECVD", "REPLY_NOT_SENT", "REPLY_SENT",
-		"REPLY_TIMEOUT", "HANDLER_TIMEOUT", "REPLY_LOST",
+		"REPLY_TIMEOUT", "HANDLER_TIMEOUT", "REPLY_LOST", "DECLINED",
 	};
 
-	_Static_assert(ARRAY_SIZE(names) == AM_REPLY_LOST + 1, "a name is missing");
+	_Static_assert(ARRAY_SIZE(names) == AM_DECLINED + 1, "a name is missing");
 	return name_of(names, ARRAY_SIZE(names), operation);
 }
 
@@ -204,9 +204,9 @@ const char *AM_CauseName(int cause)
 {
 	static const char *const names[] = {
 		"none", "network or node", "peer restarted", "no such handler",
-		"beyond the segment", "slow handler", "no reply",
+		"beyond the segment", "slow handler", "no reply", "given up after a restart",
 	};
 
-	_Static_assert(ARRAY_SIZE(names) == AM_CAUSE_REPLY + 1, "a name is missing");
+	_Static_assert(ARRAY_SIZE(names) == AM_CAUSE_DECIDED + 1, "a name is missing");
 	return name_of(names, ARRAY_SIZE(names), cause);
 }

@@ -38,6 +38,7 @@ static void peer_drop(struct peer *p)
 	free(p->instance);
 	memset(p, 0, sizeof(*p));
 	p->ep = ep;
+	log_peer(p);
 	p->timer.kind = TIMER_HELLO;
 	if (ep->last == p)
 		ep->last = NULL;
@@ -55,7 +56,8 @@ static struct peer *peer_new(struct am_endpoint *ep, const en_t *name)
 			place = p;
 			break;
 		}
-		if (p->maps || (p->known && now(ep) - p->heard < ep->opt.idle_us))
+		/* It has maps, or was restored. */
+		if (p->hello != HELLO_NONE || (p->known && now(ep) - p->heard < ep->opt.idle_us))
 			continue;
 		if (!place || p->heard < place->heard)
 			place = p;
@@ -119,6 +121,7 @@ void hello_start(struct peer *p)
 	p->hellos = 0;
 	p->nonce = secret();
 	fail_requests(p);
+	log_peer(p);
 	hello_send(p);
 }
 
@@ -180,6 +183,7 @@ void hello_take(struct am_endpoint *ep, struct peer *p, const en_t *from, const 
 			p->offered_nonce = w->session;
 			p->offered_session = secret();
 			p->offered_credits = w->slot < ep->opt.credits ? w->slot : ep->opt.credits;
+			log_peer(p);
 		}
 		welcome.args[0] = p->offered_session;
 		welcome.slot = p->offered_credits;
@@ -192,6 +196,7 @@ void welcome_take(struct peer *p, const struct wire *w)
 	struct am_endpoint *ep = p->ep;
 	uint16_t *instance;
 	struct request **out;
+	unsigned int i;
 
 	if (p->hello != HELLO_SENT || w->session != p->nonce) {
 		ep->stats.late++;
@@ -217,6 +222,9 @@ void welcome_take(struct peer *p, const struct wire *w)
 	p->session = w->args[0];
 	p->one_bit = ep->opt.protocol == AM_NWAY && p->credits == 1;
 	p->hello = HELLO_DONE;
+	for (i = 0; i < p->credits; i++)
+		log_slot(p, i);
+	log_peer(p);
 	timer_stop(ep, &p->timer);
 	ep->bundle->events++;
 }
@@ -239,9 +247,11 @@ int AM_Map(ep_t ep, int index, en_t name, tag_t tag)
 	if (p->maps && p->tag != tag)
 		return AM_ERR_BAD_ARG;
 	ep->map[index] = p;
-	p->tag = tag;
-	if (!p->maps++)
+	/* The connection may be an old one, of the log. */
+	if (!p->maps++ && (p->hello != HELLO_DONE || p->tag != tag)) {
+		p->tag = tag;
 		hello_start(p);
+	}
 	return AM_OK;
 }
 
@@ -265,6 +275,7 @@ int AM_Unmap(ep_t ep, int index)
 		return AM_OK;
 	timer_stop(ep, &p->timer);
 	p->hello = HELLO_NONE;
+	log_peer(p);
 	if (!p->known && !p->offered)
 		peer_drop(p);
 	return AM_OK;
@@ -329,6 +340,7 @@ static void set_defaults(struct am_options *o)
 	DEFAULT(reply_timeout_us, 1000000);
 	DEFAULT(handler_max_us, 1000000);
 	DEFAULT(idle_us, 60000000);
+	DEFAULT(log_data, AM_MAX_LONG);
 }
 
 /* Frees what there is. */
@@ -337,10 +349,11 @@ static void destroy(struct am_endpoint *ep)
 	struct token *t;
 	unsigned int i;
 
+	log_close(ep);
 	for (i = 0; ep->peers && i < ep->opt.peers; i++)
 		peer_drop(&ep->peers[i]);
 	for (i = 0; ep->pool && i < ep->opt.pool; i++)
-		free(ep->pool[i].msg.data);
+		message_free(&ep->pool[i].msg);
 	while ((t = ep->deferred)) {
 		ep->deferred = t->next;
 		free(t);
@@ -368,6 +381,8 @@ static bool allocate(struct am_endpoint *ep)
 	}
 	ep->map = calloc(o->peers, sizeof(*ep->map));
 	ep->pool = calloc(o->pool, sizeof(*ep->pool));
+	for (i = 0; ep->pool && i < o->pool; i++)
+		ep->pool[i].ep = ep;
 	ep->frames = calloc(o->credits + 1, sizeof(*ep->frames));
 	ep->buffers = malloc((o->credits + 1) * mtu);
 	ep->out = malloc(mtu);
@@ -395,7 +410,8 @@ int AM_AllocateEndpointWith(eb_t bundle, const struct am_options *options, ep_t 
 	ep->unsent_end = &ep->unsent;
 	ep->timers_end = &ep->timers;
 	if (!ep->protocol || ep->opt.credits > 4096 || ep->opt.peers > 32767 ||
-	    ep->opt.pool > 65536 || (ep->protocol->pooled && ep->opt.pool < 2)) {
+	    ep->opt.pool > 65536 || ep->opt.log_data > AM_MAX_LONG ||
+	    ep->opt.log_data < AM_MAX_MEDIUM || (ep->protocol->pooled && ep->opt.pool < 2)) {
 		free(ep);
 		return AM_ERR_BAD_ARG;
 	}
@@ -404,11 +420,16 @@ int AM_AllocateEndpointWith(eb_t bundle, const struct am_options *options, ep_t 
 		free(ep);
 		return error;
 	}
-	ep->opt.address = NULL;		/* the caller's */
-	if (!allocate(ep)) {
+	/* The caller's. */
+	ep->opt.address = NULL;
+	ep->opt.log = NULL;
+	error = allocate(ep) ? AM_OK : AM_ERR_RESOURCE;
+	if (!error && options->log)
+		error = log_open(ep, options->log);
+	if (error) {
 		transport_close(&ep->transport);
 		destroy(ep);
-		return AM_ERR_RESOURCE;
+		return error;
 	}
 	ep->next = bundle->endpoints;
 	bundle->endpoints = ep;

@@ -40,6 +40,8 @@ static const struct rule nway_target[] = {
 	RULE(S(SENT), DONE, DONE, AM_ACKED, AM_REPLY_SENT, DO_SEND),
 	RULE(S(SENT), TIMER, ABANDONED, AM_NOT_ACKED, AM_REPLY_TIMEOUT, DO_NACK),
 	RULE(S(SENT), LATE, ABANDONED, AM_NOT_ACKED, AM_HANDLER_TIMEOUT, DO_NACK),
+	RULE(S(SENT), AGAIN, SENT, AM_NOT_ACKED, AM_REQUEST_RECVD, WAIT_HANDLER | DO_RUN),
+	RULE(S(SENT), DECLINED, ABANDONED, AM_NOT_ACKED, AM_DECLINED, DO_NACK),
 	RULE(S(DONE), DUPLICATE, DONE, AM_ACKED, AM_REPLY_SENT, DO_SEND),
 	RULE(S(ABANDONED), DUPLICATE, ABANDONED, KEEP, KEEP, DO_NACK),
 };
@@ -75,6 +77,11 @@ static const struct rule amvia_target[] = {
 	RULE(S(ACKED), DONE, DONE, AM_ACKED, AM_REPLY_SENT, DO_SEND),
 	RULE(S(ACKED), TIMER, ABANDONED, AM_ACKED, AM_REPLY_TIMEOUT, DO_NACK),
 	RULE(S(ACKED), LATE, ABANDONED, AM_ACKED, AM_HANDLER_TIMEOUT, DO_NACK),
+	/* The initiator gets the acknowledgment when it asks. */
+	RULE(S(SENT), AGAIN, ACKED, AM_ACKED, AM_REPLY_NOT_SENT, WAIT_HANDLER | DO_RUN),
+	RULE(S(ACKED), AGAIN, ACKED, AM_ACKED, AM_REPLY_NOT_SENT, WAIT_HANDLER | DO_RUN),
+	RULE(S(SENT), DECLINED, ABANDONED, AM_NOT_ACKED, AM_DECLINED, DO_NACK),
+	RULE(S(ACKED), DECLINED, ABANDONED, AM_ACKED, AM_DECLINED, DO_NACK),
 	RULE(S(DONE), DUPLICATE, DONE, AM_ACKED, AM_REPLY_SENT, DO_SEND),
 	RULE(S(ABANDONED), DUPLICATE, ABANDONED, KEEP, KEEP, DO_NACK),
 };
@@ -98,6 +105,8 @@ static const struct rule amudp_target[] = {
 	RULE(S(SENT), DONE, DONE, AM_NOT_ACKED, AM_REPLY_SENT, DO_SEND | WAIT_ACK),
 	RULE(S(SENT), TIMER, ABANDONED, AM_NOT_ACKED, AM_REPLY_TIMEOUT, DO_NACK | DO_RELEASE),
 	RULE(S(SENT), LATE, ABANDONED, AM_NOT_ACKED, AM_HANDLER_TIMEOUT, DO_NACK | DO_RELEASE),
+	RULE(S(SENT), AGAIN, SENT, AM_NOT_ACKED, AM_REQUEST_RECVD, WAIT_HANDLER | DO_RUN),
+	RULE(S(SENT), DECLINED, ABANDONED, AM_NOT_ACKED, AM_DECLINED, DO_NACK | DO_RELEASE),
 	RULE(S(DONE), DUPLICATE, DONE, AM_NOT_ACKED, AM_REPLY_SENT, DO_SEND | WAIT_ACK),
 	RULE(S(DONE), TIMER, DONE, AM_NOT_ACKED, AM_REPLY_SENT, DO_SEND | WAIT_ACK),
 	RULE(S(DONE), FINAL, RELEASED, AM_ACKED, AM_REPLY_SENT, DO_RELEASE),
@@ -132,6 +141,18 @@ static const struct rule *find(const struct rule *rules, unsigned int n, int sta
 		if (rules[i].event == event && (rules[i].state == state || rules[i].state == ANY))
 			return &rules[i];
 	return NULL;
+}
+
+/* Is it what a rule leads to, or where all begin? */
+bool status_possible(const struct rule *rules, unsigned int n, int state, int ack, int operation)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (rules[i].next == state && rules[i].ack == ack &&
+		    rules[i].operation == operation && ack != KEEP)
+			return true;
+	return state == AM_STATE_CREATED && ack == AM_NOT_ACKED && operation == AM_NOT_PROCESSED;
 }
 
 /* Twice the round trip, an eighth more for each 512 bytes, and doubled each time. */
@@ -241,6 +262,7 @@ unsigned int request_step(struct request *r, enum event e, uint8_t cause)
 	r->ack = rule->ack;
 	r->operation = rule->operation;
 	r->cause = cause;
+	log_request(r);
 	if (a & DO_RTT)
 		measure(r);
 	if (a & DO_FINAL)
@@ -286,6 +308,7 @@ unsigned int reply_step(struct reply *r, enum event e)
 		r->ack = rule->ack;
 		r->operation = rule->operation;
 	}
+	log_reply(r);
 	if (a & DO_SEND)
 		answer(r, WIRE_REPLY);
 	arm(p, &r->timer, a, &r->msg, r->sent);

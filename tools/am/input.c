@@ -12,6 +12,8 @@ enum wire_reason handler_check(struct am_endpoint *ep, const struct wire *w)
 
 	if (w->handler >= AM_HANDLERS)
 		return WHY_HANDLER;
+	if (log_too_big(ep, w->total))
+		return WHY_SEGMENT;
 	h = &ep->handlers[w->handler];
 	switch (w->size) {
 	case WIRE_SHORT:
@@ -83,6 +85,8 @@ static void reply_take(struct peer *p, struct request *r, const struct wire *w)
 
 	if (w->size == WIRE_BULK && !why && !pieces_add(ep, &r->reply, w))
 		return;
+	if (!why)
+		log_copy(ep, &r->answer, w);
 	/* The request was processed, even if nobody here wants to know. */
 	if (!(request_step(r, EV_REPLY, AM_CAUSE_NONE) & DO_RUN))
 		return;
@@ -96,6 +100,8 @@ static void reply_take(struct peer *p, struct request *r, const struct wire *w)
 	} else if (w->size != WIRE_EMPTY) {
 		call_handler(ep, &t, w);
 	}
+	r->handled = true;
+	log_request(r);
 }
 
 static void nack_take(struct request *r, const struct wire *w)
@@ -135,6 +141,11 @@ static void answer_take(struct peer *p, const struct wire *w)
 		return;
 	}
 	r = p->out[w->slot];
+	/* What came of it will be asked for again. */
+	if (r && r->undecided) {
+		ep->stats.late++;
+		return;
+	}
 	if (!r || r->instance != w->instance || r->state == AM_STATE_CREATED) {
 		ep->stats.late++;
 		/* The target keeps that reply until it hears of it. */

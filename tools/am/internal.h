@@ -8,6 +8,7 @@
  *	engine.c	the protocols, as tables; what is done by their rules
  *	endpoint.c	endpoints, peers and their connections
  *	bundle.c	polling and waiting
+ *	log.c		the transaction log: what is known of all these, in a file
  *	wire.c		frames
  *	transport.c	faults; mem.c, socket.c: transports
  */
@@ -66,6 +67,7 @@ enum wire_verdict { WIRE_GOOD, WIRE_LENGTH, WIRE_CHECKSUM, WIRE_OTHER_VERSION, W
 size_t wire_write(uint8_t *frame, const struct wire *w);
 enum wire_verdict wire_read(uint8_t *frame, size_t len, struct wire *w);
 void wire_seal(uint8_t *frame, size_t len);
+uint32_t crc32c(uint32_t c, const void *data, size_t n);
 
 static inline unsigned int wire_pieces(const struct wire *w)
 {
@@ -144,6 +146,8 @@ struct am_message {
 	int32_t		args[AM_MAX_ARGS];
 	uint8_t		*data;
 	size_t		room;		/* of data */
+	bool		logged;		/* data are in the log, where they have a fixed place */
+	uint32_t	crc;		/* of data in the log */
 };
 
 /* Pieces of a message that came. */
@@ -157,6 +161,7 @@ struct pieces {
 /* An entry of the send pool. */
 struct request {
 	struct timer	timer;
+	struct am_endpoint *ep;
 	struct peer	*peer;		/* NULL: it is over */
 	struct request	*next_unsent;
 	uint32_t	serial;
@@ -166,10 +171,14 @@ struct request {
 	uint8_t		state, ack, operation, cause;
 	bool		known;		/* the entry has been used */
 	bool		echoed;		/* acknowledged again after a reply timeout */
+	bool		undecided;	/* restored from the log; waits for AM_Decide() */
+	bool		handled;	/* the reply's handler has returned */
+	en_t		name;		/* the peer's, of an entry that is over, too */
 	unsigned int	sent;		/* times, since the last acknowledgment, */
 	unsigned int	sent_all;	/* and altogether */
 	uint64_t	sent_at;
 	struct am_message	msg;
+	struct am_message	answer;		/* for the log */
 	struct pieces	reply;
 };
 
@@ -185,8 +194,10 @@ struct reply {
 	bool		running;	/* its handler runs, or put the reply off */
 	bool		buffer;		/* it has one for its reply; AMUDP: of the pool */
 	bool		replied;
+	bool		undecided;	/* restored from the log; waits for AM_Decide() */
 	unsigned int	sent;
 	uint64_t	began;
+	struct am_message	request;	/* for the log */
 	struct am_message	msg;
 	struct pieces	pieces;
 };
@@ -265,6 +276,7 @@ struct am_endpoint {
 	uint8_t			*buffers;	/* credits + 1, each of an MTU */
 	struct frame		*frames;
 	uint8_t			*out;		/* the frame that is made */
+	struct am_log		*log;		/* NULL: none */
 	struct am_stats		stats;
 };
 
@@ -291,6 +303,8 @@ enum event {
 	EV_DONE,	/* the handler has returned, or the reply that it put off is there */
 	EV_LATE,	/* the handler has taken too long */
 	EV_FINAL,
+	EV_AGAIN,	/* the handler shall run after a restart, */
+	EV_DECLINED,	/* or shall not */
 	/* Both */
 	EV_TIMER, EV_SPENT,	/* the timer; it was sent as often as may be */
 };
@@ -323,6 +337,7 @@ struct protocol {
 };
 
 const struct protocol *protocol_find(enum am_protocol_id id);
+bool status_possible(const struct rule *rules, unsigned int n, int state, int ack, int operation);
 unsigned int request_step(struct request *r, enum event e, uint8_t cause);
 unsigned int reply_step(struct reply *r, enum event e);
 void timer_arm(struct am_endpoint *ep, struct timer *t, uint64_t us);
@@ -340,6 +355,8 @@ int answer_send(struct am_endpoint *ep, const en_t *to, struct wire *w);
 void unsent_look(struct am_endpoint *ep);
 void unsent_forget(struct request *r);
 void request_release(struct request *r);
+void request_resume(struct request *r);
+void message_free(struct am_message *m);
 am_handle_t request_handle(const struct am_endpoint *ep, const struct request *r);
 
 /* ---- input.c ---- */
@@ -353,7 +370,10 @@ enum wire_reason handler_check(struct am_endpoint *ep, const struct wire *w);
 
 void request_take(struct peer *p, struct wire *w);
 void reply_release(struct reply *r);
+void reply_resume(struct reply *r, const struct wire *w);
+struct reply *replies_new(struct peer *p, unsigned int n);
 void peer_forget(struct peer *p);
+int handle_find(struct am_endpoint *ep, am_handle_t handle, struct request **q, struct reply **r);
 am_handle_t reply_handle(const struct reply *r);
 
 /* ---- endpoint.c ---- */
@@ -365,6 +385,79 @@ void welcome_take(struct peer *p, const struct wire *w);
 void session_lost(struct peer *p);
 void hello_refused(struct peer *p, int error);
 struct peer *peer_find(struct am_endpoint *ep, const en_t *name);
+
+/* ---- log.c ---- */
+
+#define LOG_MAGIC	"AM log"
+#define LOG_VERSION	1
+
+/*
+ * The file: struct log_header; of each peer a struct log_peer; of each credit of each the next
+ * instance; a struct log_record of each entry of the send pool, and of each credit of each peer;
+ * then data of each record, log_data bytes of the request and as many of the reply.
+ *
+ * All but header and data are entries: a word, then two copies of what it is about. The word says
+ * which copy is valid (its number's lowest bit) and has its CRC, and is stored at once; so there is
+ * one that is whole, whenever the process ends.
+ */
+struct log_header {
+	char		magic[8];
+	uint32_t	version;
+	uint32_t	id;		/* random; in each CRC */
+	uint32_t	protocol, credits, pool, peers, data;
+	en_t		name;
+	uint8_t		zero[3];
+	uint32_t	crc;
+};
+
+#define LOG_CONNECTED	1	/* as initiator */
+#define LOG_KNOWN	2	/* as target */
+#define LOG_OFFERED	4
+
+struct log_peer {
+	en_t		name;
+	uint8_t		zero[3];
+	uint32_t	flags;
+	uint32_t	serial;		/* not less than any before */
+	uint32_t	session;
+	tag_t		tag;
+	uint32_t	credits;
+	uint32_t	peer_nonce, peer_session, peer_credits;
+	uint32_t	offered_nonce, offered_session, offered_credits;
+	uint32_t	zero2;
+};
+
+struct log_message {
+	uint8_t		size, nargs;
+	uint16_t	handler;
+	uint32_t	total, offset, crc;
+	int32_t		args[AM_MAX_ARGS];
+};
+
+struct log_record {
+	uint8_t		known;
+	uint8_t		state, ack, operation;
+	uint8_t		why;		/* cause; target: reason */
+	uint8_t		handled;
+	uint16_t	slot, instance;
+	uint16_t	zero;
+	uint32_t	serial, session;
+	struct log_message request, reply;
+	en_t		name;		/* of the send pool */
+	uint8_t		zero2[3];
+};
+
+int log_open(struct am_endpoint *ep, const char *path);
+void log_close(struct am_endpoint *ep);
+void log_peer(struct peer *p);
+void log_slot(struct peer *p, unsigned int slot);
+void log_request(struct request *r);
+void log_reply(struct reply *r);
+void log_forget(struct request *r);
+void log_seal(struct am_endpoint *ep, struct am_message *m);
+void log_copy(struct am_endpoint *ep, struct am_message *m, const struct wire *w);
+bool log_too_big(struct am_endpoint *ep, uint32_t total);
+void log_places(struct reply *r);
 
 /* ---- bundle.c ---- */
 

@@ -40,7 +40,11 @@ static void begin(struct reply *r, uint16_t instance)
 	r->state = AM_STATE_CREATED;
 	r->ack = AM_NOT_ACKED;
 	r->operation = AM_NOT_PROCESSED;
+	r->undecided = false;
 	r->pieces.count = 0;
+	r->request.size = WIRE_EMPTY;
+	r->msg.size = WIRE_EMPTY;
+	log_reply(r);
 }
 
 /*
@@ -103,6 +107,16 @@ static void run(struct reply *r, const struct wire *w)
 		finish(r, EV_LATE);
 }
 
+/* What AM_Decide() makes of one that was restored; without @w it doesn't run. */
+void reply_resume(struct reply *r, const struct wire *w)
+{
+	r->undecided = false;
+	r->running = false;
+	r->reason = WHY_GAVE_UP;
+	if (reply_step(r, w ? EV_AGAIN : EV_DECLINED) & DO_RUN)
+		run(r, w);
+}
+
 /* What comes back when the request in @r is repeated. */
 static void repeated(struct reply *r, const struct wire *w)
 {
@@ -141,15 +155,30 @@ static struct reply *in_slot(struct peer *p, const struct wire *w)
 	return NULL;
 }
 
+struct reply *replies_new(struct peer *p, unsigned int n)
+{
+	struct reply *in = calloc(n, sizeof(*in));
+	unsigned int i;
+
+	for (i = 0; in && i < n; i++) {
+		in[i].peer = p;
+		in[i].slot = i;
+		in[i].timer.kind = TIMER_REPLY;
+		log_places(&in[i]);
+	}
+	return in;
+}
+
 /* The initiator took the offer: what is known of its former life is over. */
 static bool promote(struct peer *p)
 {
 	unsigned int i;
-	struct reply *in = calloc(p->offered_credits, sizeof(*in));
+	struct reply *in = replies_new(p, p->offered_credits);
 
 	if (!in)
 		return false;
 	peer_forget(p);
+	log_peer(p);
 	p->in = in;
 	p->known = true;
 	p->offered = false;
@@ -157,11 +186,9 @@ static bool promote(struct peer *p)
 	p->peer_session = p->offered_session;
 	p->peer_credits = p->offered_credits;
 	p->one_bit_in = p->ep->protocol->id == AM_NWAY && p->peer_credits == 1;
-	for (i = 0; i < p->peer_credits; i++) {
-		in[i].peer = p;
-		in[i].slot = i;
-		in[i].timer.kind = TIMER_REPLY;
-	}
+	for (i = 0; i < p->peer_credits; i++)
+		log_reply(&in[i]);
+	log_peer(p);
 	return true;
 }
 
@@ -171,7 +198,7 @@ void peer_forget(struct peer *p)
 
 	for (i = 0; p->in && i < p->peer_credits; i++) {
 		reply_release(&p->in[i]);
-		free(p->in[i].msg.data);
+		message_free(&p->in[i].msg);
 	}
 	free(p->in);
 	p->in = NULL;
@@ -202,7 +229,11 @@ void request_take(struct peer *p, struct wire *w)
 	}
 	if (w->size == WIRE_BULK && !pieces_add(ep, &r->pieces, w))
 		return;
-	if (take_buffer(r) && reply_step(r, EV_REQUEST) & DO_RUN)
+	if (!take_buffer(r))
+		return;
+	if (r->state == AM_STATE_CREATED)
+		log_copy(ep, &r->request, w);
+	if (reply_step(r, EV_REQUEST) & DO_RUN)
 		run(r, w);
 }
 
@@ -254,6 +285,7 @@ static int reply(struct token *t, handler_t handler, enum wire_size size, int of
 	error = message_fill(&r->msg, handler, size, offset, source, nbytes, nargs, args);
 	if (error)
 		return error;
+	log_seal(t->ep, &r->msg);
 	r->replied = true;
 	if (!t->deferred)
 		return AM_OK;
@@ -337,33 +369,44 @@ int AM_GetDestEndpoint(void *token, ep_t *ep)
  * States
  */
 
-int AM_GetTransferState(ep_t ep, am_handle_t handle, struct am_state *state)
+/* The entry of a handle: @q, or of the receive pool @r; the other is NULL. */
+int handle_find(struct am_endpoint *ep, am_handle_t handle, struct request **q, struct reply **r)
 {
 	unsigned int entry = handle >> 32, slot = handle >> 32 & 0xffff;
 	unsigned int peer = handle >> 48 & 0x7fff;
 	uint32_t serial = handle;
-	const struct request *q;
-	const struct reply *r;
 
+	*q = NULL;
+	*r = NULL;
 	if (handle & RECEIVED) {
 		if (peer >= ep->opt.peers)
 			return AM_ERR_BAD_ARG;
 		if (slot >= ep->peers[peer].peer_credits)
 			return AM_ERR_STALE;
-		r = &ep->peers[peer].in[slot];
-		if (!r->known || r->serial != serial)
-			return AM_ERR_STALE;
+		*r = &ep->peers[peer].in[slot];
+		return (*r)->known && (*r)->serial == serial ? AM_OK : AM_ERR_STALE;
+	}
+	if (entry >= ep->opt.pool)
+		return AM_ERR_BAD_ARG;
+	*q = &ep->pool[entry];
+	return (*q)->known && (*q)->serial == serial ? AM_OK : AM_ERR_STALE;
+}
+
+int AM_GetTransferState(ep_t ep, am_handle_t handle, struct am_state *state)
+{
+	struct request *q;
+	struct reply *r;
+	int error = handle_find(ep, handle, &q, &r);
+
+	if (error)
+		return error;
+	if (r) {
 		*state = (struct am_state) {
 			.state = r->state, .ack = r->ack, .operation = r->operation,
 			.sent = r->sent, .instance = r->instance,
 		};
 		return AM_OK;
 	}
-	if (entry >= ep->opt.pool)
-		return AM_ERR_BAD_ARG;
-	q = &ep->pool[entry];
-	if (!q->known || q->serial != serial)
-		return AM_ERR_STALE;
 	*state = (struct am_state) {
 		.state = q->state, .ack = q->ack, .operation = q->operation, .cause = q->cause,
 		.sent = q->sent_all, .instance = q->instance,

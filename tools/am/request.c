@@ -75,6 +75,8 @@ int message_fill(struct am_message *m, handler_t handler, enum wire_size size, i
 	if (nbytes > (size == WIRE_BULK ? AM_MAX_LONG : AM_MAX_MEDIUM))
 		return AM_ERR_TOO_BIG;
 	if (nbytes && m->room < room) {
+		if (m->logged)
+			return AM_ERR_TOO_BIG;
 		uint8_t *data = realloc(m->data, room);
 
 		if (!data)
@@ -93,6 +95,12 @@ int message_fill(struct am_message *m, handler_t handler, enum wire_size size, i
 	if (nbytes)
 		memcpy(m->data, source, nbytes);
 	return AM_OK;
+}
+
+void message_free(struct am_message *m)
+{
+	if (!m->logged)
+		free(m->data);
 }
 
 /*
@@ -116,7 +124,7 @@ static struct request *free_entry(struct am_endpoint *ep)
 		return NULL;
 	for (i = 0; i < ep->opt.pool; i++) {
 		r = &ep->pool[(ep->next_entry + i) % ep->opt.pool];
-		if (!r->peer) {
+		if (!r->peer && !r->undecided) {
 			ep->next_entry = (r - ep->pool + 1) % ep->opt.pool;
 			return r;
 		}
@@ -143,6 +151,7 @@ void request_release(struct request *r)
 	unsent_forget(r);
 	p->out[r->slot] = NULL;
 	r->peer = NULL;
+	r->undecided = false;
 	ep->requests--;
 	ep->stats.buffers--;
 }
@@ -200,6 +209,18 @@ void unsent_look(struct am_endpoint *ep)
 		unsent_forget(r);
 }
 
+/* What AM_Decide() makes of one that was restored. */
+void request_resume(struct request *r)
+{
+	struct am_endpoint *ep = r->peer->ep;
+
+	r->undecided = false;
+	if (r->state != AM_STATE_CREATED)
+		request_step(r, EV_TIMER, AM_CAUSE_NONE);
+	else if (ep->unsent || !post(r))
+		unsent_add(r);
+}
+
 /*
  * Requests
  */
@@ -209,11 +230,15 @@ static int start(struct am_endpoint *ep, struct peer *p, struct request *r, int 
 		 handler_t handler, enum wire_size size, int offset, const void *source,
 		 int nbytes, int nargs, const int *args)
 {
-	int error = message_fill(&r->msg, handler, size, offset, source, nbytes, nargs, args);
+	int error;
 
+	log_forget(r);
+	error = message_fill(&r->msg, handler, size, offset, source, nbytes, nargs, args);
 	if (error)
 		return error;
+	log_seal(ep, &r->msg);
 	r->peer = p;
+	r->name = p->name;
 	r->slot = slot;
 	r->session = p->session;
 	r->instance = p->instance[slot]++;
@@ -228,6 +253,8 @@ static int start(struct am_endpoint *ep, struct peer *p, struct request *r, int 
 	r->cause = AM_CAUSE_NONE;
 	r->known = true;
 	r->echoed = false;
+	r->handled = false;
+	r->answer.size = WIRE_EMPTY;
 	r->sent = 0;
 	r->sent_all = 0;
 	r->reply.count = 0;
@@ -238,6 +265,9 @@ static int start(struct am_endpoint *ep, struct peer *p, struct request *r, int 
 	if (++ep->stats.buffers > ep->stats.buffers_peak)
 		ep->stats.buffers_peak = ep->stats.buffers;
 	ep->last_handle = request_handle(ep, r);
+	/* The packet is in the log before it leaves. */
+	log_request(r);
+	log_slot(p, slot);
 	/* Not before those that wait. */
 	if (ep->unsent || !post(r))
 		unsent_add(r);

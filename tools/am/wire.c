@@ -32,8 +32,10 @@ __attribute__((constructor)) static void crc_prepare(void)
 	}
 }
 
-static uint32_t crc(uint32_t c, const uint8_t *p, size_t n)
+uint32_t crc32c(uint32_t c, const void *data, size_t n)
 {
+	const uint8_t *p = data;
+
 	while (n--)
 		c = c >> 8 ^ crc_table[(c ^ *p++) & 0xff];
 	return c;
@@ -42,10 +44,10 @@ static uint32_t crc(uint32_t c, const uint8_t *p, size_t n)
 static uint32_t frame_crc(const uint8_t *frame, size_t len)
 {
 	static const uint8_t none[4];
-	uint32_t c = crc(~0u, frame, 4);
+	uint32_t c = crc32c(~0u, frame, 4);
 
-	c = crc(c, none, 4);
-	return ~crc(c, frame + 8, len - 8);
+	c = crc32c(c, none, 4);
+	return ~crc32c(c, frame + 8, len - 8);
 }
 
 static void put16(uint8_t *p, uint16_t v)
