@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include "am-tests.h"
 #include "am-log.h"
+#include "am-log-files.h"
 
 FIXTURE_VARIANT_ADD(am, mem)
 {

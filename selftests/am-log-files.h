@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Active Messages: the transaction log's files: damaged, forged, or not to be had; what stands in
+ * them when a frame leaves, and when the power fails. Included by host-am.c, behind am-log.h.
+ */
+/*
+ * Files
+ */
+
+/* An endpoint with handlers that only answer; it is its own peer. */
+static int open_own(const struct am_options *o)
+{
+	int error = open_life(CALLER, o);
+
+	if (error)
+		return error;
+	ep[SERVER] = ep[CALLER];
+	AM_SetHandler(ep[CALLER], ECHO, take_echo);
+	AM_SetHandlerI(ep[CALLER], ECHO, take_echo_data);
+	AM_SetHandlerXfer(ep[CALLER], ECHO, take_echo_bulk);
+	AM_SetHandler(ep[CALLER], ANSWER, take_answer);
+	AM_SetHandlerI(ep[CALLER], ANSWER, take_answer_data);
+	AM_SetHandlerXfer(ep[CALLER], ANSWER, take_answer_data);
+	return AM_OK;
+}
+
+/* Requests to itself: both pools have records, decided and not. */
+static int fill_log(void)
+{
+	uint8_t data[100] = { 1, 2, 3 };
+	int error = AM_Map(ep[CALLER], 0, name[CALLER], 0);
+
+	if (!error)
+		error = AM_RequestI4(ep[CALLER], 0, ECHO, data, 100, 1, 2, 3, 4);
+	while (!error && state_of(CALLER, sent()).state != AM_STATE_DONE)
+		AM_WaitSema(bundle);
+	if (!error)
+		error = AM_Request1(ep[CALLER], 0, LATER, 7);
+	while (!error && !later)
+		AM_WaitSema(bundle);
+	AM_FreeEndpoint(ep[CALLER]);
+	later = NULL;
+	return error;
+}
+
+static int make_log(const struct am_options *o)
+{
+	int error = open_own(o);
+
+	return error ? error : fill_log();
+}
+
+static size_t read_file(const char *path, uint8_t *data, size_t room)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, data, room);
+
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? 0 : n;
+}
+
+static bool write_file(const char *path, const void *data, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	bool ok = fd >= 0 && write(fd, data, n) == (ssize_t)n;
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* What the log says, in a number. */
+static uint32_t digest(void)
+{
+	am_handle_t h[16];
+	struct am_record r;
+	uint32_t c = ~0u;
+	int i, n, m;
+
+	n = AM_ListSent(ep[CALLER], h, 8);
+	m = AM_ListReceived(ep[CALLER], h + n, 8);
+	for (i = 0; i < n + m; i++) {
+		memset(&r, 0, sizeof(r));
+		if (AM_GetRecord(ep[CALLER], h[i], &r))
+			life->bad++;
+		c = crc32c(c, &h[i], sizeof(h[i]));
+		c = crc32c(c, r.request.data, r.request.nbytes);
+		c = crc32c(c, r.reply.data, r.reply.nbytes);
+		/* Where the data are differs. */
+		r.request.data = NULL;
+		r.reply.data = NULL;
+		c = crc32c(c, &r, sizeof(r));
+	}
+	return c;
+}
+
+/* Opens the log as it is in @data, and tells what it says. */
+static int open_as(const struct am_options *o, const void *data, size_t n, uint32_t *says)
+{
+	int error;
+
+	if (!write_file(log_path, data, n))
+		return AM_ERR_SYSTEM;
+	error = open_own(o);
+	if (error)
+		return error;
+	*says = digest();
+	AM_FreeEndpoint(ep[CALLER]);
+	return AM_OK;
+}
+
+static bool refused(int error)
+{
+	return error == AM_ERR_LOG_DAMAGED || error == AM_ERR_LOG_FOREIGN;
+}
+
+#define WORD	sizeof(uint64_t)
+
+struct entry {
+	size_t	at, size;
+};
+
+/* The entries of a log of one peer; how many. */
+static int entries(const struct am_options *o, struct entry *e)
+{
+	unsigned int i, n = 0, records = o->pool + o->credits;
+	size_t at = (sizeof(struct log_header) + 7) & ~7ul;
+
+	for (i = 0; i < 1 + o->credits + records; i++) {
+		e[n].at = at;
+		e[n].size = !i ? sizeof(struct log_peer) : i <= o->credits ? 8 :
+			    sizeof(struct log_record);
+		at += WORD + 2 * e[n].size;
+		n++;
+	}
+	return n;
+}
+
+/* The copy that counts. */
+static uint8_t *valid(uint8_t *file, const struct entry *e)
+{
+	return file + e->at + WORD + (file[e->at + 4] & 1) * e->size;
+}
+
+static size_t data_at(const struct am_options *o, int record)
+{
+	struct entry e[16];
+	int n = entries(o, e);
+
+	return e[n - 1].at + WORD + 2 * sizeof(struct log_record) + record * 2ul * o->log_data;
+}
+
+/* The records are there, and what they say. */
+TEST_F(log, records)
+{
+	static const uint8_t data[100] = { 1, 2, 3 };
+	struct am_record r;
+	am_handle_t h[8];
+
+	ASSERT_EQ(AM_OK, make_log(&self->o));
+	ASSERT_EQ(AM_OK, open_own(&self->o));
+	ASSERT_EQ(2, AM_ListSent(ep[CALLER], h, 8));
+	ASSERT_EQ(AM_OK, AM_GetRecord(ep[CALLER], h[0], &r));
+	EXPECT_TRUE(name_equal(&name[CALLER], &r.peer));
+	EXPECT_EQ(AM_STATE_DONE, r.state.state);
+	EXPECT_EQ(AM_ACKED, r.state.ack);
+	EXPECT_EQ(AM_PROCESSED, r.state.operation);
+	EXPECT_EQ(0, r.undecided);
+	EXPECT_EQ(ECHO, r.request.handler);
+	EXPECT_EQ(4, r.request.nargs);
+	EXPECT_EQ(4, r.request.args[3]);
+	ASSERT_EQ(100, r.request.nbytes);
+	EXPECT_EQ(0, memcmp(data, r.request.data, 100));
+	EXPECT_EQ(ANSWER, r.reply.handler);
+	ASSERT_EQ(100, r.reply.nbytes);
+	EXPECT_EQ(0, memcmp(data, r.reply.data, 100));
+	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Decide(ep[CALLER], h[0], AM_GIVE_UP));
+	ASSERT_EQ(AM_OK, AM_GetRecord(ep[CALLER], h[1], &r));
+	EXPECT_EQ(1, r.undecided);
+	EXPECT_EQ(LATER, r.request.handler);
+	EXPECT_EQ(7, r.request.args[0]);
+	EXPECT_EQ(0, r.reply.handler);
+	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Decide(ep[CALLER], h[1], AM_RUN_AGAIN));
+	EXPECT_EQ(AM_ERR_STALE, AM_GetRecord(ep[CALLER], h[1] + 1, &r));
+	/* The second in the same slot. */
+	ASSERT_EQ(1, AM_ListReceived(ep[CALLER], h + 2, 6));
+	ASSERT_EQ(AM_OK, AM_GetRecord(ep[CALLER], h[2], &r));
+	EXPECT_EQ(1, r.undecided);
+	EXPECT_EQ(7, r.request.args[0]);
+	EXPECT_EQ(variant->protocol == AM_AMVIA ? AM_REPLY_NOT_SENT : AM_REQUEST_RECVD,
+		  r.state.operation);
+	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Decide(ep[CALLER], h[2], AM_SEND_AGAIN));
+	/* And decided, it ends as it would have. */
+	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], h[1], AM_SEND_AGAIN));
+	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], h[2], AM_RUN_AGAIN));
+	ASSERT_NE(NULL, later);
+	EXPECT_EQ(AM_OK, AM_Reply0(later, ANSWER));
+	EXPECT_STATE(CALLER, h[1], DONE, AM_ACKED, AM_PROCESSED);
+	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Decide(ep[CALLER], h[1], AM_GIVE_UP));
+}
+
+/* Each byte changed: refused where it says anything, else it says the same as before. */
+TEST_F_TIMEOUT(log, each_byte, 300)
+{
+	static uint8_t file[20000], counts[20000];
+	uint32_t says, now_says;
+	struct log_record rec;
+	struct entry e[16];
+	size_t i, size;
+	int j, n, error;
+
+	self->o.log_data = AM_MAX_MEDIUM;
+	ASSERT_EQ(AM_OK, make_log(&self->o));
+	size = read_file(log_path, file, sizeof(file));
+	n = entries(&self->o, e);
+	ASSERT_EQ(data_at(&self->o, self->o.pool + self->o.credits), size);
+	memset(counts, 1, sizeof(struct log_header));
+	for (j = 0; j < n; j++) {
+		memset(counts + e[j].at, 1, WORD);
+		memset(counts + (valid(file, &e[j]) - file), 1, e[j].size);
+		if (j <= (int)self->o.credits)
+			continue;
+		memcpy(&rec, valid(file, &e[j]), sizeof(rec));
+		i = data_at(&self->o, j - 1 - self->o.credits);
+		memset(counts + i, 1, rec.request.total);
+		memset(counts + i + self->o.log_data, 1, rec.reply.total);
+	}
+	ASSERT_EQ(AM_OK, open_as(&self->o, file, size, &says));
+	for (i = 0; i < size; i++) {
+		file[i] ^= 1 << i % 8;
+		error = open_as(&self->o, file, size, &now_says);
+		file[i] ^= 1 << i % 8;
+		EXPECT_TRUE(counts[i] ? refused(error) : !error && now_says == says)
+			TH_LOG("byte %zu: %s", i, AM_ErrorName(error));
+	}
+	EXPECT_EQ(0, life->bad);
+}
+
+/* Of each length but the right one. */
+TEST_F_TIMEOUT(log, each_length, 300)
+{
+	static uint8_t file[20000];
+	size_t i, size;
+	uint32_t says;
+
+	self->o.log_data = AM_MAX_MEDIUM;
+	ASSERT_EQ(AM_OK, make_log(&self->o));
+	size = read_file(log_path, file, sizeof(file));
+	for (i = 0; i <= size + 8; i++)
+		EXPECT_EQ(i == size ? AM_OK : AM_ERR_LOG_DAMAGED,
+			  open_as(&self->o, file, i, &says))
+			TH_LOG("%zu bytes", i);
+}
+
+/* Makes the checksums of an entry right again, and those of the data that it speaks of. */
+static void seal(uint8_t *file, const struct entry *e, int record, const struct am_options *o)
+{
+	const struct log_header *h = (void *)file;
+	struct log_record *rec = (void *)valid(file, e);
+	uint64_t at = e->at, *word = (uint64_t *)(file + at);
+	uint32_t number = *word >> 32, c;
+	uint8_t *data = file + data_at(o, record);
+
+	if (record >= 0 && rec->request.total <= o->log_data && rec->request.total)
+		rec->request.crc = crc32c(~0u, data, rec->request.total);
+	if (record >= 0 && rec->reply.total <= o->log_data && rec->reply.total)
+		rec->reply.crc = crc32c(~0u, data + o->log_data, rec->reply.total);
+	c = crc32c(~0u, &h->id, sizeof(h->id));
+	c = crc32c(c, &at, sizeof(at));
+	c = crc32c(c, &number, sizeof(number));
+	*word = (uint64_t)number << 32 | crc32c(c, rec, e->size);
+}
+
+/* Does all that can be done with a log that was accepted. */
+static void use(void)
+{
+	struct am_record r;
+	am_handle_t h[16];
+	int i, j, n;
+
+	digest();
+	n = AM_ListSent(ep[CALLER], h, 8);
+	n += AM_ListReceived(ep[CALLER], h + n, 8);
+	for (i = 0; i < n; i++)
+		for (j = AM_RUN_AGAIN; j >= AM_GIVE_UP; j--)
+			if (!AM_GetRecord(ep[CALLER], h[i], &r) && r.undecided)
+				AM_Decide(ep[CALLER], h[i], j);
+	for (i = 0; i < 3; i++)
+		AM_Poll(bundle);
+	AM_Map(ep[CALLER], 0, name[CALLER], 0);
+	for (i = 0; i < 3; i++)
+		AM_Poll(bundle);
+}
+
+/* Lies with the right checksums: refused or not, nothing is touched that isn't ours. */
+TEST_F_TIMEOUT(log, lies, 600)
+{
+	static uint8_t file[20000], good[20000];
+	unsigned int accepted = 0, no = 0;
+	struct entry e[16];
+	size_t i, size;
+	int j, n, k;
+
+	self->o.log_data = AM_MAX_MEDIUM;
+	ASSERT_EQ(AM_OK, make_log(&self->o));
+	AM_SetTimeout(bundle, 0);
+	size = read_file(log_path, good, sizeof(good));
+	n = entries(&self->o, e);
+	for (j = 0; j < n; j++) {
+		for (i = 0; i < e[j].size; i++) {
+			for (k = 0; k < 10; k++) {
+				int error;
+
+				memcpy(file, good, size);
+				if (k < 8)
+					valid(file, &e[j])[i] ^= 1 << k;
+				else
+					valid(file, &e[j])[i] = k == 8 ? 0 : 0xff;
+				seal(file, &e[j], j - 1 - (int)self->o.credits, &self->o);
+				ASSERT_TRUE(write_file(log_path, file, size));
+				error = open_own(&self->o);
+				if (error) {
+					no++;
+					EXPECT_TRUE(refused(error));
+					continue;
+				}
+				accepted++;
+				use();
+				AM_FreeEndpoint(ep[CALLER]);
+			}
+		}
+	}
+	TH_LOG("%u refused, %u accepted", no, accepted);
+	EXPECT_LT(0, no);
+	EXPECT_LT(0, accepted);
+}
+
+/* A log of others. */
+TEST_F(log, foreign)
+{
+	static uint8_t file[20000];
+	struct am_options o = self->o;
+	struct log_header *h = (void *)file;
+	uint32_t says;
+	size_t size;
+
+	self->o.log_data = AM_MAX_MEDIUM;
+	o = self->o;
+	ASSERT_EQ(AM_OK, make_log(&o));
+	size = read_file(log_path, file, sizeof(file));
+	o.address = self->address[SERVER];
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+	o = self->o;
+	o.pool++;
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+	o = self->o;
+	o.credits++;
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+	o = self->o;
+	o.peers++;
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+	o = self->o;
+	o.log_data++;
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+	o = self->o;
+	o.protocol = o.protocol % 3 + 1;
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+	o = self->o;
+	h->version++;
+	h->crc = crc32c(~0u, h, offsetof(struct log_header, crc));
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+	h->version--;
+	h->crc = crc32c(~0u, h, offsetof(struct log_header, crc));
+	EXPECT_EQ(AM_OK, open_as(&o, file, size, &says));
+	/* Entries of another log, which has another number. */
+	h->id++;
+	h->crc = crc32c(~0u, h, offsetof(struct log_header, crc));
+	EXPECT_EQ(AM_ERR_LOG_DAMAGED, open_as(&o, file, size, &says));
+	memset(file, 0, size);
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
+}
+
+/* In a process of its own: what it does there stays there. Returns what open_life() said. */
+static int open_where(const struct am_options *o, void (*where)(void), int *why)
+{
+	int error, status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		where();
+		error = open_life(CALLER, o);
+		_exit(error == AM_ERR_SYSTEM ? 100 + errno : error);
+	}
+	waitpid(pid, &status, 0);
+	error = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	*why = error > 100 ? error - 100 : 0;
+	return error > 100 ? AM_ERR_SYSTEM : error;
+}
+
+static void as_nobody(void)
+{
+	if (setuid(65534))
+		_exit(99);
+}
+
+static void small_files(void)
+{
+	struct rlimit r = { 1000, 1000 };
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (setrlimit(RLIMIT_FSIZE, &r))
+		_exit(99);
+}
+
+static void small_disk(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", log_dir, "tmpfs", 0, "size=8k"))
+		_exit(99);
+}
+
+TEST_F(log, no_file)
+{
+	struct am_options o = self->o;
+	eb_t other;
+	ep_t second;
+	en_t n;
+	int why;
+
+	o.log = log_dir;
+	EXPECT_EQ(AM_ERR_SYSTEM, open_life(CALLER, &o));
+	EXPECT_EQ(EISDIR, errno);
+	o.log = "/tmp/am-log-no-such-directory/log";
+	EXPECT_EQ(AM_ERR_SYSTEM, open_life(CALLER, &o));
+	EXPECT_EQ(ENOENT, errno);
+	o.log = "/dev/null";
+	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_life(CALLER, &o));
+	o.log = log_path;
+	o.log_data = AM_MAX_MEDIUM - 1;
+	EXPECT_EQ(AM_ERR_BAD_ARG, open_life(CALLER, &o));
+	o.log_data = AM_MAX_LONG + 1;
+	EXPECT_EQ(AM_ERR_BAD_ARG, open_life(CALLER, &o));
+	/* Of what could not be made, nothing is left. */
+	EXPECT_EQ(AM_ERR_SYSTEM, open_where(&self->o, as_nobody, &why));
+	EXPECT_EQ(EACCES, why);
+	EXPECT_EQ(AM_ERR_SYSTEM, open_where(&self->o, small_files, &why));
+	EXPECT_EQ(EFBIG, why);
+	EXPECT_EQ(AM_ERR_SYSTEM, open_where(&self->o, small_disk, &why));
+	EXPECT_EQ(ENOSPC, why);
+	EXPECT_EQ(-1, access(log_path, F_OK));
+	EXPECT_EQ(-1, access(log_part, F_OK));
+	/* One that is there, too. */
+	ASSERT_EQ(AM_OK, make_log(&self->o));
+	EXPECT_EQ(AM_ERR_SYSTEM, open_where(&self->o, as_nobody, &why));
+	EXPECT_EQ(EACCES, why);
+	/* And one that is in use. */
+	ASSERT_EQ(AM_OK, open_life(CALLER, &self->o));
+	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &other));
+	o = self->o;
+	o.address = self->address[SERVER];
+	EXPECT_EQ(AM_ERR_SYSTEM, AM_AllocateEndpointWith(other, &o, &second, &n));
+	EXPECT_EQ(EWOULDBLOCK, errno);
+	EXPECT_EQ(AM_OK, AM_FreeBundle(other));
+}
+
+/* A message that the log has no room for, on both sides. */
+TEST_F(log, beyond)
+{
+	struct am_options other = self->o;
+	static uint8_t data[5000];
+
+	other.log = NULL;
+	other.address = self->address[SERVER];
+	ASSERT_EQ(AM_OK, open_life(CALLER, &self->o));
+	ASSERT_EQ(AM_OK, open_life(SERVER, &other));
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVER], 0));
+	ASSERT_EQ(AM_OK, AM_Map(ep[SERVER], 0, name[CALLER], 0));
+	EXPECT_EQ(AM_ERR_TOO_BIG, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data, 4097));
+	ASSERT_EQ(AM_OK, AM_RequestXfer0(ep[SERVER], 0, 0, ECHO, data, 4097));
+	while (state_of(SERVER, ep[SERVER]->last_handle).state != AM_STATE_ABANDONED)
+		ASSERT_EQ(AM_OK, AM_WaitSema(bundle));
+	EXPECT_EQ(AM_CAUSE_SEGMENT, state_of(SERVER, ep[SERVER]->last_handle).cause);
+	EXPECT_EQ(0, life->effect[0]);
+}
+
+/* Is there a record of this instance in such a state? */
+static bool in_log(const struct am_options *o, bool sent_one, int state, int instance,
+		   int arg)
+{
+	static uint8_t file[200000];
+	struct log_record rec;
+	struct entry e[16];
+	int i, n, first;
+
+	if (!read_file(log_path, file, sizeof(file)))
+		return false;
+	n = entries(o, e);
+	first = 1 + o->credits + (sent_one ? 0 : o->pool);
+	if (sent_one)
+		n = first + o->pool;
+	for (i = first; i < n; i++) {
+		memcpy(&rec, valid(file, &e[i]), sizeof(rec));
+		if (rec.known && rec.state == state && (instance < 0 || rec.instance == instance) &&
+		    (arg < 0 || rec.request.args[0] == arg))
+			return true;
+	}
+	return false;
+}
+
+/* Nothing leaves before the log has it. */
+static enum am_verdict look_in_log(void *arg, uint8_t *frame, size_t len)
+{
+	int instance = frame[14] << 8 | frame[15];
+	bool right = true;
+
+	(void)len;
+	seen[frame[1]]++;
+	switch (frame[1]) {
+	case WIRE_REQUEST:
+		right = in_log(arg, true, AM_STATE_CREATED, instance, -1);
+		break;
+	case WIRE_ACK:
+		right = in_log(arg, false, AM_STATE_SENT, instance, -1);
+		break;
+	case WIRE_REPLY:
+		right = in_log(arg, false, AM_STATE_DONE, instance, -1);
+		break;
+	case WIRE_NACK:
+		right = in_log(arg, false, AM_STATE_ABANDONED, instance, -1);
+		break;
+	case WIRE_FINAL:
+		right = in_log(arg, true, AM_STATE_DONE, instance, -1);
+		break;
+	}
+	life->bad += !right;
+	return AM_PASS;
+}
+
+static void answer_logged(void *token, int a, int b, int c, int d)
+{
+	(void)token; (void)b; (void)c; (void)d;
+	answered++;
+	/* Of the request with argument @a. */
+	life->bad += !in_log(ep[CALLER]->transport.faults.arg, true, AM_STATE_DONE, -1, a);
+}
+
+TEST_F(log, order)
+{
+	unsigned int i;
+
+	/* Nothing is sent twice. */
+	self->o.timeout_us = 60000000;
+	self->o.reply_timeout_us = 60000000;
+	self->o.min_timeout_us = 60000000;
+	self->o.handler_max_us = 60000000;
+	self->o.faults.filter = look_in_log;
+	self->o.faults.arg = &self->o;
+	ASSERT_EQ(AM_OK, open_own(&self->o));
+	AM_SetHandler(ep[CALLER], ANSWER, answer_logged);
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[CALLER], 0));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(AM_OK, AM_Request1(ep[CALLER], 0, ECHO, i));
+		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, UNKNOWN));
+		while (state_of(CALLER, sent()).state != AM_STATE_ABANDONED || answered <= i)
+			ASSERT_EQ(AM_OK, AM_WaitSema(bundle));
+	}
+	EXPECT_EQ(0, life->bad);
+	EXPECT_EQ(4, seen[WIRE_REPLY]);
+	EXPECT_EQ(4, seen[WIRE_NACK]);
+	EXPECT_EQ(8, seen[WIRE_REQUEST]);
+	EXPECT_EQ(variant->protocol == AM_AMVIA ? 4 : 0, seen[WIRE_ACK]);
+	EXPECT_EQ(variant->protocol == AM_AMUDP ? 4 : 0, seen[WIRE_FINAL]);
+}
+
+/*
+ * Power failures: the disk has what msync() was asked for, and no more
+ */
+
+static uint8_t *disk;		/* NULL: msync() does what it does */
+static uint8_t *mapped;		/* what a new log asks for first is all of it */
+static size_t disk_size;
+static int disk_error, states;
+
+int __real_msync(void *start, size_t n, int flags);
+
+int __wrap_msync(void *start, size_t n, int flags)
+{
+	size_t at, size = sysconf(_SC_PAGESIZE);
+
+	if (disk_error) {
+		errno = disk_error;
+		return -1;
+	}
+	if (!mapped)
+		mapped = start;
+	if (!disk)
+		return __real_msync(start, n, flags);
+	at = (uint8_t *)start - mapped;
+	/* Whole pages. */
+	n = (n + size - 1) / size * size;
+	memcpy(disk + at, start, at + n < disk_size ? n : disk_size - at);
+	return 0;
+}
+
+/* The disk as it is now, to a file of its own. */
+static void power_fails(void *arg)
+{
+	char path[100];
+
+	(void)arg;
+	if (!disk)
+		return;
+	snprintf(path, sizeof(path), "%s/%d", log_dir, states++);
+	write_file(path, disk, disk_size);
+}
+
+TEST_F_TIMEOUT(log, power, 300)
+{
+	static uint8_t image[200000];
+	int i, before = 0, now_n, error;
+	char path[100];
+	am_handle_t h[8];
+
+	self->o.log_sync = 1;
+	self->o.faults.step = power_fails;
+	ASSERT_EQ(AM_OK, open_own(&self->o));
+	disk_size = read_file(log_path, image, sizeof(image));
+	ASSERT_LT(3 * sysconf(_SC_PAGESIZE), disk_size);
+	disk = image;
+	error = fill_log();
+	disk = NULL;
+	ASSERT_EQ(AM_OK, error);
+	TH_LOG("%d states", states);
+	EXPECT_LT(20, states);
+	self->o.faults.step = NULL;
+	for (i = 0; i < states; i++) {
+		snprintf(path, sizeof(path), "%s/%d", log_dir, i);
+		self->o.log = path;
+		error = open_own(&self->o);
+		EXPECT_EQ(AM_OK, error)
+			TH_LOG("state %d: %s", i, AM_ErrorName(error));
+		if (!error) {
+			/* What was known stays known. */
+			now_n = AM_ListSent(ep[CALLER], h, 8);
+			EXPECT_LE(before, now_n);
+			before = now_n;
+			AM_FreeEndpoint(ep[CALLER]);
+		}
+		unlink(path);
+	}
+	EXPECT_EQ(2, before);
+}
+
+/* The disk fails: who waits is told. */
+TEST_F(log, disk_fails)
+{
+	int error, why;
+
+	self->o.log_sync = 1;
+	disk_error = EIO;
+	EXPECT_EQ(AM_ERR_SYSTEM, open_own(&self->o));
+	EXPECT_EQ(EIO, errno);
+	EXPECT_EQ(-1, access(log_path, F_OK));
+	disk_error = 0;
+	ASSERT_EQ(AM_OK, open_own(&self->o));
+	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[CALLER], 0));
+	ASSERT_EQ(AM_OK, AM_Connect(ep[CALLER], 0, 1));
+	disk_error = EIO;
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	error = AM_OK;
+	while (!error)
+		error = AM_WaitSema(bundle);
+	why = errno;
+	EXPECT_EQ(AM_ERR_SYSTEM, error);
+	EXPECT_EQ(EIO, why);
+	EXPECT_LT(0, stats(CALLER).log_errors);
+}
