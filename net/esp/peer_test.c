@@ -48,6 +48,7 @@ struct t_conn {
 	u16		grant;		/* that goes with each data packet */
 	bool		wish;		/* for a CRC */
 	bool		crc;		/* agreed on */
+	bool		untimed;	/* its echoes are no round trips: the budget stays */
 };
 
 /*
@@ -316,7 +317,7 @@ static void conn_frame(struct t_conn *c, struct esp_frame *f, u8 flags, u32 seq,
 		f->opts = ESP_HAS(ESP_OPT_CRC);
 	if (flags & ESP_ACK) {
 		f->ack_seq = c->ack;
-		f->ts_ecr = c->ts;
+		f->ts_ecr = c->ts - c->untimed * ESP_RTT_MAX_US;
 	}
 }
 

@@ -82,6 +82,7 @@ static void data__lone_asks_later(struct kunit *test)
 	conf()->q_min = 4096;
 	conf()->q_max = 4096;
 	open_conn(test, &c, 0, 4);
+	c.untimed = true;
 	WRITE_ONCE(ackq()->policy.q_max, 4096);
 	WRITE_ONCE(ackq()->policy.q_min, 4096);
 	WRITE_ONCE(ackq()->ctl.q, 4096);
@@ -152,6 +153,7 @@ static void data__ack_without_wire(struct kunit *test)
 
 	conf()->first_burst_pool = 0;
 	open_conn(test, &c, 0, 4);
+	c.untimed = true;
 	WRITE_ONCE(ackq()->policy.q_max, 4096);
 	WRITE_ONCE(ackq()->ctl.q, 4096);
 	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
