@@ -171,13 +171,25 @@ u32 esp_qctl_wire_time(const struct esp_qctl *c, u32 n)
 	return div_u64((u64)min_t(u32, n, 4096) * ns, 1000);
 }
 
+/* Does the way hold less than it would have to? Packets were lost not long ago. */
+static bool lossy(const struct esp_qctl *c, u64 now)
+{
+	u64 lost = READ_ONCE(c->lost);
+
+	return lost && now - lost < ESP_LOSSY_US;
+}
+
 /*
  * How far permission may run ahead of the link, nanoseconds. Where a super-packet
- * takes less time than a timer is late, so much that nobody waits for timers.
+ * takes less time than a timer is late, so much that nobody waits for timers; not
+ * where packets are lost: what runs ahead comes to a port at once.
  */
-static u32 pace_slack(const struct esp_qctl *c)
+static u32 pace_slack(const struct esp_qctl *c, u64 now)
 {
-	return max_t(u32, ESP_PACE_FRAMES * frame_time(c), ESP_PACE_NS);
+	u32 frames = ESP_PACE_FRAMES * frame_time(c);
+
+	return frames >= ESP_PACE_NS || lossy(c, div_u64(now, 1000)) ?
+	       frames : ESP_PACE_NS;
 }
 
 /**
@@ -197,11 +209,14 @@ static u32 pace_slack(const struct esp_qctl *c)
  */
 u32 esp_qctl_pace(const struct esp_qctl *c, int open, int count, u64 now)
 {
-	u32 slack = pace_slack(c);
 	s64 ahead = atomic64_read(&c->paced) - now;
+	u32 slack;
 
-	if (open < ESP_GRANT_LONE || READ_ONCE(c->fast) || ahead <= (s64)slack ||
+	if (open < ESP_GRANT_LONE || READ_ONCE(c->fast) || ahead <= 0 ||
 	    esp_qctl_no_wire(c, count))
+		return 0;
+	slack = pace_slack(c, now);
+	if (ahead <= slack)
 		return 0;
 	return min_t(u64, ahead - slack, ESP_PACE_MAX);
 }
@@ -219,7 +234,7 @@ void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now)
 	u64 frame = frame_time(c), from = atomic64_read(&c->paced);
 
 	/* what was measured may have changed, and not all had to wait */
-	from = clamp_t(u64, from, now, now + pace_slack(c));
+	from = clamp_t(u64, from, now, now + pace_slack(c, now));
 	atomic64_set(&c->paced, from + div_u64(n * frame * 8, 9));
 }
 
@@ -228,12 +243,13 @@ void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now)
  * for each other, half of it on the average.
  */
 static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
-		       int count)
+		       int count, u64 now)
 {
+	u32 least = lossy(c, now) ? ESP_EXTRA_LOSSY_US : ESP_EXTRA_US;
 	u32 frames = max_t(u32, ESP_EXTRA_FRAMES,
 			   esp_policy_grant(p, c, 0, count) / 2);
 
-	return max_t(u32, ESP_EXTRA_US, esp_qctl_wire_time(c, frames));
+	return max_t(u32, least, esp_qctl_wire_time(c, frames));
 }
 
 /*
@@ -316,7 +332,7 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now)
 {
 	u32 extra = median > min_rtt ? median - min_rtt : 0;
-	u32 bound = extra_bound(c, p, count), q = c->q;
+	u32 bound = extra_bound(c, p, count, now), q = c->q;
 	/* one sample, whatever a peer claims, holds nobody up for long */
 	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
 	u8 limited = c->limited;
@@ -367,6 +383,7 @@ void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 	if ((s64)(now - c->last) < (s64)srtt || c->saved)
 		return;
 	c->last = now;
+	WRITE_ONCE(c->lost, now);
 	WRITE_ONCE(c->fast, 0);
 	set_q(c, p, c->q * 7 / 10);
 }

@@ -15,12 +15,14 @@
 #define ESP_LONE_RTT_US		400	/* of longer round trips the budget is the bound */
 #define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
+#define ESP_EXTRA_LOSSY_US	35	/* after a loss */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
 #define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
 #define ESP_PACE_NS		(50 * 1000)	/* or for so long, nanoseconds */
+#define ESP_LOSSY_US		(10u * 1000 * 1000)	/* how long that is */
 #define ESP_PACE_MAX		(1000 * 1000)	/* longest wait, nanoseconds */
 #define ESP_STRETCH_US		1000	/* shortest over which frames are timed */
 #define ESP_STRETCH_FRAMES	16
@@ -64,6 +66,7 @@ struct esp_policy {
  * @lone:	a lone sender's grant, with what is open: as much as is worth a super-packet
  *		where the wire is fast, packets
  * @last:	when it was last looked at, microseconds
+ * @lost:	when packets were lost last, microseconds; 0: never
  * @full:	since when it has held somebody back all the time; 0: it has not
  * @frame:	smallest time from one frame to the next over a stretch of
  *		arrivals, of the last ten seconds; nanoseconds
@@ -88,6 +91,7 @@ struct esp_qctl {
 	u32			lone;
 	u32			wire_q;
 	u64			last;
+	u64			lost;
 	u64			full;
 	struct esp_min_rtt	frame;
 	u64			stretch;

@@ -431,7 +431,6 @@ static void qctl__loss(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.q, p->q_min);
 }
 
-/* Rule 21: handshakes share F, and never give more than there is. */
 /*
  * Rule 22: permission runs ahead of a slow link by frames, of a fast one by a time
  * in which timers are served. One that was late costs nothing.
@@ -463,6 +462,38 @@ static void qctl__pace(struct kunit *test)
 	for (n = 0; !esp_qctl_pace(&c, 32, 2, now); n += 18)
 		esp_qctl_spend(&c, 18, now);
 	KUNIT_EXPECT_EQ(test, n, 54u);
+}
+
+/*
+ * Rule 22: a port that is too small for what is no congestion elsewhere gets less at
+ * once, and less stands in it, for ten seconds.
+ */
+static void qctl__lossy(struct kunit *test)
+{
+	u64 now = 100 * 1000 * 1000, ns;	/* microseconds */
+	struct esp_qctl c;
+	u32 n, times;
+
+	for (times = 0; times < 4; times++) {
+		bool lossy = times == 1 || times == 2;
+
+		esp_qctl_init(&c, &adaptive_policy);
+		c.fast = 0;
+		c.frame.cur = 900;
+		c.frame.prev = 900;
+		if (times)
+			esp_qctl_loss(&c, &adaptive_policy, 100,
+				      now - (times == 1 ? 1000 : times == 2 ? 9999 * 1000 : 10000 * 1000));
+		ns = 1000 * now;
+		for (n = 0; !esp_qctl_pace(&c, 32, 2, ns); n += 9)
+			esp_qctl_spend(&c, 9, ns);
+		KUNIT_EXPECT_EQ(test, n, lossy ? 27u : 63u);
+
+		c.q = 100;
+		c.drained = now;
+		esp_qctl_sample(&c, &adaptive_policy, 2, 140, 100, now);
+		KUNIT_EXPECT_EQ(test, c.q < 100, lossy);
+	}
 }
 
 /* What a lone sender on this machine sends is held up by processors only. */
@@ -524,6 +555,7 @@ static void qctl__no_wire(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
 }
 
+/* Rule 21: handshakes share F, and never give more than there is. */
 static void advice__handshake(struct kunit *test)
 {
 	u32 given = 0, i, n;
@@ -571,6 +603,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__frame_time),
 	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__pace),
+	KUNIT_CASE(qctl__lossy),
 	KUNIT_CASE(qctl__no_wire),
 	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
