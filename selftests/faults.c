@@ -18,6 +18,7 @@
  * Exit status: 0, or 1 if a scenario did not end well, which a line "failed" tells.
  */
 #include "sock-lib.h"
+#include "memcg.h"
 #include <linux/esp_wire.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -592,6 +593,20 @@ static void forged_end(void)
 	run("ip link set va mtu 1500 && ethtool -K va tso on tx-sctp-segmentation on");
 }
 
+/* Who accepts is charged, and asked for memory for that. */
+static void charged_begin(void)
+{
+	if (!make_group())
+		MUST(-1);
+	join_group(true);
+}
+
+static void charged_end(void)
+{
+	if (!remove_group())
+		MUST(-1);
+}
+
 static void lossy_begin(void)
 {
 	enter(A);
@@ -622,6 +637,8 @@ static const struct scenario {
 	int		tries;		/* more than one: it isn't always the same, or takes long */
 } scenarios[] = {
 	{ .name = "stream", .run = stream, .files = CONNECTED },
+	{ .name = "charged", .run = stream, .begin = charged_begin, .end = charged_end,
+	  .files = "memory.c" },
 	{ .name = "options", .run = options, .files = "sockopt.c", .quick = true },
 	{ .name = "addresses", .run = addresses, .files = "" },
 	{ .name = "refusal", .run = refusal, .files = "connect.c", .quick = true },

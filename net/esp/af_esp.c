@@ -469,6 +469,7 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct esp_opt *esp = esp_sk(sk), *child;
+	bool charged;
 
 	add_wait_queue_exclusive(sk_sleep(sk), &wait);
 	for (;;) {
@@ -494,6 +495,13 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 	if (*err)
 		return NULL;
 	child = list_first_entry(&esp->acceptq, struct esp_opt, acceptq);
+	lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
+	charged = esp_mem_accept(&child->sk);
+	release_sock(&child->sk);
+	if (!charged) {
+		*err = -ENOMEM;		/* it is still there the next time */
+		return NULL;
+	}
 	list_del_init(&child->acceptq);
 	sk_acceptq_removed(sk);
 	return &child->sk;

@@ -827,6 +827,7 @@ void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
 void esp_mem_uncharge(struct sock *sk, int size);
 void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
 bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size);
+bool esp_mem_accept(struct sock *sk);
 
 /**
  * esp_mem_schedule() - may a socket use memory?

@@ -69,3 +69,55 @@ void esp_set_owner_r(struct sk_buff *skb, struct sock *sk)
 	atomic_add(skb->truesize, &sk->sk_rmem_alloc);
 	sk_mem_charge(sk, skb->truesize);
 }
+
+#ifdef CONFIG_MEMCG
+/* Of a socket that only tells whom new ones are charged to. */
+static struct proto task_prot = {
+	.name		= "ESP-MEMCG",
+	.owner		= THIS_MODULE,
+	.obj_size	= sizeof(struct sock),
+};
+#endif
+
+/**
+ * esp_mem_accept() - what a socket uses is charged to the current task
+ * @sk:	socket that it accepts; the caller owns it
+ *
+ * It was made in a softirq, for nobody: a memory cgroup is charged for what has come
+ * so far, and for what comes. The kernel tells modules no task's cgroup, but charges
+ * the sockets that it makes.
+ *
+ * Return: false if the cgroup's limit is reached, or there is no memory at all;
+ * nothing has changed then
+ */
+bool esp_mem_accept(struct sock *sk)
+{
+	bool ok = true;
+#ifdef CONFIG_MEMCG
+	struct mem_cgroup *memcg;
+	struct sock *task;
+	int bytes;
+
+	if (!mem_cgroup_sockets_enabled || sk->sk_memcg)
+		return true;
+	task = sk_alloc(sock_net(sk), esp_family, GFP_KERNEL, &task_prot, 0);
+	if (!task)
+		return false;
+	if (task->sk_memcg) {
+		bytes = sk_mem_pages(sk->sk_forward_alloc + sk->sk_wmem_queued +
+				     atomic_read(&sk->sk_rmem_alloc)) << PAGE_SHIFT;
+		memcg = task->sk_memcg;
+		sk->sk_memcg = memcg;
+		/* counted twice for all sockets, then once */
+		ok = !bytes || __sk_mem_schedule(sk, bytes, SK_MEM_RECV);
+		sk->sk_memcg = NULL;
+		if (ok) {
+			__sk_mem_reclaim(sk, bytes);
+			sk->sk_memcg = memcg;
+			task->sk_memcg = NULL;	/* with its reference */
+		}
+	}
+	sk_free(task);
+#endif
+	return ok;
+}

@@ -475,6 +475,7 @@ static void qctl__lossy(struct kunit *test)
 	u32 n, times;
 
 	for (times = 0; times < 4; times++) {
+		static const u32 ago[] = { 0, 1000, 9999 * 1000, 10000 * 1000 };
 		bool lossy = times == 1 || times == 2;
 
 		esp_qctl_init(&c, &adaptive_policy);
@@ -482,8 +483,7 @@ static void qctl__lossy(struct kunit *test)
 		c.frame.cur = 900;
 		c.frame.prev = 900;
 		if (times)
-			esp_qctl_loss(&c, &adaptive_policy, 100,
-				      now - (times == 1 ? 1000 : times == 2 ? 9999 * 1000 : 10000 * 1000));
+			esp_qctl_loss(&c, &adaptive_policy, 100, now - ago[times]);
 		ns = 1000 * now;
 		for (n = 0; !esp_qctl_pace(&c, 32, 2, ns); n += 9)
 			esp_qctl_spend(&c, 9, ns);
