@@ -67,7 +67,7 @@ FIXTURE_SETUP(log)
 	life = mmap(NULL, sizeof(*life), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, life);
 	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &bundle));
-	AM_SetTimeout(bundle, 5);
+	AM_SetTimeout(bundle, 1);
 }
 
 FIXTURE_TEARDOWN(log)

@@ -181,6 +181,20 @@ FIXTURE_VARIANT(am) {
 	const char *transport;
 };
 
+static void set_handlers(int i)
+{
+	AM_SetSeg(ep[i], segment[i], sizeof(segment[i]));
+	AM_SetHandler(ep[i], ECHO, take_echo);
+	AM_SetHandlerI(ep[i], ECHO, take_echo_data);
+	AM_SetHandlerXfer(ep[i], ECHO, take_echo_bulk);
+	AM_SetHandler(ep[i], ANSWER, take_answer);
+	AM_SetHandlerI(ep[i], ANSWER, take_answer_data);
+	AM_SetHandlerXfer(ep[i], ANSWER, take_answer_data);
+	AM_SetHandler(ep[i], LATER, take_later);
+	AM_SetHandler(ep[i], SLOW, take_slow);
+	AM_SetHandler(ep[i], SILENT, take_silent);
+}
+
 /* An endpoint with all handlers. */
 static int open_end(int i, struct am_options o)
 {
@@ -192,16 +206,7 @@ static int open_end(int i, struct am_options o)
 	error = AM_AllocateEndpointWith(bundle, &o, &ep[i], &name[i]);
 	if (error)
 		return error;
-	AM_SetSeg(ep[i], segment[i], sizeof(segment[i]));
-	AM_SetHandler(ep[i], ECHO, take_echo);
-	AM_SetHandlerI(ep[i], ECHO, take_echo_data);
-	AM_SetHandlerXfer(ep[i], ECHO, take_echo_bulk);
-	AM_SetHandler(ep[i], ANSWER, take_answer);
-	AM_SetHandlerI(ep[i], ANSWER, take_answer_data);
-	AM_SetHandlerXfer(ep[i], ANSWER, take_answer_data);
-	AM_SetHandler(ep[i], LATER, take_later);
-	AM_SetHandler(ep[i], SLOW, take_slow);
-	AM_SetHandler(ep[i], SILENT, take_silent);
+	set_handlers(i);
 	return AM_OK;
 }
 
