@@ -334,6 +334,84 @@ TEST_F_TIMEOUT(log, lies, 600)
 	EXPECT_LT(0, accepted);
 }
 
+/* One entry of the good log is changed, and has the right checksum. */
+#define LIE(number, statement) do {						\
+	memcpy(file, good, size);						\
+	statement;								\
+	seal(file, &e[number], (number) - 1 - (int)self->o.credits, &self->o);	\
+	EXPECT_EQ(AM_ERR_LOG_DAMAGED, open_as(&self->o, file, size, &says))	\
+		TH_LOG("%s", #statement);					\
+} while (0)
+
+/* What no endpoint writes is refused. */
+TEST_F(log, lies_refused)
+{
+	static uint8_t file[20000], good[20000];
+	struct log_record *done, *asked, *got;
+	struct log_peer *peer;
+	struct entry e[16];
+	uint64_t *instance;
+	uint32_t says;
+	size_t size;
+	int q, r;
+
+	self->o.log_data = AM_MAX_MEDIUM;
+	ASSERT_EQ(AM_OK, make_log(&self->o));
+	size = read_file(log_path, good, sizeof(good));
+	entries(&self->o, e);
+	/* The send pool's first two, the first one received. */
+	q = 1 + self->o.credits;
+	r = q + self->o.pool;
+	memcpy(file, good, size);
+	peer = (void *)valid(file, &e[0]);
+	instance = (void *)valid(file, &e[1]);
+	done = (void *)valid(file, &e[q]);
+	asked = (void *)valid(file, &e[q + 1]);
+	got = (void *)valid(file, &e[r]);
+	ASSERT_EQ(AM_STATE_DONE, done->state);
+	ASSERT_EQ(LATER, asked->request.handler);
+	ASSERT_EQ(LATER, got->request.handler);
+	ASSERT_EQ(AM_OK, open_as(&self->o, file, size, &says));
+
+	LIE(0, peer->flags = 8);
+	LIE(0, peer->name.kind = 9);
+	LIE(0, peer->credits = 0);
+	LIE(0, peer->credits = self->o.credits + 1);
+	LIE(0, peer->session++);
+	LIE(0, peer->peer_credits = 0);
+	LIE(0, peer->peer_credits = self->o.credits + 1);
+	LIE(0, (peer->flags |= LOG_OFFERED, peer->offered_credits = 0));
+	LIE(0, (peer->flags |= LOG_OFFERED, peer->offered_credits = self->o.credits + 1));
+	LIE(0, peer->flags = LOG_KNOWN);
+	LIE(1, *instance |= 1 << 16);
+	if (variant->credits > 1)
+		LIE(1, *instance += 5);
+	LIE(q, done->state = AM_STATE_RELEASED);
+	LIE(q, done->operation = AM_REPLY_SENT);
+	LIE(q, done->ack = 0xff);
+	LIE(q, done->why = AM_CAUSE_DECIDED + 1);
+	LIE(q, done->handled = 2);
+	/* Two in a slot. */
+	LIE(q, *done = *asked);
+	LIE(q + 1, asked->slot = self->o.credits);
+	LIE(q + 1, asked->name.address[15] ^= 1);
+	LIE(q + 1, asked->request.size = WIRE_BULK + 1);
+	LIE(q + 1, asked->request.size = WIRE_EMPTY);
+	LIE(q + 1, memset(&asked->request, 0, sizeof(asked->request)));
+	LIE(q + 1, asked->request.nargs = AM_MAX_ARGS + 1);
+	LIE(q + 1, asked->request.handler = 0);
+	LIE(q + 1, asked->request.handler = AM_HANDLERS);
+	LIE(q + 1, asked->request.total = 1);
+	LIE(q + 1, (asked->request.size = WIRE_MEDIUM, asked->request.total = AM_MAX_MEDIUM + 1));
+	LIE(q + 1, (asked->request.size = WIRE_BULK, asked->request.total = AM_MAX_MEDIUM + 1));
+	LIE(q + 1, asked->request.crc = 1);
+	LIE(q + 1, asked->reply.total = 1);
+	LIE(r, got->why = WHY_LOST + 1);
+	LIE(r, got->state = AM_STATE_RESENT);
+	LIE(r, memset(&got->request, 0, sizeof(got->request)));
+	LIE(r, got->reply.nargs = 1);
+}
+
 /* A log of others. */
 TEST_F(log, foreign)
 {

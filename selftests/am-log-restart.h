@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Active Messages: what an endpoint does with the log of a former life, and what it doesn't do
+ * before it is told. Included by host-am.c, behind am-log-files.h.
+ */
+
+/* An end, at the same address in each life. */
+static int open_at(int i, struct am_options o, const char *address)
+{
+	int error;
+
+	o.address = address;
+	o.faults.filter = o.faults.filter ? o.faults.filter : filter;
+	error = AM_AllocateEndpointWith(bundle, &o, &ep[i], &name[i]);
+	if (!error)
+		set_handlers(i);
+	return error;
+}
+
+/* Both ends of a connection; @logged has the log. */
+static int open_ends(const struct am_options *o, char address[2][40], int logged)
+{
+	struct am_options other = *o;
+	int error;
+
+	other.log = NULL;
+	error = open_at(logged, *o, address[logged]);
+	if (!error)
+		error = open_at(!logged, other, address[!logged]);
+	if (!error)
+		error = AM_Map(ep[CALLER], 0, name[SERVER], 0);
+	while (!error && ep[CALLER]->map[0]->hello != HELLO_DONE)
+		AM_WaitSema(bundle);
+	return error;
+}
+
+/* A frame from @from to the other end, past all filters. */
+static void send_to_other(int from, struct wire w)
+{
+	uint8_t frame[200];
+
+	ep[from]->transport.ops->send(&ep[from]->transport, &name[!from], frame,
+				      wire_write(frame, &w));
+}
+
+/* What the server would say of the caller's request in slot 0. */
+static void answer_by_hand(uint8_t type, uint16_t instance)
+{
+	struct wire w = {
+		.type = type, .session = ep[SERVER]->peers[0].peer_session,
+		.instance = instance,
+	};
+
+	if (type == WIRE_REPLY)
+		w.size = WIRE_SHORT;
+	w.handler = type == WIRE_REPLY ? ANSWER : type == WIRE_NACK ? WHY_HANDLER : 0;
+	send_to_other(SERVER, w);
+}
+
+/* An undecided request is left alone, whatever comes; decided, it gets the reply that is kept. */
+TEST_F(log, undecided_request)
+{
+	struct am_state s, before;
+	struct am_record r;
+	unsigned int n;
+	am_handle_t h;
+
+	self->o.handler_max_us = 1000000000;
+	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, CALLER));
+	fate[WIRE_REPLY] = AM_DROP;
+	ASSERT_EQ(AM_OK, AM_Request1(ep[CALLER], 0, ECHO, 5));
+	EXPECT_TRUE(REACHED(ran == 1 && seen[WIRE_REPLY]));
+	AM_FreeEndpoint(ep[CALLER]);
+	ASSERT_EQ(AM_OK, open_at(CALLER, self->o, self->address[CALLER]));
+	ASSERT_EQ(1, AM_ListSent(ep[CALLER], &h, 1));
+	before = state_of(CALLER, h);
+	n = seen[WIRE_REQUEST];
+	answer_by_hand(WIRE_ACK, before.instance);
+	answer_by_hand(WIRE_NACK, before.instance);
+	answer_by_hand(WIRE_REPLY, before.instance);
+	EXPECT_TRUE(REACHED(stats(CALLER).frames_received == 3));
+	EXPECT_EQ(3, stats(CALLER).late);
+	EXPECT_EQ(0, answered);
+	EXPECT_EQ(n, seen[WIRE_REQUEST]);
+	EXPECT_EQ(0, seen[WIRE_FINAL]);
+	ASSERT_EQ(AM_OK, AM_GetRecord(ep[CALLER], h, &r));
+	s = r.state;
+	EXPECT_EQ(0, memcmp(&before, &s, sizeof(s)));
+	EXPECT_EQ(1, r.undecided);
+	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], h, AM_SEND_AGAIN));
+	fate[WIRE_REPLY] = AM_PASS;
+	EXPECT_STATE(CALLER, h, DONE, AM_ACKED, AM_PROCESSED);
+	EXPECT_EQ(1, ran);
+	EXPECT_EQ(1, answered);
+	EXPECT_EQ(5, last[0]);
+}
+
+/* A request that was received waits, too, however often it comes again. */
+TEST_F(log, undecided_received)
+{
+	struct am_record r;
+	am_handle_t h;
+
+	self->o.handler_max_us = 1000000000;
+	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, SERVER));
+	/* AMVIA's handler has not even begun. */
+	fate[WIRE_ACK] = AM_BLOCK;
+	ASSERT_EQ(AM_OK, AM_Request1(ep[CALLER], 0, LATER, 5));
+	EXPECT_TRUE(REACHED(state_of(SERVER, first_received()).state == AM_STATE_SENT));
+	EXPECT_EQ(variant->protocol == AM_AMVIA ? 0 : 1, ran);
+	AM_FreeEndpoint(ep[SERVER]);
+	memset(fate, 0, sizeof(fate));
+	ran = 0;
+	ASSERT_EQ(AM_OK, open_at(SERVER, self->o, self->address[SERVER]));
+	ASSERT_EQ(1, AM_ListReceived(ep[SERVER], &h, 1));
+	while (stats(SERVER).frames_received < 3) {
+		send_to_other(CALLER, (struct wire) {
+			.type = WIRE_REQUEST, .size = WIRE_SHORT, .handler = LATER, .nargs = 1,
+			.args = { 5 }, .session = ep[CALLER]->map[0]->session,
+		});
+		AM_WaitSema(bundle);
+	}
+	EXPECT_EQ(0, ran);
+	ASSERT_EQ(AM_OK, AM_GetRecord(ep[SERVER], h, &r));
+	EXPECT_EQ(1, r.undecided);
+	EXPECT_EQ(AM_STATE_SENT, r.state.state);
+	EXPECT_EQ(AM_OK, AM_Decide(ep[SERVER], h, AM_RUN_AGAIN));
+	EXPECT_EQ(1, ran);
+	EXPECT_EQ(h, received);
+	ASSERT_NE(NULL, later);
+	EXPECT_EQ(AM_OK, AM_Reply1(later, ANSWER, 7));
+	EXPECT_STATE(CALLER, sent(), DONE, AM_ACKED, AM_PROCESSED);
+	EXPECT_EQ(7, last[0]);
+}
+
+#define STATES	200
+
+static struct moment {
+	uint8_t		*file;
+	size_t		size;
+} moments[STATES];
+
+static unsigned int nmoments;
+
+static void keep_moment(void *arg)
+{
+	struct moment *m = &moments[nmoments];
+
+	(void)arg;
+	if (nmoments == STATES)
+		return;
+	m->file = malloc(200000);
+	m->size = m->file ? read_file(log_path, m->file, 200000) : 0;
+	nmoments += !!m->size;
+}
+
+/* A log as it was at a step. */
+static bool back_to(const struct moment *m)
+{
+	bool ok = write_file(log_path, m->file, m->size);
+
+	free(m->file);
+	return ok;
+}
+
+static void request_by_hand(uint32_t session, uint16_t slot, uint16_t instance)
+{
+	send_to_other(CALLER, (struct wire) {
+		.type = WIRE_REQUEST, .size = WIRE_SHORT, .handler = ECHO, .session = session,
+		.slot = slot, .instance = instance,
+	});
+}
+
+/*
+ * The first request of a new session: killed at any step, the target either knows what it handled
+ * in the old one, or refuses all of that; and takes nothing of the new one for what is old.
+ */
+TEST_F(log, new_session)
+{
+	uint32_t old, new;
+	unsigned int i;
+
+	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, SERVER));
+	old = ep[CALLER]->map[0]->session;
+	/* At once, in both slots if there are two. */
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 2));
+	ASSERT_EQ(AM_OK, AM_Unmap(ep[CALLER], 0));
+	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVER], 0));
+	ASSERT_EQ(AM_OK, AM_Connect(ep[CALLER], 0, 1));
+	new = ep[CALLER]->map[0]->session;
+	ep[SERVER]->transport.faults.step = keep_moment;
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 3));
+	AM_FreeEndpoint(ep[SERVER]);
+	TH_LOG("%u states", nmoments);
+	/* Old session gone, the slots' records, the new one, the request's own. */
+	EXPECT_LE(3 * (3 + variant->credits), nmoments);
+	AM_SetTimeout(bundle, 5);
+	for (i = 0; i < nmoments; i++) {
+		ran = 0;
+		ASSERT_TRUE(back_to(&moments[i]));
+		ASSERT_EQ(AM_OK, open_at(SERVER, self->o, self->address[SERVER]));
+		/* The last one that each slot had. */
+		request_by_hand(old, 0, variant->credits == 1);
+		if (variant->credits > 1)
+			request_by_hand(old, 1, 0);
+		EXPECT_TRUE(REACHED(ran || stats(SERVER).duplicates +
+				    stats(SERVER).bad_session == variant->credits));
+		EXPECT_EQ(0, ran)
+			TH_LOG("state %u", i);
+		if (variant->credits > 1) {
+			request_by_hand(new, 1, 0);
+			EXPECT_TRUE(REACHED(ran || stats(SERVER).duplicates +
+					    stats(SERVER).bad_session > variant->credits));
+			EXPECT_EQ(1, ran)
+				TH_LOG("state %u", i);
+		}
+		AM_FreeEndpoint(ep[SERVER]);
+	}
+}
