@@ -48,4 +48,30 @@ TEST(udp_receive_buffer)
 	EXPECT_EQ(AM_OK, AM_FreeBundle(bundle));
 }
 
+/* So many in a row that the target never sees: the next one must not seem older than the last. */
+TEST(nway_gap)
+{
+	struct am_options o = { .retries = 1 };
+	unsigned int i;
+
+	net = AM_NewNet(64);
+	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &bundle));
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, open_both(o));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	fate[WIRE_REQUEST] = AM_DROP;
+	for (i = 0; i < 32768; i++) {
+		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+		EXPECT_STATE(CALLER, sent(), ABANDONED, AM_NOT_ACKED, AM_REQUEST_RTX_EXCEEDED);
+	}
+	EXPECT_EQ(1, ran);
+	fate[WIRE_REQUEST] = AM_PASS;
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_STATE(CALLER, sent(), DONE, AM_ACKED, AM_PROCESSED);
+	EXPECT_EQ(2, ran);
+	EXPECT_EQ(AM_OK, AM_FreeBundle(bundle));
+	AM_FreeNet(net);
+}
+
 TEST_HARNESS_MAIN

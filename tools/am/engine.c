@@ -8,6 +8,8 @@
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
+#define MAX_GAP	0x3fff	/* requests of one slot abandoned in a row, in one session */
+
 #define ANY	0xff	/* state of a rule: all that have none of their own for the event */
 #define KEEP	0xff	/* status of a rule: what it was */
 
@@ -237,8 +239,11 @@ static void fail(struct request *r, struct peer *p)
 		ep->returned(ep, h, &s, ep->returned_arg);
 		ep->bundle->depth--;
 	}
-	/* With one bit, what comes late could be taken for the next one's. */
-	if (p->one_bit && p->hello == HELLO_DONE)
+	/*
+	 * With one bit, what comes late could be taken for the next one's. And 2^15 numbers that
+	 * the target hasn't seen would make the next one look old.
+	 */
+	if (p->hello == HELLO_DONE && (p->one_bit || (r->instance & MAX_GAP) == MAX_GAP))
 		hello_start(p);
 }
 
