@@ -4,6 +4,14 @@
  * before it is told. Included by host-am.c, behind am-log-files.h.
  */
 
+static uint8_t kept[200000];		/* a log as it was some time ago */
+static size_t kept_size;
+
+static void keep_log(void)
+{
+	kept_size = read_file(log_path, kept, sizeof(kept));
+}
+
 /* An end, at the same address in each life. */
 static int open_at(int i, struct am_options o, const char *address)
 {
@@ -95,6 +103,48 @@ TEST_F(log, undecided_request)
 	EXPECT_EQ(5, last[0]);
 }
 
+static enum am_verdict log_at_request(void *arg, uint8_t *frame, size_t len)
+{
+	if (frame[1] == WIRE_REQUEST && !kept_size)
+		keep_log();
+	return filter(arg, frame, len);
+}
+
+/*
+ * Killed while the request left: it is not known whether it did. A reply that comes before it is
+ * sent again is none to it, but will be wanted.
+ */
+TEST_F(log, reply_before_request)
+{
+	am_handle_t h;
+
+	kept_size = 0;
+	self->o.handler_max_us = 1000000000;
+	self->o.faults.filter = log_at_request;
+	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, CALLER));
+	fate[WIRE_ACK] = AM_DROP;
+	fate[WIRE_REPLY] = AM_DROP;
+	ASSERT_EQ(AM_OK, AM_Request1(ep[CALLER], 0, ECHO, 5));
+	/* AMVIA's handler runs at once, too. */
+	EXPECT_TRUE(REACHED(ran == 1 && seen[WIRE_REPLY]));
+	AM_FreeEndpoint(ep[CALLER]);
+	ASSERT_TRUE(write_file(log_path, kept, kept_size));
+	ASSERT_EQ(AM_OK, open_at(CALLER, self->o, self->address[CALLER]));
+	ASSERT_EQ(1, AM_ListSent(ep[CALLER], &h, 1));
+	EXPECT_NOW(CALLER, h, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED);
+	fate[WIRE_REQUEST] = AM_BLOCK;
+	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], h, AM_SEND_AGAIN));
+	answer_by_hand(WIRE_REPLY, state_of(CALLER, h).instance);
+	EXPECT_TRUE(REACHED(stats(CALLER).late));
+	EXPECT_EQ(0, answered);
+	EXPECT_NOW(CALLER, h, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED);
+	memset(fate, 0, sizeof(fate));
+	EXPECT_STATE(CALLER, h, DONE, AM_ACKED, AM_PROCESSED);
+	EXPECT_EQ(1, ran);
+	EXPECT_EQ(1, answered);
+	EXPECT_EQ(5, last[0]);
+}
+
 /* A request that was received waits, too, however often it comes again. */
 TEST_F(log, undecided_received)
 {
@@ -138,9 +188,11 @@ TEST_F(log, undecided_received)
 static struct moment {
 	uint8_t		*file;
 	size_t		size;
+	uint32_t	serial;		/* the highest that was given to anyone */
 } moments[STATES];
 
 static unsigned int nmoments;
+static uint32_t given;
 
 static void keep_moment(void *arg)
 {
@@ -151,6 +203,7 @@ static void keep_moment(void *arg)
 		return;
 	m->file = malloc(200000);
 	m->size = m->file ? read_file(log_path, m->file, 200000) : 0;
+	m->serial = given;
 	nmoments += !!m->size;
 }
 
@@ -220,4 +273,79 @@ TEST_F(log, new_session)
 		}
 		AM_FreeEndpoint(ep[SERVER]);
 	}
+}
+
+/* A number that was given is no other's, wherever the process was killed. */
+TEST_F(log, numbers)
+{
+	unsigned int i;
+
+	self->o.pool = variant->protocol == AM_AMUDP ? 2 : 1;
+	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, CALLER));
+	ep[CALLER]->transport.faults.step = keep_moment;
+	AM_SetTimeout(bundle, -1);
+	for (i = 1; i <= 3; i++) {
+		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+		given = (uint32_t)sent();
+		EXPECT_TRUE(REACHED(answered == i));
+	}
+	AM_FreeEndpoint(ep[CALLER]);
+	EXPECT_EQ(3, given);
+	TH_LOG("%u states", nmoments);
+	for (i = 0; i < nmoments; i++) {
+		ASSERT_TRUE(back_to(&moments[i]));
+		ASSERT_EQ(AM_OK, open_at(CALLER, self->o, self->address[CALLER]));
+		EXPECT_LE(moments[i].serial, ep[CALLER]->serial)
+			TH_LOG("state %u", i);
+		AM_FreeEndpoint(ep[CALLER]);
+	}
+}
+
+/* A call that fails forgets no record. */
+TEST_F(log, refused_call)
+{
+	static uint8_t data[5000];
+	am_handle_t h;
+
+	self->o.pool = variant->protocol == AM_AMUDP ? 2 : 1;
+	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, CALLER));
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	h = sent();
+	EXPECT_TRUE(REACHED(answered));
+	EXPECT_EQ(AM_ERR_TOO_BIG, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data, 4097));
+	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Request0(ep[CALLER], 0, AM_HANDLERS));
+	EXPECT_NOW(CALLER, h, DONE, AM_ACKED, AM_PROCESSED);
+}
+
+/* In a full table the place of a connection that nobody maps again is free when that is idle. */
+TEST_F(log, idle_connection)
+{
+	struct am_options o = self->o;
+	en_t third;
+
+	ASSERT_EQ(AM_OK, AM_NameFromString("udp:127.0.0.1:9", &third));
+	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, CALLER));
+	fate[WIRE_REPLY] = AM_DROP;
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	AM_FreeEndpoint(ep[CALLER]);
+	o.idle_us = HANDLER_MAX;
+	ASSERT_EQ(AM_OK, open_at(CALLER, o, self->address[CALLER]));
+	dawdle();
+	/* It has a request that waits. */
+	EXPECT_EQ(AM_ERR_RESOURCE, AM_Map(ep[CALLER], 0, third, 0));
+	memset(fate, 0, sizeof(fate));
+	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], 1, AM_SEND_AGAIN));
+	EXPECT_STATE(CALLER, 1, DONE, AM_ACKED, AM_PROCESSED);
+	AM_FreeEndpoint(ep[CALLER]);
+	/* And one of one bit has begun anew. */
+	ASSERT_EQ(AM_OK, open_at(CALLER, self->o, self->address[CALLER]));
+	EXPECT_EQ(variant->credits == 1 ? AM_OK : AM_ERR_RESOURCE,
+		  AM_Map(ep[CALLER], 0, third, 0));
+	AM_FreeEndpoint(ep[CALLER]);
+	if (variant->credits == 1)
+		return;
+	ASSERT_EQ(AM_OK, open_at(CALLER, o, self->address[CALLER]));
+	dawdle();
+	EXPECT_EQ(AM_OK, AM_Map(ep[CALLER], 0, third, 0));
 }

@@ -44,6 +44,17 @@ static void peer_drop(struct peer *p)
 		ep->last = NULL;
 }
 
+/* Has it requests that aren't over? */
+static bool has_requests(const struct peer *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->credits; i++)
+		if (p->out[i])
+			return true;
+	return false;
+}
+
 /* A place for a new peer; in a full table that of one of whom nothing more is expected. */
 static struct peer *peer_new(struct am_endpoint *ep, const en_t *name)
 {
@@ -56,8 +67,10 @@ static struct peer *peer_new(struct am_endpoint *ep, const en_t *name)
 			place = p;
 			break;
 		}
-		/* It has maps, or was restored. */
-		if (p->hello != HELLO_NONE || (p->known && now(ep) - p->heard < ep->opt.idle_us))
+		if (p->maps || has_requests(p))
+			continue;
+		/* A connection without maps was restored. */
+		if ((p->hello != HELLO_NONE || p->known) && now(ep) - p->heard < ep->opt.idle_us)
 			continue;
 		if (!place || p->heard < place->heard)
 			place = p;

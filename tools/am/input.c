@@ -148,8 +148,12 @@ static void answer_take(struct peer *p, const struct wire *w)
 	}
 	if (!r || r->instance != w->instance || r->state == AM_STATE_CREATED) {
 		ep->stats.late++;
-		/* The target keeps that reply until it hears of it. */
-		if (w->type == WIRE_REPLY && ep->protocol->pooled)
+		/*
+		 * The target keeps that reply until it hears of it. But it may be wanted yet, by a
+		 * request of which the log didn't know whether it had left.
+		 */
+		if (w->type == WIRE_REPLY && ep->protocol->pooled &&
+		    !(r && r->instance == w->instance))
 			final_send(p, w->slot, w->instance);
 		return;
 	}

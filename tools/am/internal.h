@@ -347,6 +347,8 @@ void final_send(struct peer *p, uint16_t slot, uint16_t instance);
 
 /* ---- request.c ---- */
 
+int message_check(const struct am_message *m, handler_t handler, enum wire_size size, int offset,
+		  const void *source, int nbytes, int nargs);
 int message_fill(struct am_message *m, handler_t handler, enum wire_size size, int offset,
 		 const void *source, int nbytes, int nargs, const int *args);
 int message_send(struct peer *p, const struct am_message *m, struct wire *w, bool last_only);

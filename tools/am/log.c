@@ -221,6 +221,8 @@ void log_request(struct request *r)
 	if (!ep->log)
 		return;
 	memset(&rec, 0, sizeof(rec));
+	/* Also of one that is forgotten: its handle was given to somebody. */
+	rec.serial = r->serial;
 	if (r->known) {
 		rec.known = 1;
 		rec.state = r->state;
@@ -230,7 +232,6 @@ void log_request(struct request *r)
 		rec.handled = r->handled;
 		rec.slot = r->slot;
 		rec.instance = r->instance;
-		rec.serial = r->serial;
 		rec.session = r->session;
 		rec.name = r->name;
 		pack(&rec.request, &r->msg);
@@ -500,8 +501,11 @@ static int restore_request(struct request *r)
 	struct log_record rec;
 	int error = load(ep->log, record_at(ep->log, r - ep->pool), &rec, sizeof(rec));
 
-	if (error || !rec.known)
+	if (error)
 		return error;
+	serial_seen(ep, rec.serial);
+	if (!rec.known)
+		return AM_OK;
 	if (rec.why > AM_CAUSE_DECIDED || rec.handled > 1 ||
 	    !status_possible(ep->protocol->initiator, ep->protocol->ninitiator, rec.state,
 			     rec.ack, rec.operation))
@@ -511,7 +515,6 @@ static int restore_request(struct request *r)
 		error = unpack(ep, &r->answer, &rec.reply);
 	if (error)
 		return error;
-	serial_seen(ep, rec.serial);
 	r->known = true;
 	r->state = rec.state;
 	r->ack = rec.ack;

@@ -282,7 +282,9 @@ static int reply(struct token *t, handler_t handler, enum wire_size size, int of
 			token_free(t);
 		return AM_ERR_NO_REPLY;
 	}
-	error = message_fill(&r->msg, handler, size, offset, source, nbytes, nargs, args);
+	error = message_check(&r->msg, handler, size, offset, source, nbytes, nargs);
+	if (!error)
+		error = message_fill(&r->msg, handler, size, offset, source, nbytes, nargs, args);
 	if (error)
 		return error;
 	log_seal(t->ep, &r->msg);

@@ -63,20 +63,26 @@ int message_send(struct peer *p, const struct am_message *m, struct wire *w, boo
 	return 0;
 }
 
+/* Can there be such a message, and would it fit in? */
+int message_check(const struct am_message *m, handler_t handler, enum wire_size size, int offset,
+		  const void *source, int nbytes, int nargs)
+{
+	if (!handler_valid(handler) || nargs < 0 || nargs > AM_MAX_ARGS ||
+	    offset < 0 || nbytes < 0 || (nbytes && !source))
+		return AM_ERR_BAD_ARG;
+	if (nbytes > (size == WIRE_BULK ? AM_MAX_LONG : AM_MAX_MEDIUM) ||
+	    (m->logged && (size_t)nbytes > m->room))
+		return AM_ERR_TOO_BIG;
+	return AM_OK;
+}
+
 /* A copy, so that the caller's memory is free at once. */
 int message_fill(struct am_message *m, handler_t handler, enum wire_size size, int offset,
 		 const void *source, int nbytes, int nargs, const int *args)
 {
 	size_t room = nbytes <= AM_MAX_MEDIUM ? AM_MAX_MEDIUM : nbytes;
 
-	if (!handler_valid(handler) || nargs < 0 || nargs > AM_MAX_ARGS ||
-	    offset < 0 || nbytes < 0 || (nbytes && !source))
-		return AM_ERR_BAD_ARG;
-	if (nbytes > (size == WIRE_BULK ? AM_MAX_LONG : AM_MAX_MEDIUM))
-		return AM_ERR_TOO_BIG;
 	if (nbytes && m->room < room) {
-		if (m->logged)
-			return AM_ERR_TOO_BIG;
 		uint8_t *data = realloc(m->data, room);
 
 		if (!data)
@@ -232,6 +238,9 @@ static int start(struct am_endpoint *ep, struct peer *p, struct request *r, int 
 {
 	int error;
 
+	error = message_check(&r->msg, handler, size, offset, source, nbytes, nargs);
+	if (error)
+		return error;
 	log_forget(r);
 	error = message_fill(&r->msg, handler, size, offset, source, nbytes, nargs, args);
 	if (error)
