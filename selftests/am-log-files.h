@@ -386,6 +386,7 @@ TEST_F(log, lies_refused)
 	LIE(1, *instance |= 1 << 16);
 	if (variant->credits > 1)
 		LIE(1, *instance += 5);
+	LIE(q, done->name.kind = 9);
 	LIE(q, done->state = AM_STATE_RELEASED);
 	LIE(q, done->operation = AM_REPLY_SENT);
 	LIE(q, done->ack = 0xff);
@@ -540,6 +541,83 @@ TEST_F(log, no_file)
 	EXPECT_EQ(AM_OK, AM_FreeBundle(other));
 }
 
+static void (*before_lock)(void);
+
+int __real_flock(int fd, int operation);
+
+int __wrap_flock(int fd, int operation)
+{
+	void (*f)(void) = before_lock;
+
+	before_lock = NULL;
+	if (f)
+		f();
+	return __real_flock(fd, operation);
+}
+
+static const char theirs[] = "somebody's";
+
+static void another_finishes(void)
+{
+	write_file(log_part, theirs, sizeof(theirs));
+	rename(log_part, log_path);
+}
+
+static void another_begins(void)
+{
+	unlink(log_part);
+	write_file(log_part, theirs, sizeof(theirs));
+}
+
+static bool still_theirs(const char *path)
+{
+	uint8_t data[sizeof(theirs) + 1];
+
+	return read_file(path, data, sizeof(data)) == sizeof(theirs) &&
+	       !memcmp(data, theirs, sizeof(theirs));
+}
+
+/* A log in the making: one that was left is used, but nobody else's. */
+TEST_F(log, in_the_making)
+{
+	char other[64];
+	struct stat st;
+
+	snprintf(other, sizeof(other), "%s/other", log_dir);
+	ASSERT_TRUE(write_file(other, theirs, sizeof(theirs)));
+	ASSERT_EQ(0, link(other, log_part));
+	EXPECT_EQ(AM_ERR_SYSTEM, open_own(&self->o));
+	EXPECT_EQ(EEXIST, errno);
+	ASSERT_EQ(0, unlink(log_part));
+	ASSERT_EQ(0, symlink(other, log_part));
+	EXPECT_EQ(AM_ERR_SYSTEM, open_own(&self->o));
+	EXPECT_EQ(ELOOP, errno);
+	ASSERT_EQ(0, unlink(log_part));
+	ASSERT_EQ(0, rename(other, log_part));
+	ASSERT_EQ(0, chown(log_part, 65534, 65534));
+	EXPECT_EQ(AM_ERR_SYSTEM, open_own(&self->o));
+	EXPECT_EQ(EEXIST, errno);
+	EXPECT_TRUE(still_theirs(log_part));
+	ASSERT_EQ(0, unlink(log_part));
+	/* Two at once. */
+	before_lock = another_finishes;
+	EXPECT_EQ(AM_ERR_SYSTEM, open_own(&self->o));
+	EXPECT_EQ(EWOULDBLOCK, errno);
+	EXPECT_TRUE(still_theirs(log_path));
+	ASSERT_EQ(0, unlink(log_path));
+	before_lock = another_begins;
+	EXPECT_EQ(AM_ERR_SYSTEM, open_own(&self->o));
+	EXPECT_EQ(EWOULDBLOCK, errno);
+	EXPECT_TRUE(still_theirs(log_part));
+	EXPECT_EQ(-1, access(log_path, F_OK));
+	/* That one was killed. */
+	ASSERT_EQ(0, chmod(log_part, 0666));
+	ASSERT_EQ(AM_OK, open_own(&self->o));
+	ASSERT_EQ(0, stat(log_path, &st));
+	EXPECT_EQ(S_IFREG | 0600, st.st_mode);
+	EXPECT_EQ(-1, access(log_part, F_OK));
+}
+
 /* A message that the log has no room for, on both sides. */
 TEST_F(log, beyond)
 {
@@ -656,6 +734,8 @@ TEST_F(log, order)
  */
 
 static uint8_t *disk;		/* NULL: msync() does what it does */
+static bool disk_asleep;	/* so that nothing gets there before the process is killed */
+static unsigned int names_synced;
 static uint8_t *mapped;		/* what a new log asks for first is all of it */
 static size_t disk_size;
 static int disk_error, states;
@@ -670,6 +750,8 @@ int __wrap_msync(void *start, size_t n, int flags)
 		errno = disk_error;
 		return -1;
 	}
+	if (disk_asleep)
+		return 0;
 	if (!mapped)
 		mapped = start;
 	if (!disk)
@@ -679,6 +761,14 @@ int __wrap_msync(void *start, size_t n, int flags)
 	n = (n + size - 1) / size * size;
 	memcpy(disk + at, start, at + n < disk_size ? n : disk_size - at);
 	return 0;
+}
+
+int __real_fsync(int fd);
+
+int __wrap_fsync(int fd)
+{
+	names_synced++;
+	return __real_fsync(fd);
 }
 
 /* The disk as it is now, to a file of its own. */
@@ -728,6 +818,30 @@ TEST_F_TIMEOUT(log, power, 300)
 		unlink(path);
 	}
 	EXPECT_EQ(2, before);
+}
+
+/* What was stored, and not written when the process was killed, is on the disk before it counts. */
+TEST_F(log, killed_before_disk)
+{
+	static uint8_t image[200000], file[200000];
+
+	self->o.log_sync = 1;
+	ASSERT_EQ(AM_OK, open_own(&self->o));
+	disk_size = read_file(log_path, image, sizeof(image));
+	disk_asleep = true;
+	EXPECT_EQ(AM_OK, fill_log());
+	disk_asleep = false;
+	EXPECT_EQ(disk_size, read_file(log_path, file, sizeof(file)));
+	EXPECT_NE(0, memcmp(image, file, disk_size));
+	mapped = NULL;
+	disk = image;
+	names_synced = 0;
+	EXPECT_EQ(AM_OK, open_own(&self->o));
+	disk = NULL;
+	EXPECT_EQ(disk_size, read_file(log_path, file, sizeof(file)));
+	EXPECT_EQ(0, memcmp(image, file, disk_size));
+	/* Its name, too. */
+	EXPECT_EQ(1, names_synced);
 }
 
 /* The disk fails: who waits is told. */

@@ -451,8 +451,7 @@ static int restore_peer(struct peer *p)
 	if (!rec.flags)
 		return AM_OK;
 	if (rec.flags > (LOG_CONNECTED | LOG_KNOWN | LOG_OFFERED) ||
-	    ep->transport.ops->normalize(&ep->transport, &name) ||
-	    !name_equal(&name, &rec.name) || peer_find(ep, &name))
+	    ep->transport.ops->normalize(&ep->transport, &name) || peer_find(ep, &name))
 		return AM_ERR_LOG_DAMAGED;
 	p->used = true;
 	p->name = name;
@@ -508,7 +507,8 @@ static int restore_request(struct request *r)
 		return AM_OK;
 	if (rec.why > AM_CAUSE_DECIDED || rec.handled > 1 ||
 	    !status_possible(ep->protocol->initiator, ep->protocol->ninitiator, rec.state,
-			     rec.ack, rec.operation))
+			     rec.ack, rec.operation) ||
+	    ep->transport.ops->normalize(&ep->transport, &rec.name))
 		return AM_ERR_LOG_DAMAGED;
 	error = unpack(ep, &r->msg, &rec.request);
 	if (!error)
@@ -631,21 +631,41 @@ static int sync_name(const char *path)
 	return error;
 }
 
+/* The file that becomes a log: new, or left by one who was killed here. */
+static int open_part(struct am_log *l, const char *part)
+{
+	struct stat st, named;
+
+	l->fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (l->fd < 0 || flock(l->fd, LOCK_EX | LOCK_NB) || fstat(l->fd, &st))
+		return AM_ERR_SYSTEM;
+	/* Before it was locked, another may have finished it: now it is that one's log. */
+	if (lstat(part, &named) || st.st_dev != named.st_dev || st.st_ino != named.st_ino) {
+		errno = EWOULDBLOCK;
+		return AM_ERR_SYSTEM;
+	}
+	/* Nobody else's. */
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid()) {
+		errno = EEXIST;
+		return AM_ERR_SYSTEM;
+	}
+	return fchmod(l->fd, 0600) || ftruncate(l->fd, 0) ? AM_ERR_SYSTEM : AM_OK;
+}
+
 /* As another name first, so that there is a whole log or none. */
 static int create(struct am_endpoint *ep, const char *path)
 {
 	struct am_log *l = ep->log;
-	int error = AM_ERR_SYSTEM, why;
+	int error, why;
 	char *part;
 
 	if (asprintf(&part, "%s.new", path) < 0)
 		return AM_ERR_RESOURCE;
-	l->fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (l->fd < 0 || flock(l->fd, LOCK_EX | LOCK_NB))
+	error = open_part(l, part);
+	if (error)
 		goto out;
 	step(ep);
-	if (!ftruncate(l->fd, 0))
-		error = map_file(l);
+	error = map_file(l);
 	if (!error)
 		error = fill(ep);
 	step(ep);
@@ -664,11 +684,12 @@ out:
 	return error;
 }
 
-static int open_old(struct am_endpoint *ep)
+static int open_old(struct am_endpoint *ep, const char *path)
 {
 	struct am_log *l = ep->log;
 	struct log_header h, mine;
 	struct stat st;
+	int error;
 
 	if (flock(l->fd, LOCK_EX | LOCK_NB) || fstat(l->fd, &st))
 		return AM_ERR_SYSTEM;
@@ -681,12 +702,17 @@ static int open_old(struct am_endpoint *ep)
 	if (h.crc != crc32c(~0u, &h, offsetof(struct log_header, crc)))
 		return AM_ERR_LOG_DAMAGED;
 	make_header(ep, h.id, &mine);
-	if (memcmp(&h, &mine, sizeof(h)))
+	if (ep->transport.ops->normalize(&ep->transport, &h.name) ||
+	    memcmp(&h, &mine, offsetof(struct log_header, crc)))
 		return AM_ERR_LOG_FOREIGN;
 	if (st.st_size < 0 || (uint64_t)st.st_size != l->size)
 		return AM_ERR_LOG_DAMAGED;
 	l->id = h.id;
-	return map_file(l);
+	error = map_file(l);
+	if (error || !ep->opt.log_sync)
+		return error;
+	/* What is believed from now on: its writer may have been killed before it synced. */
+	return msync(l->map, l->size, MS_SYNC) ? AM_ERR_SYSTEM : sync_name(path);
 }
 
 int log_open(struct am_endpoint *ep, const char *path)
@@ -702,7 +728,7 @@ int log_open(struct am_endpoint *ep, const char *path)
 	ep->log = l;
 	l->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (l->fd >= 0) {
-		error = open_old(ep);
+		error = open_old(ep, path);
 	} else if (errno == ENOENT) {
 		old = false;
 		error = create(ep, path);
