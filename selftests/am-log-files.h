@@ -373,15 +373,7 @@ TEST_F(log, lies_refused)
 	ASSERT_EQ(LATER, got->request.handler);
 	ASSERT_EQ(AM_OK, open_as(&self->o, file, size, &says));
 
-	LIE(0, peer->flags = 8);
-	LIE(0, peer->name.kind = 9);
-	LIE(0, peer->credits = 0);
-	LIE(0, peer->credits = self->o.credits + 1);
 	LIE(0, peer->session++);
-	LIE(0, peer->peer_credits = 0);
-	LIE(0, peer->peer_credits = self->o.credits + 1);
-	LIE(0, (peer->flags |= LOG_OFFERED, peer->offered_credits = 0));
-	LIE(0, (peer->flags |= LOG_OFFERED, peer->offered_credits = self->o.credits + 1));
 	LIE(0, peer->flags = LOG_KNOWN);
 	LIE(1, *instance |= 1 << 16);
 	if (variant->credits > 1)
@@ -411,6 +403,20 @@ TEST_F(log, lies_refused)
 	LIE(r, got->state = AM_STATE_RESENT);
 	LIE(r, memset(&got->request, 0, sizeof(got->request)));
 	LIE(r, got->reply.nargs = 1);
+	/* Of a connection that has no requests, which would not fit any more. */
+	memcpy(file, good, size);
+	memset(asked, 0, sizeof(*asked));
+	seal(file, &e[q + 1], 1, &self->o);
+	memcpy(good, file, size);
+	ASSERT_EQ(AM_OK, open_as(&self->o, file, size, &says));
+	LIE(0, peer->flags = 8);
+	LIE(0, peer->name.kind = 9);
+	LIE(0, peer->credits = 0);
+	LIE(0, peer->credits = self->o.credits + 1);
+	LIE(0, peer->peer_credits = 0);
+	LIE(0, peer->peer_credits = self->o.credits + 1);
+	LIE(0, (peer->flags |= LOG_OFFERED, peer->offered_credits = 0));
+	LIE(0, (peer->flags |= LOG_OFFERED, peer->offered_credits = self->o.credits + 1));
 }
 
 /* A log of others. */

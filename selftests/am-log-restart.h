@@ -349,3 +349,31 @@ TEST_F(log, idle_connection)
 	dawdle();
 	EXPECT_EQ(AM_OK, AM_Map(ep[CALLER], 0, third, 0));
 }
+
+/* Each allocation of a restart fails in turn: it is told, and the log is as it was. */
+TEST_F(log, restart_no_memory)
+{
+	int error, n, told = 0;
+	uint32_t says;
+
+	ASSERT_EQ(AM_OK, make_log(&self->o));
+	ASSERT_EQ(AM_OK, open_own(&self->o));
+	says = digest();
+	AM_FreeEndpoint(ep[CALLER]);
+	for (n = 0, allocations = -1; allocations < 0; n++) {
+		allocations = n;
+		error = open_own(&self->o);
+		if (error) {
+			EXPECT_EQ(AM_ERR_RESOURCE, error);
+			told++;
+			continue;
+		}
+		EXPECT_EQ(says, digest());
+		AM_FreeEndpoint(ep[CALLER]);
+	}
+	allocations = -1;
+	/* 7 of the endpoint, that of the log, 3 of the peer. */
+	EXPECT_LE(11, told);
+	EXPECT_EQ(told + 1, n);
+	EXPECT_EQ(0, leaks());
+}
