@@ -290,9 +290,22 @@ make -s -C $DOC/examples O="$WORK" CFLAGS='-O2 -Wall -Wextra -Werror' 2>&1 | ver
 ${CC:-cc} -Wall -Wextra -Werror -Iinclude/uapi -o "$WORK/readme" "$WORK/readme.c" 2>&1 |
 	verdict "README's program compiles"
 
-for page in man/esp.7 man/esp.8; do
+for page in man/*.[1-8]; do
 	mandoc -T lint -W warning "$page" 2>&1
 done | verdict "manual pages"
+
+{
+	sed -nE 's/^(int |void \*?|const char \*|struct am_net \*)((AM|am)_[A-Za-z_]+)\(.*/\2/p' tools/am/am.h
+	sed -nE '/^enum am_(error|cause) \{/,/^};/s/^\t(AM_[A-Z_]+),.*/\1/p' tools/am/am.h
+	sed -n '/^struct am_options {/,/^};/p' tools/am/am.h |
+		sed -nE 's/^\t[a-z].*[[:space:]*]([a-z_]+);.*/\1/p'
+} | all_in man/am.3 | verdict "am.3 has every call, error, cause and option"
+
+sed -n '/^#include <stdio.h>$/,/^\.EE$/{/^\.EE$/d; s/\\e/\\/g; p}' man/am.3 >"$WORK/am.c"
+{
+	${CC:-cc} -Wall -Werror -D_GNU_SOURCE -Iinclude/uapi -Itools/am -o "$WORK/am" "$WORK/am.c" \
+		tools/am/*.c 2>&1 && diff <(echo 42) <(timeout 60 "$WORK/am" 2>&1)
+} | verdict "am.3's program adds"
 
 for page in $DOC/*.rst; do
 	docutils --report=2 "$page" /dev/null 2>&1
