@@ -645,7 +645,10 @@ TEST_F(log, beyond)
 	EXPECT_EQ(0, life->effect[0]);
 }
 
-/* Is there a record of this instance in such a state? */
+static uint8_t *disk;		/* NULL: msync() does what it does */
+static size_t disk_size;
+
+/* Is there a record of this instance in such a state? On the disk, if there is one. */
 static bool in_log(const struct am_options *o, bool sent_one, int state, int instance,
 		   int arg)
 {
@@ -654,7 +657,9 @@ static bool in_log(const struct am_options *o, bool sent_one, int state, int ins
 	struct entry e[16];
 	int i, n, first;
 
-	if (!read_file(log_path, file, sizeof(file)))
+	if (disk)
+		memcpy(file, disk, disk_size);
+	else if (!read_file(log_path, file, sizeof(file)))
 		return false;
 	n = entries(o, e);
 	first = 1 + o->credits + (sent_one ? 0 : o->pool);
@@ -706,19 +711,28 @@ static void answer_logged(void *token, int a, int b, int c, int d)
 	life->bad += !in_log(ep[CALLER]->transport.faults.arg, true, AM_STATE_DONE, -1, a);
 }
 
-TEST_F(log, order)
+static int open_watched(struct am_options *o)
+{
+	int error;
+
+	/* Nothing is sent twice. */
+	o->timeout_us = 60000000;
+	o->reply_timeout_us = 60000000;
+	o->min_timeout_us = 60000000;
+	o->handler_max_us = 60000000;
+	o->faults.filter = look_in_log;
+	o->faults.arg = o;
+	error = open_own(o);
+	if (!error)
+		AM_SetHandler(ep[CALLER], ANSWER, answer_logged);
+	return error;
+}
+
+/* Requests of which one is answered, and one refused. */
+static void request_watched(struct __test_metadata *_metadata)
 {
 	unsigned int i;
 
-	/* Nothing is sent twice. */
-	self->o.timeout_us = 60000000;
-	self->o.reply_timeout_us = 60000000;
-	self->o.min_timeout_us = 60000000;
-	self->o.handler_max_us = 60000000;
-	self->o.faults.filter = look_in_log;
-	self->o.faults.arg = &self->o;
-	ASSERT_EQ(AM_OK, open_own(&self->o));
-	AM_SetHandler(ep[CALLER], ANSWER, answer_logged);
 	AM_SetTimeout(bundle, -1);
 	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[CALLER], 0));
 	for (i = 0; i < 4; i++) {
@@ -727,6 +741,12 @@ TEST_F(log, order)
 		while (state_of(CALLER, sent()).state != AM_STATE_ABANDONED || answered <= i)
 			ASSERT_EQ(AM_OK, AM_WaitSema(bundle));
 	}
+}
+
+TEST_F(log, order)
+{
+	ASSERT_EQ(AM_OK, open_watched(&self->o));
+	request_watched(_metadata);
 	EXPECT_EQ(0, life->bad);
 	EXPECT_EQ(4, seen[WIRE_REPLY]);
 	EXPECT_EQ(4, seen[WIRE_NACK]);
@@ -736,14 +756,13 @@ TEST_F(log, order)
 }
 
 /*
- * Power failures: the disk has what msync() was asked for, and no more
+ * Power failures: the disk has what msync() was asked for, and of all else that was stored any part
  */
 
-static uint8_t *disk;		/* NULL: msync() does what it does */
 static bool disk_asleep;	/* so that nothing gets there before the process is killed */
 static unsigned int names_synced;
 static uint8_t *mapped;		/* what a new log asks for first is all of it */
-static size_t disk_size;
+static void (*at_msync)(void *arg);
 static int disk_error, states;
 
 int __real_msync(void *start, size_t n, int flags);
@@ -762,6 +781,8 @@ int __wrap_msync(void *start, size_t n, int flags)
 		mapped = start;
 	if (!disk)
 		return __real_msync(start, n, flags);
+	if (at_msync)
+		at_msync(NULL);
 	at = (uint8_t *)start - mapped;
 	/* Whole pages. */
 	n = (n + size - 1) / size * size;
@@ -777,16 +798,26 @@ int __wrap_fsync(int fd)
 	return __real_fsync(fd);
 }
 
-/* The disk as it is now, to a file of its own. */
+#define TORN	1		/* more disks of each moment, with some of what was only stored */
+
+/* The disk as it may be now, to files of their own. */
 static void power_fails(void *arg)
 {
+	static uint8_t image[200000];
+	static uint32_t seed = 1;
+	unsigned int i;
 	char path[100];
+	size_t at;
 
 	(void)arg;
-	if (!disk)
-		return;
-	snprintf(path, sizeof(path), "%s/%d", log_dir, states++);
-	write_file(path, disk, disk_size);
+	for (i = 0; disk && i <= TORN; i++) {
+		memcpy(image, disk, disk_size);
+		for (at = 0; i && at < disk_size; at += WORD)
+			if (random_next(&seed) % 2)
+				memcpy(image + at, mapped + at, WORD);
+		snprintf(path, sizeof(path), "%s/%d", log_dir, states++);
+		write_file(path, image, disk_size);
+	}
 }
 
 TEST_F_TIMEOUT(log, power, 300)
@@ -797,17 +828,22 @@ TEST_F_TIMEOUT(log, power, 300)
 	am_handle_t h[8];
 
 	self->o.log_sync = 1;
+	self->o.log_data = 2048;
 	self->o.faults.step = power_fails;
 	ASSERT_EQ(AM_OK, open_own(&self->o));
 	disk_size = read_file(log_path, image, sizeof(image));
 	ASSERT_LT(3 * sysconf(_SC_PAGESIZE), disk_size);
+	ASSERT_EQ(0, disk_size % WORD);
 	disk = image;
+	at_msync = power_fails;
 	error = fill_log();
+	at_msync = NULL;
 	disk = NULL;
 	ASSERT_EQ(AM_OK, error);
 	TH_LOG("%d states", states);
 	EXPECT_LT(20, states);
 	self->o.faults.step = NULL;
+	self->o.log_sync = 0;
 	for (i = 0; i < states; i++) {
 		snprintf(path, sizeof(path), "%s/%d", log_dir, i);
 		self->o.log = path;
@@ -818,12 +854,30 @@ TEST_F_TIMEOUT(log, power, 300)
 			/* What was known stays known. */
 			now_n = AM_ListSent(ep[CALLER], h, 8);
 			EXPECT_LE(before, now_n);
-			before = now_n;
+			if (i % (TORN + 1) == 0)
+				before = now_n;
 			AM_FreeEndpoint(ep[CALLER]);
 		}
 		unlink(path);
 	}
 	EXPECT_EQ(2, before);
+}
+
+/* What must be in the log before a frame leaves is on the disk by then. */
+TEST_F(log, order_on_disk)
+{
+	static uint8_t image[200000];
+
+	self->o.log_sync = 1;
+	ASSERT_EQ(AM_OK, open_watched(&self->o));
+	/* The name of a new log, too. */
+	EXPECT_EQ(1, names_synced);
+	disk_size = read_file(log_path, image, sizeof(image));
+	disk = image;
+	request_watched(_metadata);
+	disk = NULL;
+	EXPECT_EQ(0, life->bad);
+	EXPECT_EQ(4, seen[WIRE_REPLY]);
 }
 
 /* What was stored, and not written when the process was killed, is on the disk before it counts. */
