@@ -10,6 +10,14 @@
 -- transmission (TXS to TXF), or a record (to EOR), is put together and given to the
 -- dissector that is registered for its port in the table "ethesp.port".
 
+-- Where bit32 is gone there are operators, which Lua 5.2 cannot read.
+local bit32 = bit32 or load([[return {
+	band = function(a, b) return a & b end,
+	bxor = function(a, b) return a ~ b end,
+	bnot = function(a) return ~a & 0xffffffff end,
+	rshift = function(a, n) return a >> n end,
+}]])()
+
 local esp = Proto("ethesp", "Ethernet Streaming Protocol")
 
 esp.prefs.ethertype = Pref.uint("EtherType", 0x88b5, "The module's parameter ethertype")
