@@ -17,13 +17,14 @@ tools: ## tools/esp, the command, and tools/am, the library
 	$(MAKE) -C tools/esp
 	$(MAKE) -C tools/am
 
-install: ## install module, command, library, manual pages and modprobe's alias (DESTDIR=)
+install: ## install module, command, library, manual pages, modprobe's alias, systemd's unit (DESTDIR=)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
 	depmod $(if $(DESTDIR),-b $(DESTDIR)) \
 		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' $(KDIR)/include/generated/utsrelease.h)"
 	$(MAKE) -C tools/esp install
 	$(MAKE) -C tools/am install
 	install -D -m 644 packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
+	install -D -m 644 packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service
 
 demo: ## a demonstration in User-Mode Linux, from nothing
 	@$(VM) run uml -- selftests/demo.sh
