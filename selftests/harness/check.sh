@@ -153,6 +153,7 @@ check() {
 		t=${t%-delays}
 		case $t in
 		uml | uml-debug | uml-virtual | 6.1 | 6.12 | 7 | kcsan) (fetch "$t") >&2 </dev/null ;;
+		bookworm | trixie) (fetch_root "$t") >&2 </dev/null ;;
 		esac
 	done < <(awk '$1 == "host" { for (i = 4; i <= NF; i++) print $i; next } { print $1 }' "$LIST" | sort -u)
 	for t in uml uml-virtual uml-debug 6.1 6.12 7 kcsan; do

@@ -4,6 +4,7 @@
 #
 #   $CACHE/deb        downloaded packages        $CACHE/src/linux  unpacked source
 #   $CACHE/apt/SET    private package lists      $CACHE/qemu       QEMU, unpacked
+#   $CACHE/roots/S    roots of Debian's releases, for packages
 #   $CACHE/kernels/K  a kernel: build tree of a UML one, and of kcsan; of a stock
 #                     one vmlinux, initramfs, lib/modules, root/ (to build modules in)
 #
@@ -279,4 +280,28 @@ newest_7() {
 	else
 		apt_set sid sid
 	fi
+}
+
+# fetch_root SUITE: a small Debian of that suite, in $CACHE/roots/SUITE, with what builds,
+# checks and takes packages.
+fetch_root() {
+	local r=$CACHE/roots/$1 stamp include
+
+	include=build-essential,debhelper,dh-dkms,dkms,faketime,libmnl-dev,lintian,linux-headers-amd64,pkgconf
+	include+=,bash-completion,pahole,systemd,tshark
+	stamp=$(sha256sum <<<"$include")
+	[ "$(cat "$r.stamp" 2>/dev/null)" = "$stamp" ] && return
+	(
+		lock "$1"
+		[ "$(cat "$r.stamp" 2>/dev/null)" = "$stamp" ] && exit
+		need mmdebstrap
+		apt_set "$1" "$1" "$1-security"
+		say "making a root of Debian $1"
+		mkdir -p "$CACHE/roots"
+		rm -rf "$r" "$r.new" "$r.stamp"
+		mmdebstrap --quiet --mode=root --variant=apt --include="$include" \
+			--aptopt='APT::Install-Recommends "false"' "$1" "$r.new" "$CACHE/apt/$1/list" >&2 ||
+			die "cannot make a root of Debian $1"
+		mv "$r.new" "$r" && echo "$stamp" >"$r.stamp"
+	) || exit
 }
