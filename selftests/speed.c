@@ -71,6 +71,7 @@ static const char usage_text[] =
 "  -b NETNS:DEV  of the server           -n TIMES   (1000)\n"
 "  -c ADDRESS    the server is there     -k CONNECTIONS (1)\n"
 "  -l LABEL      for the output          -v BUFFERS (16)\n"
+"  -d            one way: what comes is thrown away, not copied (esp, tcp)\n"
 "  -I            cycles are instructions\n"
 "  -P FIFO       perf record is told there when to count, and answers in FIFO.ack\n"
 "An empty NETNS is the present one.\n";
@@ -87,7 +88,7 @@ static const char *const kind_names[] = {
 
 /* What the client wants; the server answers with its address. */
 struct request {
-	uint32_t	proto, kind, size, connections, buffers, port;
+	uint32_t	proto, kind, size, connections, buffers, port, discard;
 	uint64_t	times;
 };
 
@@ -285,12 +286,13 @@ static int accepted(int listener)
 	return fd;
 }
 
-static void take(int fd, uint64_t bytes)
+/* @flags: MSG_TRUNC throws away what a stream brings, but for unix sockets. */
+static void take(int fd, uint64_t bytes, int flags)
 {
 	ssize_t n;
 
 	while (bytes) {
-		n = recv(fd, data, sizeof(data), 0);
+		n = recv(fd, data, sizeof(data), flags);
 		if (!n)
 			errno = ECONNRESET;
 		if (n <= 0)
@@ -397,9 +399,9 @@ static void serve_one(const struct request *r)
 	case SENDFILE:
 		fd = accepted(l);
 		bytes = (uint64_t)r->size * (r->kind == WRITEV ? r->buffers : 1);
-		take(fd, bytes * (r->times / 8 + 1));
+		take(fd, bytes * (r->times / 8 + 1), r->discard ? MSG_TRUNC : 0);
 		meet();
-		take(fd, bytes * r->times);
+		take(fd, bytes * r->times, r->discard ? MSG_TRUNC : 0);
 		meet();
 		close(fd);
 		break;
@@ -839,7 +841,7 @@ int main(int argc, char **argv)
 	char *a = NULL, *b = NULL;
 	int c, pair[2], listening = 0;
 
-	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:P:IL")) != -1) {
+	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:P:dIL")) != -1) {
 		switch (c) {
 		case 'a': a = optarg; break;
 		case 'b': b = optarg; break;
@@ -850,6 +852,7 @@ int main(int argc, char **argv)
 		case 'k': req.connections = atoi(optarg); break;
 		case 'v': req.buffers = atoi(optarg); break;
 		case 'P': perf = optarg; break;
+		case 'd': req.discard = 1; break;
 		case 'I': cycle = "instructions"; break;
 		case 'L': listening = 1; break;
 		default: fputs(usage_text, stderr); return 2;

@@ -156,6 +156,9 @@ round()
 	run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 512
 	kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 512
 	run sendfile "esp tcp unix" sendfile -s 1048576 -n 512
+	# The sender's side alone: the reader's copy may be what takes longest.
+	run bulk-discard "esp tcp" bulk -d -s 1048576 -n 512
+	run sendfile-discard "esp tcp" sendfile -d -s 1048576 -n 512
 	links 1500 off
 	run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 256
 	kernel kernel-bulk-1500 "esp tcp" bulk 1048576 256
