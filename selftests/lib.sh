@@ -223,6 +223,13 @@ no_sockets()
 	done
 }
 
+# block PAGE NAME: the commands that stand there behind ".. block: NAME".
+block()
+{
+	awk -v name="$2" '/^\.\. block: / { on = $3 == name; next } on && /^    / { print substr($0, 5) }
+		on && /^[^ :]/ { on = 0 }' "$1"
+}
+
 #
 # Transfers
 #
