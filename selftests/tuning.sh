@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In a guest: the figures of Documentation/tuning.rst. No test.
+#
+#	tuning.sh cost [ROUNDS]		instructions, in one processor (vm run --icount)
+#	tuning.sh spread [RUNS]		what RPS, fq and fq_codel make of 16 connections,
+#					two processors
+#
+#	n0 eth0 02:00:00:00:00:01 --- 02:00:00:00:00:02 eth0 n1
+
+. "${0%/*}/lib.sh"
+
+TIMES=${2:-3}
+PAGE=$SRC/Documentation/firewall.rst
+BULK=(-s 1048576 -n 8 esp bulk)
+MESSAGE=(-n 500 esp pingpong)
+
+# both COMMAND...: in both hosts.
+both() { local h; for h in 0 1; do in_host n$h "$@" || exit; done; }
+
+# device MTU FEATURE on|off...
+device()
+{
+	both ip link set eth0 mtu "$1"
+	both ethtool -K eth0 "${@:2}"
+}
+split() { device "$1" tso off gso off tx-sctp-segmentation off gro off; }
+whole() { device "$1" tso on gso on tx-sctp-segmentation on gro off; }
+checksums() { both sysctl -qw net.esp.dev.eth0.tx_checksum="$1"; }
+
+# cost LABEL OPTION...: both ends.
+cost() { timeout 300 speed -a n0:eth0 -b n1:eth0 -I -l "$@" | grep " cost " || exit; }
+
+costs()
+{
+	local q n
+
+	split 1500
+	cost byte "${BULK[@]}"
+	both ethtool -K eth0 gro on
+	cost byte,gro "${BULK[@]}"
+	split 9000
+	cost byte,9000 "${BULK[@]}"
+	split 1500
+	checksums 0
+	cost byte,checksums "${BULK[@]}"
+	checksums 1
+	for n in 1 64; do
+		both sysctl -qw net.esp.packets_to_ack=$n
+		cost byte,packets_to_ack=$n "${BULK[@]}"
+	done
+	both sysctl -qw net.esp.packets_to_ack=16
+	whole 1500
+	cost byte,super-packets "${BULK[@]}"
+
+	cost message "${MESSAGE[@]}"
+	both ethtool -K eth0 gro on
+	cost message,gro "${MESSAGE[@]}"
+	both ethtool -K eth0 gro off
+	for q in pfifo_fast fq_codel fq; do
+		both tc qdisc replace dev eth0 root $q
+		cost message,$q "${MESSAGE[@]}"
+	done
+	both tc qdisc del dev eth0 root
+	block "$PAGE" host | sed 's/5000-5009/1024-65535/' >"$TMP/rules"
+	both bash -e "$TMP/rules"
+	cost message,firewall "${MESSAGE[@]}"
+	both nft flush ruleset
+}
+
+# send esp|tcp BYTES: by 16 connections.
+send()
+{
+	case $1 in
+	esp) n0 esp perf -c "$(mac n1 eth0)%eth0:5201" -P 16 -n "$2" -i 0 ;;
+	tcp) n0 esp perf --tcp -c 10.9.0.2:5201 -P 16 -n "$2" -i 0 ;;
+	esac >/dev/null || exit
+}
+
+# rps: the interrupts for it, and all frames, of each processor so far.
+rps()
+{
+	local -a f
+
+	while read -ra f; do
+		echo $((16#${f[9]})) $((16#${f[0]}))
+	done </proc/net/softnet_stat
+}
+
+# rps_of PROTO: what each processor got.
+rps_of()
+{
+	rps >"$TMP/before"
+	send "$1" 16K
+	rps | paste "$TMP/before" - | awk -v what="rps $1" '{ print what, "processor", NR - 1, "interrupts", $3 - $1, "frames", $4 - $2 }'
+}
+
+# flows_of QDISC PROTO: behind a link of 20 Mbit/s. fq counts its flows, fq_codel shows
+# those that wait.
+flows_of()
+{
+	local sender n most=0
+
+	n0 tc qdisc add dev eth0 root handle 1: tbf rate 20mbit burst 70000 limit 10000000 &&
+		n0 tc qdisc add dev eth0 parent 1:1 handle 2: "$1" || exit
+	send "$2" 64K &
+	sender=$!
+	while kill -0 $sender 2>/dev/null; do
+		n=$(n0 tc class show dev eth0 | grep -c "fq_codel 2:[1-9a-f]")
+		most=$((n > most ? n : most))
+	done
+	wait $sender || exit
+	echo "$1 $2 at most $most classes, $(n0 tc -s qdisc show dev eth0 |
+		awk '$1 == "qdisc" { on = $3 == "2:" } on' | grep -oE 'dropped [0-9]+|flows [0-9]+ \(' | tr '\n' ' ')"
+	n0 tc qdisc del dev eth0 root
+}
+
+hosts 2
+cable n0 eth0 n1 eth0
+for i in 0 1; do
+	ip -n n$i link set eth0 address "02:00:00:00:00:0$((i + 1))" || exit
+	ip -n n$i addr add 10.9.0.$((i + 1))/24 dev eth0 || exit
+done
+case $1 in
+cost)
+	checksums 1
+	# Whoever comes first pays for the memory.
+	cost first "${BULK[@]}" >/dev/null
+	for ((r = 0; r < TIMES; r++)); do
+		costs
+	done
+	;;
+spread)
+	for option in '' --tcp; do
+		nsenter --net=/run/netns/n1 esp perf -s $option >/dev/null 2>&1 &
+	done
+	until_true 30 eval "n1 esp show -l | grep -q ':5201\\b'" &&
+		until_true 30 eval "n1 grep -q ':1451 ' /proc/net/tcp /proc/net/tcp6" || exit
+	for ((r = 0; r < TIMES; r++)); do
+		ip netns exec n1 sh -c 'echo 3 >/sys/class/net/eth0/queues/rx-0/rps_cpus' || exit
+		for proto in esp tcp; do
+			rps_of $proto
+		done
+		ip netns exec n1 sh -c 'echo 0 >/sys/class/net/eth0/queues/rx-0/rps_cpus' || exit
+		for q in fq fq_codel; do
+			for proto in esp tcp; do
+				flows_of $q $proto
+			done
+		done
+	done
+	;;
+*)
+	echo "tuning.sh cost|spread [TIMES]" >&2
+	FINISHED=1
+	exit 2
+	;;
+esac
+FINISHED=1
+exit 0
