@@ -603,7 +603,7 @@ static void charged_begin(void)
 
 static void charged_end(void)
 {
-	if (!remove_group())
+	if (!UNTIL(named(GROUP "/memory.stat", "sock") == 0) || !remove_group())
 		MUST(-1);
 }
 

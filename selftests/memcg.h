@@ -41,7 +41,22 @@ static inline bool make_group(void)
 	return true;
 }
 
-/* True when nobody is charged to it any more. */
+/* The number behind a name, of what has lines of such. */
+static inline long named(const char *path, const char *name)
+{
+	FILE *f = fopen(path, "re");
+	char key[64];
+	long n = -1, v;
+
+	while (f && fscanf(f, "%63s %ld", key, &v) == 2)
+		if (!strcmp(key, name))
+			n = v;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* True when no process is in it any more; memory may still be charged to it. */
 static inline bool remove_group(void)
 {
 	join_group(false);

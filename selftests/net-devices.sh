@@ -196,7 +196,12 @@ large_frames()
 	return 1
 }
 check "a transfer of large frames" large_frames
+# Nothing of it can leave any more; and there is something.
+kill -STOP $LISTENER
+waiting() { n0 esp show | awk '$4 > 1000000 { found = 1 } END { exit !found }'; }
+check "... whose writer waits" until_true 60 waiting
 ip0 link set w0 mtu 1500
+kill -CONT $LISTENER
 check "... the MTU shrinks: it ends" both_end
 check "... with EMSGSIZE" says connect "Message too long"
 check "... and the peer knows" says listen "reset by peer" "timed out"

@@ -17,6 +17,9 @@ hosts 2
 cable n0 v0 n1 v1
 
 check "there are tracepoints" [ -d "$EVENTS" ]
+# The kernel's own names would mean nothing to perf and trace-cmd.
+no_enumerators() { ! grep "TCP_" "$EVENTS/esp_state/format"; }
+check "... whose states are numbers, with names" no_enumerators
 
 # traced COMMAND...: with all events, into $TMP/trace; none may be lost.
 traced()

@@ -83,7 +83,7 @@ u32 esp_grant_room(struct esp_opt *esp)
 {
 	struct sock *sk = &esp->sk;
 	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc) -
-		   READ_ONCE(sk->sk_backlog.len);
+		   data_race(READ_ONCE(sk->sk_backlog.len));	/* sk_add_backlog() */
 	u32 n = 0;
 
 	if (room > 0)

@@ -499,7 +499,8 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 	charged = esp_mem_accept(&child->sk);
 	release_sock(&child->sk);
 	if (!charged) {
-		*err = -ENOMEM;		/* it is still there the next time */
+		*err = -ENOMEM;		/* it is still there the next time, */
+		sk->sk_data_ready(sk);	/* and for others who wait */
 		return NULL;
 	}
 	list_del_init(&child->acceptq);

@@ -662,6 +662,7 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 		ESP_INC(net, OutAllocFail);
 		goto drop;
 	}
+	esp_mem_nobodys(child);
 	sock_hold(child);
 	bh_lock_sock_nested(child);
 	if (!make_child(sk, child, ed, skb)) {
@@ -675,7 +676,7 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	sk_acceptq_added(sk);
 
 	esp_start_keepalive(child);
-	if (!sock_owned_by_user(child))
+	if (!esp_owned(child))
 		esp_connected_rcv(child, skb);
 	else if (sk_add_backlog(child, skb, INT_MAX))
 		kfree_skb(skb);

@@ -511,7 +511,7 @@ static void dev_tell(struct esp_dev *ed, u8 event)
 		local_bh_disable();
 		bh_lock_sock(sk);
 		WRITE_ONCE(esp->dev_events, esp->dev_events | event);
-		if (!sock_owned_by_user(sk) && esp->dev == ed)
+		if (!esp_owned(sk) && esp->dev == ed)
 			esp_dev_events_run(sk);
 		bh_unlock_sock(sk);
 		local_bh_enable();

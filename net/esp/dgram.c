@@ -87,8 +87,8 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 		dgram_disconnect(sock);
 		goto out;
 	}
-	WRITE_ONCE(esp->dport, a->sesp_port);
 	memcpy(esp->daddr, a->sesp_addr, ETH_ALEN);
+	WRITE_ONCE(esp->dport, a->sesp_port);
 	esp_set_state(sk, TCP_ESTABLISHED);
 	sock->state = SS_CONNECTED;
 out:

@@ -25,8 +25,8 @@ static bool wanted(struct sock *sk, const struct esp_diag_req *req)
 }
 
 /*
- * Addresses without the socket's lock: what is fixed while the socket can be
- * found, and nothing that asks its device.
+ * Addresses without the socket's lock: what is fixed while the socket can be found,
+ * but for EDP's peer, which may be two half; nothing that asks its device.
  */
 static void addresses(struct sock *sk, struct esp_diag_msg *m)
 {
@@ -44,8 +44,8 @@ static void addresses(struct sock *sk, struct esp_diag_msg *m)
 		return;
 	m->dst.sesp_family = sk->sk_family;
 	m->dst.sesp_halen = ETH_ALEN;
-	m->dst.sesp_ifindex = esp->ifindex;
-	memcpy(m->dst.sesp_addr, esp->daddr, ETH_ALEN);
+	m->dst.sesp_ifindex = READ_ONCE(esp->ifindex);
+	data_race(memcpy(m->dst.sesp_addr, esp->daddr, ETH_ALEN));	/* EDP's */
 }
 
 /*

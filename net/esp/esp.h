@@ -561,6 +561,12 @@ static inline u64 esp_now(void)
 	return ktime_to_us(ktime_get());
 }
 
+/* Under the spinlock, with which lock_sock()'s attempt fails: that is no data race. */
+static inline bool esp_owned(const struct sock *sk)
+{
+	return data_race(sock_owned_by_user(sk));	/* see above */
+}
+
 /* af_esp.c */
 extern struct proto esp_prot;
 extern struct proto esp_dgram_prot;
@@ -827,6 +833,7 @@ void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
 void esp_mem_uncharge(struct sock *sk, int size);
 void esp_set_owner_r(struct sk_buff *skb, struct sock *sk);
 bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size);
+void esp_mem_nobodys(struct sock *sk);
 bool esp_mem_accept(struct sock *sk);
 
 /**

@@ -245,7 +245,7 @@ static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	sk_mark_napi_id_once(sk, skb);
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk)) {
+	if (!esp_owned(sk)) {
 		esp_do_rcv(sk, skb);
 	} else if (sk_add_backlog(sk, skb, backlog_limit(sk))) {
 		ESP_INC(net, InBacklogDrop);
@@ -362,7 +362,7 @@ static bool time_wait_over(struct sock *sk, struct esp_frame *f)
 	if (f->flags != ESP_SYN || READ_ONCE(sk->sk_state) != TCP_TIME_WAIT)
 		return false;
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk) && sk->sk_state == TCP_TIME_WAIT &&
+	if (!esp_owned(sk) && sk->sk_state == TCP_TIME_WAIT &&
 	    f->peer_cookie != esp_sk(sk)->peer_cookie) {
 		esp_done(sk, 0);
 		over = true;

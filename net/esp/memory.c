@@ -71,21 +71,46 @@ void esp_set_owner_r(struct sk_buff *skb, struct sock *sk)
 }
 
 #ifdef CONFIG_MEMCG
-/* Of a socket that only tells whom new ones are charged to. */
+/* Of a socket that only tells whom new ones are charged to; without bounds of its own. */
+static atomic_long_t task_allocated;
+static DEFINE_PER_CPU(int, task_fw_alloc);
+static long task_mem[] = { LONG_MAX, LONG_MAX, LONG_MAX };
+static int task_buf_min = SOCK_MIN_RCVBUF;
+
 static struct proto task_prot = {
-	.name		= "ESP-MEMCG",
-	.owner		= THIS_MODULE,
-	.obj_size	= sizeof(struct sock),
+	.name			= "ESP-MEMCG",
+	.owner			= THIS_MODULE,
+	.obj_size		= sizeof(struct sock),
+	.memory_allocated	= &task_allocated,
+	.per_cpu_fw_alloc	= &task_fw_alloc,
+	.sysctl_mem		= task_mem,
+	.sysctl_wmem		= &task_buf_min,
+	.sysctl_rmem		= &task_buf_min,
 };
 #endif
+
+/**
+ * esp_mem_nobodys() - a new socket is charged to nobody, till it is accepted
+ * @sk:	socket that nothing has been charged for; the caller owns it
+ *
+ * In a listener's backlog, or where a task brings a frame itself (tun), sk_alloc() has
+ * taken the cgroup of a task that has nothing to do with it.
+ */
+void esp_mem_nobodys(struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	mem_cgroup_put(sk->sk_memcg);
+	sk->sk_memcg = NULL;
+#endif
+}
 
 /**
  * esp_mem_accept() - what a socket uses is charged to the current task
  * @sk:	socket that it accepts; the caller owns it
  *
- * It was made in a softirq, for nobody: a memory cgroup is charged for what has come
- * so far, and for what comes. The kernel tells modules no task's cgroup, but charges
- * the sockets that it makes.
+ * It was charged to nobody, esp_mem_nobodys(): a memory cgroup is charged for what has
+ * come so far, and for what comes. The kernel tells modules no task's cgroup, but
+ * charges the sockets that it makes.
  *
  * Return: false if the cgroup's limit is reached, or there is no memory at all;
  * nothing has changed then
@@ -94,11 +119,10 @@ bool esp_mem_accept(struct sock *sk)
 {
 	bool ok = true;
 #ifdef CONFIG_MEMCG
-	struct mem_cgroup *memcg;
 	struct sock *task;
 	int bytes;
 
-	if (!mem_cgroup_sockets_enabled || sk->sk_memcg)
+	if (!mem_cgroup_sockets_enabled)
 		return true;
 	task = sk_alloc(sock_net(sk), esp_family, GFP_KERNEL, &task_prot, 0);
 	if (!task)
@@ -106,15 +130,12 @@ bool esp_mem_accept(struct sock *sk)
 	if (task->sk_memcg) {
 		bytes = sk_mem_pages(sk->sk_forward_alloc + sk->sk_wmem_queued +
 				     atomic_read(&sk->sk_rmem_alloc)) << PAGE_SHIFT;
-		memcg = task->sk_memcg;
-		sk->sk_memcg = memcg;
-		/* counted twice for all sockets, then once */
-		ok = !bytes || __sk_mem_schedule(sk, bytes, SK_MEM_RECV);
-		sk->sk_memcg = NULL;
+		/* for all sockets it is charged already */
+		ok = !bytes || __sk_mem_schedule(task, bytes, SK_MEM_RECV);
 		if (ok) {
-			__sk_mem_reclaim(sk, bytes);
-			sk->sk_memcg = memcg;
-			task->sk_memcg = NULL;	/* with its reference */
+			sk->sk_memcg = task->sk_memcg;	/* with its reference */
+			task->sk_memcg = NULL;
+			__sk_mem_reclaim(task, bytes);
 		}
 	}
 	sk_free(task);

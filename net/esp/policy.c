@@ -380,10 +380,10 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 		   u64 now)
 {
+	WRITE_ONCE(c->lost, now);
 	if ((s64)(now - c->last) < (s64)srtt || c->saved)
 		return;
 	c->last = now;
-	WRITE_ONCE(c->lost, now);
 	WRITE_ONCE(c->fast, 0);
 	set_q(c, p, c->q * 7 / 10);
 }

@@ -7,6 +7,7 @@
  * ends. What doesn't fit into the user's buffer is thrown away (MSG_TRUNC).
  * A record larger than the receive buffer comes in pieces without MSG_EOR.
  */
+#include <linux/sched/signal.h>
 #include <linux/wait_bit.h>
 #include <net/busy_poll.h>
 #include "esp.h"
@@ -249,8 +250,9 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 
 	while (much && len - copied >= ESP_COPY_LEAST &&
 	       esp->rcv_bytes >= ESP_COPY_LEAST && !*eor) {
-		if (copied && signal_pending(current))
-			return copied;
+		if (copied && (record ? fatal_signal_pending(current) :
+					signal_pending(current)))
+			return copied;	/* a record is whole if it can be */
 		n = copy_much(sk, msg, len - copied, eor,
 			      help && esp->rcv_bytes < ESP_COPY_MOST);
 		if (n < 0)

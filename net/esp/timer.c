@@ -406,7 +406,7 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 	smp_mb();	/* from here on a deadline arms anew: esp_timer_set() */
 
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk))
+	if (!esp_owned(sk))
 		esp_timers_run(sk);
 	else
 		WRITE_ONCE(esp->deferred, 1);	/* esp_release_cb() */
