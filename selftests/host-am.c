@@ -8,6 +8,7 @@
 #include "am-tests.h"
 #include "am-log.h"
 #include "am-log-files.h"
+#include "am-log-disk.h"
 #include "am-log-restart.h"
 
 FIXTURE_VARIANT_ADD(am, mem)
