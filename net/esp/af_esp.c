@@ -469,7 +469,6 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct esp_opt *esp = esp_sk(sk), *child;
-	bool charged;
 
 	add_wait_queue_exclusive(sk_sleep(sk), &wait);
 	for (;;) {
@@ -495,17 +494,23 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 	if (*err)
 		return NULL;
 	child = list_first_entry(&esp->acceptq, struct esp_opt, acceptq);
-	lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
-	charged = esp_mem_accept(&child->sk);
-	release_sock(&child->sk);
-	if (!charged) {
-		*err = -ENOMEM;		/* it is still there the next time, */
-		sk->sk_data_ready(sk);	/* and for others who wait */
-		return NULL;
-	}
 	list_del_init(&child->acceptq);
 	sk_acceptq_removed(sk);
 	return &child->sk;
+}
+
+/* It was taken, but can't be had: the next accept() has it. */
+static void put_back(struct sock *sk, struct sock *child)
+{
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN) {
+		list_add(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
+		sk_acceptq_added(sk);
+		sk->sk_data_ready(sk);	/* others may wait */
+	} else {
+		esp_refuse(child);
+	}
+	release_sock(sk);
 }
 
 /* io_uring may refer to the user's memory; SO_ZEROCOPY is esp_setsockopt()'s. */
@@ -529,7 +534,12 @@ static int accept_child(struct socket *sock, struct socket *newsock, int flags)
 	release_sock(sk);
 	if (!child)
 		return err;
-	lock_sock(child);
+	lock_sock(child);	/* alone: a cgroup at its limit takes its time */
+	if (!esp_mem_accept(child)) {
+		release_sock(child);
+		put_back(sk, child);
+		return -ENOMEM;
+	}
 	sock_graft(child, newsock);
 	newsock->state = SS_CONNECTED;
 	socket_flags(newsock);

@@ -135,6 +135,24 @@ void esp_abort(struct sock *sk, int err)
 	sk_error_report(sk);
 }
 
+/**
+ * esp_refuse() - nobody accepts a connection any more
+ * @sk:	connection off the listener's queue, whose reference it takes; the listener's
+ *	owner calls
+ */
+void esp_refuse(struct sock *sk)
+{
+	sock_hold(sk);
+	lock_sock_nested(sk, SINGLE_DEPTH_NESTING);
+	sock_orphan(sk);
+	if (sk->sk_state == TCP_CLOSE)
+		esp_destroy(sk);
+	else
+		esp_reset_and_linger(sk);
+	release_sock(sk);
+	sock_put(sk);
+}
+
 static void close_listener(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -144,19 +162,10 @@ static void close_listener(struct sock *sk)
 	while (!list_empty(&esp->acceptq)) {
 		struct esp_opt *child = list_first_entry(&esp->acceptq,
 							 struct esp_opt, acceptq);
-		struct sock *csk = &child->sk;
 
 		list_del_init(&child->acceptq);
 		sk_acceptq_removed(sk);
-		sock_hold(csk);
-		lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
-		sock_orphan(csk);
-		if (csk->sk_state == TCP_CLOSE)
-			esp_destroy(csk);
-		else
-			esp_reset_and_linger(csk);
-		release_sock(csk);
-		sock_put(csk);
+		esp_refuse(&child->sk);
 	}
 }
 

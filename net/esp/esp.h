@@ -349,7 +349,8 @@ enum esp_timer {
  * @bind_node:	in the table of bound ports
  * @dev_node:	in esp_dev.socks
  * @acceptq:	listener: children waiting for accept(), under its lock, with
- *		the reference of their creation; child: its place
+ *		the reference of their creation; child: its place. accept() takes a
+ *		child off, with the reference, and may put it back: put_back()
  * @ifindex:	@dev's
  * @rto_high:	end of what was sent when the retransmission timer fired
  * @syn_since:	when the peer's SYN for a new connection came
@@ -587,6 +588,7 @@ void esp_connect_failed(struct sock *sk);
 void esp_destroy(struct sock *sk);
 void esp_done(struct sock *sk, int err);
 void esp_abort(struct sock *sk, int err);
+void esp_refuse(struct sock *sk);
 void esp_reset_and_linger(struct sock *sk);
 void esp_purge_ooo(struct esp_opt *esp);
 int esp_shutdown(struct socket *sock, int how);

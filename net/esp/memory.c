@@ -133,6 +133,7 @@ bool esp_mem_accept(struct sock *sk)
 		/* for all sockets it is charged already */
 		ok = !bytes || __sk_mem_schedule(task, bytes, SK_MEM_RECV);
 		if (ok) {
+			WARN_ON_ONCE(sk->sk_memcg);	/* esp_mem_nobodys() */
 			sk->sk_memcg = task->sk_memcg;	/* with its reference */
 			task->sk_memcg = NULL;
 			__sk_mem_reclaim(task, bytes);
