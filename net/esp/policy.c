@@ -176,7 +176,7 @@ static bool lossy(const struct esp_qctl *c, u64 now)
 {
 	u64 lost = READ_ONCE(c->lost);
 
-	return lost && now - lost < ESP_LOSSY_US;
+	return lost && (s64)(now - lost) < (s64)ESP_LOSSY_US;
 }
 
 /*
