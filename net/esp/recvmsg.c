@@ -251,8 +251,12 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 	while (much && len - copied >= ESP_COPY_LEAST &&
 	       esp->rcv_bytes >= ESP_COPY_LEAST && !*eor) {
 		if (copied && (record ? fatal_signal_pending(current) :
-					signal_pending(current)))
-			return copied;	/* a record is whole if it can be */
+					signal_pending(current))) {
+			/* a record is whole if it can be; its rest is nobody's record */
+			if (record)
+				WRITE_ONCE(esp->rcv_discard, 1);
+			return copied;
+		}
 		n = copy_much(sk, msg, len - copied, eor,
 			      help && esp->rcv_bytes < ESP_COPY_MOST);
 		if (n < 0)
