@@ -213,6 +213,18 @@ completes()
 		COMP_WORDS=(esp dev en) COMP_CWORD=2; _esp && echo "${COMPREPLY[*]}"' | grep -x enable
 }
 
+# Who writes programs has section 3, who uses the command the others.
+pages()
+{
+	local f package
+
+	for f in "$SRC"/man/*; do
+		package=esp-utils
+		[ "${f##*.}" != 3 ] || package=libesp-dev
+		in_root dpkg -L $package | grep -x "/usr/share/man/man${f##*.}/${f##*/}.gz" || return
+	done
+}
+
 unit()
 {
 	in_root systemd-analyze verify /usr/lib/systemd/system/esp@.service &&
@@ -366,6 +378,7 @@ main()
 	check "the module is found where its family is turned off" overridden
 	check "the version is that of debian/changelog" versions
 	check "the shell completes esp's words" completes
+	check "each manual page is in its package" pages
 	check "systemd's unit is right, and can be enabled" unit
 	check "tshark reads frames of ESP" dissects
 	check "programs compile with libesp-dev" compiles
