@@ -178,22 +178,24 @@ installed()
 		[ "$(in_root modprobe -S "$1" -R net-pf-19)" = esp ]
 }
 
-# signed RELEASE: by DKMS's key. Behind a module there are the signature, 8 bytes, its length, and
+# signed RELEASE: both, by DKMS's key. Behind a module there are the signature, 8 bytes, its length, and
 # a line of text.
 signed()
 {
-	local m=$WORK/signed size length
+	local m=$WORK/signed name size length
 
-	[ "$(in_root modinfo -k "$1" -F signer esp)" = "DKMS module signing key" ] || return
-	module "$1" esp >"$m" || return
-	size=$(stat -c %s "$m")
-	[ "$(tail -c 28 "$m")" = '~Module signature appended~' ] || return
-	length=$((16#$(tail -c 32 "$m" | head -c 4 | od -An -tx1 | tr -d ' ')))
-	head -c $((size - 40)) "$m" | tail -c "$length" >"$ROOT/tmp/signature"
-	head -c $((size - 40 - length)) "$m" >"$ROOT/tmp/module"
-	in_root openssl x509 -inform DER -in /var/lib/dkms/mok.pub -out /tmp/mok.pem &&
+	in_root openssl x509 -inform DER -in /var/lib/dkms/mok.pub -out /tmp/mok.pem || return
+	for name in esp esp_diag; do
+		[ "$(in_root modinfo -k "$1" -F signer $name)" = "DKMS module signing key" ] || return
+		module "$1" $name >"$m" || return
+		size=$(stat -c %s "$m")
+		[ "$(tail -c 28 "$m")" = '~Module signature appended~' ] || return
+		length=$((16#$(tail -c 32 "$m" | head -c 4 | od -An -tx1 | tr -d ' ')))
+		head -c $((size - 40)) "$m" | tail -c "$length" >"$ROOT/tmp/signature"
+		head -c $((size - 40 - length)) "$m" >"$ROOT/tmp/module"
 		in_root openssl cms -verify -binary -inform DER -in /tmp/signature -content /tmp/module \
-			-certfile /tmp/mok.pem -nointern -noverify -out /dev/null
+			-certfile /tmp/mok.pem -nointern -noverify -out /dev/null || return
+	done
 }
 
 # A distribution may turn the family's number off (packaging/modprobe.d).
