@@ -323,7 +323,7 @@ keep()
 # in_guest: its results among these.
 in_guest()
 {
-	local line n=0
+	local line n=0 ended
 
 	mkdir "$OUT/guest" || exit
 	module "$RELEASE" esp >"$OUT/guest/esp.ko"
@@ -331,6 +331,7 @@ in_guest()
 	cp "$ROOT/usr/lib/systemd/system/esp@.service" "$OUT/guest/"
 	"$HARNESS/vm" run "$KERNEL" --no-module --time 200 -- selftests/packages.sh --guest "$OUT/guest" \
 		>"$WORK/guest" 2>&1 </dev/null
+	ended=$?
 	while IFS= read -r line; do
 		case $line in
 		'ok '* | 'not ok '*)
@@ -343,6 +344,7 @@ in_guest()
 		esac
 	done <"$WORK/guest"
 	check "the guest has told its results" [ $n = 7 ]
+	check "and has ended well, without a complaint of its kernel" [ $ended = 0 ]
 }
 
 main()
