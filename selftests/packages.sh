@@ -227,12 +227,20 @@ pages()
 	done
 }
 
+# enables DEV: when the unit comes that systemd has for this device.
+enables()
+{
+	local unit device
+
+	unit=esp@$(in_root systemd-escape "$1").service
+	device=$(in_root systemd-escape -p --suffix=device "/sys/subsystem/net/devices/$1")
+	in_root systemctl enable "$unit" &&
+		[ -L "$ROOT/etc/systemd/system/$device.wants/$unit" ] && in_root systemctl disable "$unit"
+}
+
 unit()
 {
-	in_root systemd-analyze verify /usr/lib/systemd/system/esp@.service &&
-		in_root systemctl enable esp@eth1 &&
-		[ -L "$ROOT/etc/systemd/system/sys-subsystem-net-devices-eth1.device.wants/esp@eth1.service" ] &&
-		in_root systemctl disable esp@eth1
+	in_root systemd-analyze verify /usr/lib/systemd/system/esp@.service && enables eth1 && enables br-lan
 }
 
 # By the folder of plugins, whichever Lua this Wireshark has.
