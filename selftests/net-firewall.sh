@@ -150,34 +150,26 @@ check "... nor what is in a VLAN, as the page says" passes n0 n1 5001
 DEV=eth0
 n1 tc qdisc del dev eth0 clsact
 
-# User-Mode Linux has neither nftables' bridge family nor MACsec.
-if [ "$KERNEL" = uml ]; then
-	for name in bridge macsec; do
-		RUN=$((RUN + 1))
-		ok "the page's rules: $name # SKIP not in this kernel"
-	done
-else
-	ran sw bridge
-	check "a bridge lets pass what has its port's address" passes n0 n1 5000
-	check "... in both directions" passes n1 n0 5000
-	check "... not what comes by another port" dropped sw port n2 n1 5000
-	ip0 link set eth0 address 02:00:00:00:00:02
-	ip1 link set eth0 address 02:00:00:00:00:01
-	check "... nor with another's address" dropped sw port n0 n1 5000
-	ip0 link set eth0 address 02:00:00:00:00:01
-	ip1 link set eth0 address 02:00:00:00:00:02
-	in_host sw nft flush ruleset
+ran sw bridge
+check "a bridge lets pass what has its port's address" passes n0 n1 5000
+check "... in both directions" passes n1 n0 5000
+check "... not what comes by another port" dropped sw port n2 n1 5000
+ip0 link set eth0 address 02:00:00:00:00:02
+ip1 link set eth0 address 02:00:00:00:00:01
+check "... nor with another's address" dropped sw port n0 n1 5000
+ip0 link set eth0 address 02:00:00:00:00:01
+ip1 link set eth0 address 02:00:00:00:00:02
+in_host sw nft flush ruleset
 
-	ran n0 macsec
-	check "... and by the peer, exchanged" page n1 macsec 's/:02 /:01 /; s/:02$/:01/'
-	in=$(stat n1 InFrames) clear=$(stat n1 InDevDisabled)
-	DEV=macsec0
-	check "ESP passes by MACsec" passes n0 n1 5000
-	check "... and nothing of it in the clear" [ "$(stat n1 InDevDisabled)" = "$clear" ]
-	check "... by that device only" [ "$(stat n1 InFrames)" -gt "$in" ]
-	DEV=eth0
-	check "a stranger reaches nobody" eval 'say n2 n1 5000 -w 1; [ $? = 3 ]'
-fi
+ran n0 macsec
+check "... and by the peer, exchanged" page n1 macsec 's/:02 /:01 /; s/:02$/:01/'
+in=$(stat n1 InFrames) clear=$(stat n1 InDevDisabled)
+DEV=macsec0
+check "ESP passes by MACsec" passes n0 n1 5000
+check "... and nothing of it in the clear" [ "$(stat n1 InDevDisabled)" = "$clear" ]
+check "... by that device only" [ "$(stat n1 InFrames)" -gt "$in" ]
+DEV=eth0
+check "a stranger reaches nobody" eval 'say n2 n1 5000 -w 1; [ $? = 3 ]'
 all_ran()
 {
 	[ "$RUN" = "$(grep -c '^\.\. block: ' "$PAGE")" ] && [ "$RUN" = "$(grep -c '^::$' "$PAGE")" ]
