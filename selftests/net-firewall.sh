@@ -89,6 +89,18 @@ lost()
 }
 heard() { say "$@" -t dgram && until_true 5 arrived; }
 
+# claims MAC: n2, in ARP, and the rule has counted it.
+claims()
+{
+	local before
+
+	before=$(counter sw address)
+	ip2 link set eth0 address "$1" && ! n2 ping -c 1 -W 1 10.9.0.9 &&
+		ip2 link set eth0 address 02:00:00:00:00:03 && counts sw address "$before"
+}
+# at_port PORT MAC: what the bridge has learnt.
+at_port() { bridge -n sw fdb show br br0 | grep "^$2 dev $1 "; }
+
 hosts 3
 host sw
 DEV=eth0
@@ -156,9 +168,15 @@ check "... in both directions" passes n1 n0 5000
 check "... not what comes by another port" dropped sw port n2 n1 5000
 ip0 link set eth0 address 02:00:00:00:00:02
 ip1 link set eth0 address 02:00:00:00:00:01
-check "... nor with another's address" dropped sw port n0 n1 5000
+check "... nor with another's address" dropped sw address n0 n1 5000
 ip0 link set eth0 address 02:00:00:00:00:01
 ip1 link set eth0 address 02:00:00:00:00:02
+for i in 0 1 2; do
+	ip -n "n$i" addr add "10.9.0.$((i + 1))/24" dev eth0 || exit
+done
+check "IPv4 passes" eval 'n0 ping -c 1 -w 30 10.9.0.3 && n1 ping -c 1 -w 30 10.9.0.3'
+check "... not with another's address" claims 02:00:00:00:00:02
+check "... which the bridge has where it was" at_port vnet1 02:00:00:00:00:02
 in_host sw nft flush ruleset
 
 ran n0 macsec
