@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest: the figures of Documentation/tuning.rst. No test.
+# In a guest: the figures of Documentation/tuning.rst, and MACsec's of firewall.rst. No test.
 #
 #	tuning.sh cost [ROUNDS]		instructions, in one processor (vm run --icount)
 #	tuning.sh spread [RUNS]		what RPS, fq and fq_codel make of 16 connections,
@@ -13,6 +13,7 @@
 
 TIMES=${2:-3}
 PAGE=$SRC/Documentation/firewall.rst
+DEV=eth0
 BULK=(-s 1048576 -n 8 esp bulk)
 MESSAGE=(-n 500 esp pingpong)
 
@@ -30,7 +31,14 @@ whole() { device "$1" tso on gso on tx-sctp-segmentation on gro off; }
 checksums() { both sysctl -qw net.esp.dev.eth0.tx_checksum="$1"; }
 
 # cost LABEL OPTION...: both ends.
-cost() { timeout 300 speed -a n0:eth0 -b n1:eth0 -I -l "$@" | grep " cost " || exit; }
+cost() { timeout 300 speed -a n0:$DEV -b n1:$DEV -I -l "$@" | grep " cost " || exit; }
+
+# page NAME [SED]: the block of firewall.rst.
+page()
+{
+	block "$PAGE" "$1" | sed "${2:-}" >"$TMP/page"
+	[ -s "$TMP/page" ] || exit
+}
 
 costs()
 {
@@ -63,10 +71,26 @@ costs()
 		cost message,$q "${MESSAGE[@]}"
 	done
 	both tc qdisc del dev eth0 root
-	block "$PAGE" host | sed 's/5000-5009/1024-65535/' >"$TMP/rules"
-	both bash -e "$TMP/rules"
+	page host 's/5000-5009/1024-65535/'
+	both bash -e "$TMP/page"
 	cost message,firewall "${MESSAGE[@]}"
 	both nft flush ruleset
+
+	# tx_checksum as it is from the start.
+	checksums 0
+	split 1500
+	cost message,checksums "${MESSAGE[@]}"
+	page macsec
+	n0 bash -e "$TMP/page" || exit
+	page macsec 's/:02 /:01 /; s/:02$/:01/'
+	n1 bash -e "$TMP/page" || exit
+	DEV=macsec0
+	cost message,macsec "${MESSAGE[@]}"
+	cost byte,macsec "${BULK[@]}"
+	DEV=eth0
+	both ip link del macsec0
+	both esp dev enable eth0
+	checksums 1
 }
 
 # send esp|tcp BYTES: by 16 connections.
