@@ -186,8 +186,8 @@ signed()
 
 	in_root openssl x509 -inform DER -in /var/lib/dkms/mok.pub -out /tmp/mok.pem || return
 	for name in esp esp_diag; do
-		[ "$(in_root modinfo -k "$1" -F signer $name)" = "DKMS module signing key" ] || return
-		module "$1" $name >"$m" || return
+		[ "$(in_root modinfo -k "$1" -F signer "$name")" = "DKMS module signing key" ] || return
+		module "$1" "$name" >"$m" || return
 		size=$(stat -c %s "$m")
 		[ "$(tail -c 28 "$m")" = '~Module signature appended~' ] || return
 		length=$((16#$(tail -c 32 "$m" | head -c 4 | od -An -tx1 | tr -d ' ')))
@@ -223,7 +223,7 @@ pages()
 	for f in "$SRC"/man/*; do
 		package=esp-utils
 		[ "${f##*.}" != 3 ] || package=libesp-dev
-		in_root dpkg -L $package | grep -x "/usr/share/man/man${f##*.}/${f##*/}.gz" || return
+		in_root dpkg -L "$package" | grep -x "/usr/share/man/man${f##*.}/${f##*/}.gz" || return
 	done
 }
 
