@@ -212,6 +212,7 @@ split)
 	split pingpong-64 "esp tcp udp packet" pingpong -n 20000
 	split bulk-1500-gso esp bulk -s 65536 -n 1024
 	split bulk-1500-gso tcp bulk -s 65536 -n 6144
+	split sendfile "esp tcp" sendfile -s 1048576 -n 64
 	links 1500 off
 	split bulk-1500 "esp tcp" bulk -s 65536 -n 1024
 	;;
