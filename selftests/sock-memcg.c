@@ -3,17 +3,25 @@
  * What sockets use is charged to the memory cgroup of who made or accepted them, as it
  * is for TCP.
  */
+#include <linux/if_tun.h>
+#include <net/if_arp.h>
 #include "sock-hosts.h"
 #include "memcg.h"
 
+#define CARRIER	ROOT "/carrier"
 #define MUCH	(512 * 1024)	/* that waits to be read */
 #define TIMES	16
 #define MEM	"/proc/sys/net/esp/mem"	/* of the first namespace only */
 
 /* The kernel sums it up every two seconds: what is too much may be seen then. */
+static long charged_to(const char *stat)
+{
+	return MUST(named(stat, "sock"));
+}
+
 static long charged(void)
 {
-	return MUST(named(GROUP "/memory.stat", "sock"));
+	return charged_to(GROUP "/memory.stat");
 }
 
 static int first;	/* network namespace, which has the bounds of all */
@@ -51,6 +59,42 @@ static int waits(int l, size_t n)
 	MUST(UNTIL(!queued(fd, SIOCOUTQ)) ? 0 : -1);
 	MUST(events(l, POLLIN, LONG) ? 0 : -1);
 	return fd;
+}
+
+/* A tap device in the place of the host's own. */
+static int tap(const struct host *h)
+{
+	struct ifreq ifr = { .ifr_name = "tap", .ifr_flags = IFF_TAP | IFF_NO_PI };
+	int fd;
+
+	link_up(h, false);
+	fd = MUST(open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
+	MUST(ioctl(fd, TUNSETIFF, &ifr));
+	ifr.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+	memcpy(ifr.ifr_hwaddr.sa_data, h->mac, sizeof(h->mac));
+	MUST(ioctl(fd, SIOCSIFHWADDR, &ifr));
+	dev_up(h, "tap", true);
+	sysctl(h, "dev/tap/enable", 1);
+	return fd;
+}
+
+/* This process is the cable between two of them. */
+static _Noreturn void carry(const int fd[2])
+{
+	struct pollfd p[2] = {
+		{ .fd = fd[0], .events = POLLIN },
+		{ .fd = fd[1], .events = POLLIN },
+	};
+	static char frame[65536];
+	ssize_t n;
+	int i;
+
+	for (;;) {
+		MUST(poll(p, 2, -1));
+		for (i = 0; i < 2; i++)
+			while ((n = read(fd[i], frame, sizeof(frame))) > 0)
+				MUST(write(fd[!i], frame, n));
+	}
 }
 
 FIXTURE(memcg) {
@@ -156,6 +200,40 @@ TEST_F(memcg, made)
 	link_up(B, false);
 	EXPECT_EQ(0, write_stream(fd, 0, MUCH));
 	EXPECT_TRUE(UNTIL(charged() >= MUCH));
+}
+
+/*
+ * A frame that is written to a tap device is taken in the writer's own context, who has
+ * nothing to do with the socket that is made then.
+ */
+TEST_F(memcg, carried)
+{
+	const int taps[2] = { tap(A), tap(B) };
+	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];
+	pid_t pid;
+
+	MUST(mkdir(CARRIER, 0700));
+	pid = MUST(fork());
+	if (!pid) {
+		MUST(prctl(PR_SET_PDEATHSIG, SIGKILL));
+		write_text(CARRIER "/cgroup.procs", "0");
+		carry(taps);
+	}
+	fd[0] = waits(l, MUCH);
+	EXPECT_EQ(0, charged_at_last());
+	EXPECT_EQ(0, charged_to(CARRIER "/memory.stat"));
+
+	join_group(true);
+	fd[1] = MUST(accept(l, NULL, NULL));
+	EXPECT_EQ(0, write_stream(fd[0], MUCH, MUCH));
+	EXPECT_TRUE(UNTIL(!queued(fd[0], SIOCOUTQ)));
+	EXPECT_TRUE(UNTIL(charged() >= 2 * MUCH));
+	EXPECT_EQ(0, charged_to(CARRIER "/memory.stat"));
+	EXPECT_EQ(0, read_stream(fd[1], 0, 2 * MUCH));
+	EXPECT_TRUE(alive(fd));
+	MUST(kill(pid, SIGKILL));
+	EXPECT_EQ(-1, reap(pid));
+	EXPECT_TRUE(UNTIL(!rmdir(CARRIER)));
 }
 
 /* Who may have no more can't accept; the connection waits until that is possible. */

@@ -37,7 +37,7 @@ job() {
 		setenv TTY ttyS1
 		setenv SHARE 9p
 		setenv MODULES "$CACHE/kernels/$k/lib/modules"
-		setenv STOCK "veth bridge 8021q dummy sch_netem sch_tbf"
+		setenv STOCK "veth tun bridge 8021q dummy sch_netem sch_tbf"
 		;;
 	esac
 }
