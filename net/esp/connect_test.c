@@ -16,10 +16,65 @@ static bool count_sock(struct sock *sk, void *data)
 
 static int count_socks(void)
 {
+	struct esp_walk walk = {};
 	int n = 0;
 
-	esp_for_each_sock(&init_net, count_sock, &n);
+	esp_for_each_sock(&init_net, &walk, count_sock, &n);
 	return n;
+}
+
+#define T_WALKED	60	/* sockets */
+#define T_AT_ONCE	7	/* of them in each part of a walk */
+
+struct t_walk {
+	int	room, calls, refused;
+};
+
+static bool walk_some(struct sock *sk, void *data)
+{
+	struct t_walk *w = data;
+
+	w->calls++;
+	if (w->room-- > 0)
+		return true;
+	w->refused++;
+	return false;
+}
+
+/*
+ * A list in parts: each goes on where the one before ended, and is not offered again what
+ * that one had; in one bucket, and over many.
+ */
+static void walk__goes_on(struct kunit *test)
+{
+	struct sockaddr_esp a = { .sesp_family = esp_family };
+	int i, same, parts, before = count_socks();
+	struct socket **socks;
+
+	socks = kunit_kcalloc(test, T_WALKED, sizeof(*socks), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, socks);
+	for (same = 0; same < 2; same++) {
+		struct esp_walk walk = {};
+		struct t_walk w = {};
+
+		for (i = 0; i < T_WALKED; i++) {
+			KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, esp_family, SOCK_DGRAM, 0,
+							       &socks[i]), 0);
+			socks[i]->sk->sk_reuse = SK_CAN_REUSE;
+			a.sesp_port = same ? htons(T_PORT) : 0;
+			KUNIT_ASSERT_EQ(test, kernel_bind(socks[i], (struct sockaddr_unsized *)&a,
+							  sizeof(a)), 0);
+		}
+		for (parts = 0; parts == w.refused; parts++) {
+			w.room = T_AT_ONCE;
+			esp_for_each_sock(&init_net, &walk, walk_some, &w);
+		}
+		KUNIT_EXPECT_EQ(test, w.refused, (before + T_WALKED - 1) / T_AT_ONCE);
+		KUNIT_EXPECT_EQ(test, w.calls, before + T_WALKED + w.refused);
+		for (i = 0; i < T_WALKED; i++)
+			sock_release(socks[i]);
+	}
+	KUNIT_EXPECT_EQ(test, count_socks(), before);
 }
 
 /* Connections: no half-open state at the listener. */
@@ -695,6 +750,7 @@ static void device__another_address(struct kunit *test)
 }
 
 static struct kunit_case connect_cases[] = {
+	KUNIT_CASE(walk__goes_on),
 	KUNIT_CASE(listen__syn_leaves_no_state),
 	KUNIT_CASE(listen__echo_makes_child),
 	KUNIT_CASE(listen__bad_echo_is_refused),

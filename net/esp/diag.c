@@ -10,8 +10,6 @@ struct walk {
 	struct sk_buff			*skb;
 	struct netlink_callback		*cb;
 	const struct esp_diag_req	*req;
-	long				skip;
-	long				at;
 	bool				admin;
 };
 
@@ -133,13 +131,7 @@ static bool visit(struct sock *sk, void *data)
 {
 	struct walk *w = data;
 
-	if (w->at++ < w->skip || !wanted(sk, w->req))
-		return true;
-	if (fill(w, sk)) {
-		w->at--;
-		return false;
-	}
-	return true;
+	return !wanted(sk, w->req) || !fill(w, sk);
 }
 
 static int esp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -148,12 +140,11 @@ static int esp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		.skb	= skb,
 		.cb	= cb,
 		.req	= nlmsg_data(cb->nlh),
-		.skip	= cb->args[0],
 		.admin	= netlink_net_capable(cb->skb, CAP_NET_ADMIN),
 	};
 
-	esp_for_each_sock(sock_net(skb->sk), visit, &w);
-	cb->args[0] = w.at;
+	BUILD_BUG_ON(sizeof(struct esp_walk) > sizeof(cb->ctx));
+	esp_for_each_sock(sock_net(skb->sk), (struct esp_walk *)cb->ctx, visit, &w);
 	return skb->len;
 }
 

@@ -351,6 +351,7 @@ enum esp_timer {
  * @acceptq:	listener: children waiting for accept(), under its lock, with
  *		the reference of their creation; child: its place. accept() takes a
  *		child off, with the reference, and may put it back: put_back()
+ * @place:	in its bucket: higher than of those behind it; see hash.c
  * @ifindex:	@dev's
  * @rto_high:	end of what was sent when the retransmission timer fired
  * @syn_since:	when the peer's SYN for a new connection came
@@ -471,6 +472,7 @@ struct esp_opt {
 	struct hlist_node	bind_node;
 	struct list_head	dev_node;
 	struct list_head	acceptq;
+	u64			place;
 	int			ifindex;
 	u32			rto_high;
 	u64			syn_since;
@@ -594,6 +596,16 @@ void esp_purge_ooo(struct esp_opt *esp);
 int esp_shutdown(struct socket *sock, int how);
 int esp_release(struct socket *sock);
 
+/**
+ * struct esp_walk - where a walk over the sockets has come to; zero: it begins
+ * @bucket:	of listeners and EDP sockets, behind these of connections
+ * @place:	in it: of the one that was visited last, 0: none
+ */
+struct esp_walk {
+	unsigned int	bucket;
+	u64		place;
+};
+
 /* hash.c */
 int esp_hash_init(void);
 void esp_hash_exit(void);
@@ -608,7 +620,7 @@ struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port);
 struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 			    struct sock *prev);
-void esp_for_each_sock(struct net *net,
+void esp_for_each_sock(struct net *net, struct esp_walk *walk,
 		       bool (*fn)(struct sock *sk, void *data), void *data);
 
 /* dev.c */

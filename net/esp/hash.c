@@ -2,7 +2,8 @@
 /*
  * Finding sockets: tables of bound ports, listeners (and EDP sockets), and
  * connections. Lookups are RCU, sockets are freed after a grace period
- * (SOCK_RCU_FREE); changes take the bucket's lock.
+ * (SOCK_RCU_FREE); changes take the bucket's lock, and so does who lists
+ * sockets. New ones come first, and each has a higher place than those behind it.
  */
 #include <linux/jhash.h>
 #include <linux/mm.h>
@@ -200,6 +201,11 @@ static bool conn_matches(const struct sock *sk, const struct net *net,
 	return data_race(ether_addr_equal_unaligned(esp->daddr, mac));
 }
 
+static u64 first_place(const struct esp_bucket *b)
+{
+	return esp_sk(hlist_entry(b->head.first, struct sock, sk_node))->place;
+}
+
 /**
  * esp_hash() - from now on frames find this socket
  * @sk:	listener, EDP socket or connection with addresses and ports
@@ -225,6 +231,7 @@ int esp_hash(struct sock *sk)
 		}
 	}
 	if (!err) {
+		esp->place = hlist_empty(&b->head) ? 1 : first_place(b) + 1;
 		sk_add_node_rcu(sk, &b->head);
 		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
 	}
@@ -331,38 +338,52 @@ struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 	return NULL;
 }
 
-static bool walk(struct esp_bucket *table, unsigned int n, struct net *net,
-		 bool (*fn)(struct sock *sk, void *data), void *data)
+/* Those of a bucket that come after @walk->place; false: @fn has ended the walk. */
+static bool walk_bucket(struct esp_bucket *b, struct esp_walk *walk, struct net *net,
+			bool (*fn)(struct sock *sk, void *data), void *data)
 {
-	unsigned int i;
+	struct sock *sk;
+	bool go_on = true;
 
-	for (i = 0; i < n; i++) {
-		struct sock *sk;
+	spin_lock_bh(&b->lock);
+	sk_for_each(sk, &b->head) {
+		u64 place = esp_sk(sk)->place;
 
-		rcu_read_lock();
-		sk_for_each_rcu(sk, &table[i].head) {
-			if (net_eq(sock_net(sk), net) && !fn(sk, data)) {
-				rcu_read_unlock();
-				return false;
-			}
-		}
-		rcu_read_unlock();
-		cond_resched();
+		if ((walk->place && place >= walk->place) || !net_eq(sock_net(sk), net))
+			continue;
+		go_on = fn(sk, data);
+		if (!go_on)
+			break;
+		walk->place = place;
 	}
-	return true;
+	spin_unlock_bh(&b->lock);
+	return go_on;
 }
 
 /**
  * esp_for_each_sock() - visit the sockets of a namespace that can be found
  * @net:	namespace
- * @fn:		called under RCU; false ends the walk
+ * @walk:	where to begin; where it has ended, from which another call goes on
+ * @fn:		called under the lock of the socket's bucket; false: it doesn't want this
+ *		one, with which the walk ends, and another one begins
  * @data:	for @fn
+ *
+ * A socket that can be found all the time until the end is visited once, whatever
+ * comes and goes between the calls.
  */
-void esp_for_each_sock(struct net *net,
+void esp_for_each_sock(struct net *net, struct esp_walk *walk,
 		       bool (*fn)(struct sock *sk, void *data), void *data)
 {
-	if (walk(esp_listeners, ESP_PORTS, net, fn, data))
-		walk(esp_conns, esp_conns_mask + 1, net, fn, data);
+	for (; walk->bucket < ESP_PORTS + esp_conns_mask + 1; walk->bucket++) {
+		struct esp_bucket *b = walk->bucket < ESP_PORTS ?
+				       &esp_listeners[walk->bucket] :
+				       &esp_conns[walk->bucket - ESP_PORTS];
+
+		if (!hlist_empty(&b->head) && !walk_bucket(b, walk, net, fn, data))
+			return;
+		walk->place = 0;
+		cond_resched();
+	}
 }
 EXPORT_SYMBOL_GPL(esp_for_each_sock);
 
