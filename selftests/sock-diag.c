@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * sock_diag: lists that don't fit into one message, while sockets come and go.
+ * sock_diag: lists that don't fit into one message, while sockets come and go; and
+ * SOCK_DESTROY of sockets in each state, by who may and who may not.
  */
 #include <linux/esp_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include "sock-hosts.h"
+#include "sock-pair.h"
 
 #define MANY	400	/* of each kind; a message takes a dozen or two */
+#define NOBODY	65534
 
 static __u64 cookie_of(int fd)
 {
@@ -81,6 +85,30 @@ static const struct esp_diag_msg *list_next(struct list *l, bool *more)
 	}
 	close(l->fd);
 	return NULL;
+}
+
+/* The host's socket with this cookie. */
+static bool find(const struct host *h, __u64 cookie, struct esp_diag_msg *found)
+{
+	const struct esp_diag_msg *m;
+	static struct list l;
+	bool here = false, more;
+
+	list_begin(&l, h);
+	while ((m = list_next(&l, &more))) {
+		if (cookie_in(m) != cookie)
+			continue;
+		*found = *m;
+		here = true;
+	}
+	return here;
+}
+
+static int state_of(const struct host *h, __u64 cookie)
+{
+	struct esp_diag_msg m;
+
+	return find(h, cookie, &m) ? m.state : -1;
 }
 
 /* A socket that stays while a list is read, and how often it is in it. */
@@ -179,6 +207,558 @@ TEST_F_TIMEOUT(hosts, list_of_many, 300)
 TEST_F_TIMEOUT(hosts, list_while_they_change, 300)
 {
 	list_while(_metadata, true);
+}
+
+static int diag_socket(void)
+{
+	return MUST(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+}
+
+/* Ask by this socket for an end; 0 or the error. */
+static int kill_by(int nl, const struct esp_diag_kill *req, size_t len)
+{
+	struct {
+		struct nlmsghdr		head;
+		struct esp_diag_kill	req;
+	} question = {
+		.head = {
+			.nlmsg_len = sizeof(question.head) + len,
+			.nlmsg_type = SOCK_DESTROY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+		},
+		.req = *req,
+	};
+	struct {
+		struct nlmsghdr		head;
+		struct nlmsgerr		err;
+		char			rest[256];
+	} answer;
+
+	MUST(send(nl, &question, sizeof(question.head) + len, 0));
+	MUST(recv(nl, &answer, sizeof(answer), 0));
+	MUST(answer.head.nlmsg_type == NLMSG_ERROR ? 0 : -1);
+	return -answer.err.error;
+}
+
+static int kill_req(const struct esp_diag_kill *req)
+{
+	int nl = diag_socket(), err;
+
+	err = kill_by(nl, req, sizeof(*req));
+	close(nl);
+	return err;
+}
+
+static struct esp_diag_kill req_for(const struct esp_diag_msg *m)
+{
+	return (struct esp_diag_kill) {
+		.sdiag_family	= AF_ESP,
+		.sdiag_type	= m->type,
+		.cookie		= { m->cookie[0], m->cookie[1] },
+		.src		= m->src,
+		.dst		= m->dst,
+	};
+}
+
+/* End the host's socket with this cookie as a list names it. 0, an error, -1: not there. */
+static int kill_cookie(const struct host *h, __u64 cookie)
+{
+	struct esp_diag_kill req;
+	struct esp_diag_msg m;
+
+	if (!find(h, cookie, &m))
+		return -1;
+	req = req_for(&m);
+	return kill_req(&req);
+}
+
+static int kill_fd(const struct host *h, int fd)
+{
+	return kill_cookie(h, cookie_of(fd));
+}
+
+/* It sleeps, in the call that is the only one it makes. */
+static bool asleep(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
+/* A child that makes the call, when it sleeps in it; its status is the error. */
+#define SLEEPER(call) ({						\
+	pid_t pid_ = MUST(fork());					\
+									\
+	if (!pid_)							\
+		_exit((call) < 0 ? errno : 0);				\
+	MUST(UNTIL(asleep(pid_)) ? 0 : -1);				\
+	pid_;								\
+})
+
+/* Data on their way in both directions. */
+TEST_F(pair, kill_established)
+{
+	long resets = counter(A, "OutResets");
+	__u64 cookie = cookie_of(self->fd[0]);
+	size_t n;
+	char c;
+
+	sysctl(A, "time_wait_ms", 60000);
+	n = stuff(self->fd[0], 0);
+	ASSERT_EQ(5, send(self->fd[1], "abcde", 5, 0));
+	ASSERT_EQ(POLLIN, events(self->fd[0], POLLIN, LONG) & POLLIN);
+	ASSERT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_EQ(POLLERR | POLLHUP, events(self->fd[0], POLLOUT, LONG) & (POLLERR | POLLHUP));
+	EXPECT_ERRNO(ECONNABORTED, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
+	EXPECT_ERRNO(EPIPE, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
+	EXPECT_LT(resets, counter(A, "OutResets"));
+
+	/* the peer reads what it has, and hears of the end */
+	EXPECT_TRUE(UNTIL(events(self->fd[1], 0, 0) & POLLERR));
+	EXPECT_EQ(-ECONNRESET, read_stream(self->fd[1], 0, n));
+	/* the second time it is gone, its moment after the end too */
+	EXPECT_EQ(TCP_TIME_WAIT, state_of(A, cookie));
+	EXPECT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_EQ(-1, kill_cookie(A, cookie));
+}
+
+/* The receiver's end, with data in its queue; they are read still, as with TCP. */
+TEST_F(pair, kill_receiver)
+{
+	size_t n = stuff(self->fd[0], 0);
+	char c;
+
+	sysctl(B, "time_wait_ms", 60000);
+	ASSERT_EQ(0, kill_fd(B, self->fd[1]));
+	EXPECT_EQ(-ECONNABORTED, read_stream(self->fd[1], 0, n));
+	EXPECT_TRUE(UNTIL(events(self->fd[0], 0, 0) & POLLERR));
+	EXPECT_ERRNO(ECONNRESET, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
+	/* both can be connected anew */
+	EXPECT_EQ(0, kill_fd(B, self->fd[1]));
+	EXPECT_EQ(-1, state_of(A, cookie_of(self->fd[0])));
+}
+
+TEST_F(pair, kill_reader)
+{
+	pid_t pid;
+	char c;
+
+	pid = SLEEPER(recv(self->fd[0], &c, 1, 0));
+	ASSERT_EQ(0, kill_fd(A, self->fd[0]));
+	EXPECT_EQ(ECONNABORTED, reap(pid));
+	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], &c, 1, 0));
+}
+
+TEST_F(pair, kill_writer)
+{
+	char buf[1000] = {};
+	pid_t pid;
+
+	stuff(self->fd[0], 0);
+	pid = SLEEPER(send(self->fd[0], buf, sizeof(buf), MSG_NOSIGNAL));
+	ASSERT_EQ(0, kill_fd(A, self->fd[0]));
+	EXPECT_EQ(ECONNABORTED, reap(pid));
+}
+
+/* The peer has not heard of the FIN, or has; or has sent one of its own. */
+TEST_F(pair, kill_after_shutdown)
+{
+	__u64 cookie = cookie_of(self->fd[0]);
+	int fd[2];
+	char c;
+
+	sysctl(A, "retries", 100);
+	link_up(B, false);
+	ASSERT_EQ(0, shutdown(self->fd[0], SHUT_WR));
+	ASSERT_EQ(TCP_FIN_WAIT1, state_of(A, cookie));
+	ASSERT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_ERRNO(ECONNABORTED, recv(self->fd[0], &c, 1, 0));
+	/* the RST is lost; the next frame tells */
+	link_up(B, true);
+	wait_running();
+	ASSERT_EQ(1, send(self->fd[1], "x", 1, 0));
+	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], &c, 1, 0));
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_EQ(0, shutdown(fd[0], SHUT_WR));
+	cookie = cookie_of(fd[0]);
+	ASSERT_TRUE(UNTIL(state_of(A, cookie) == TCP_FIN_WAIT2));
+	ASSERT_EQ(0, recv(fd[1], &c, 1, 0));
+	ASSERT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_ERRNO(ECONNABORTED, recv(fd[0], &c, 1, 0));
+	EXPECT_TRUE(UNTIL(events(fd[1], 0, 0) & POLLERR));
+	EXPECT_ERRNO(EPIPE, recv(fd[1], &c, 1, 0));
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_EQ(0, shutdown(fd[0], SHUT_WR));
+	ASSERT_EQ(0, recv(fd[1], &c, 1, 0));
+	ASSERT_EQ(TCP_CLOSE_WAIT, state_of(B, cookie_of(fd[1])));
+	ASSERT_EQ(0, kill_fd(B, fd[1]));
+	EXPECT_ERRNO(ECONNABORTED, send(fd[1], &c, 1, MSG_NOSIGNAL));
+	EXPECT_ERRNO(ECONNRESET, recv(fd[0], &c, 1, 0));
+}
+
+/* Its user is gone: then so is all of it, after a moment, or at once the second time. */
+TEST_F(pair, kill_orphan)
+{
+	__u64 cookie = cookie_of(self->fd[0]);
+	char c;
+
+	sysctl(A, "time_wait_ms", 60000);
+	close(self->fd[0]);
+	ASSERT_TRUE(UNTIL(state_of(A, cookie) == TCP_FIN_WAIT2));
+	ASSERT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_TRUE(UNTIL(events(self->fd[1], 0, 0) & POLLERR));
+	EXPECT_ERRNO(EPIPE, recv(self->fd[1], &c, 1, 0));
+	EXPECT_EQ(TCP_TIME_WAIT, state_of(A, cookie));
+	EXPECT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_EQ(0, inuse(A));
+}
+
+/* Both have ended it: its last moment is over at once, and that is no error. */
+TEST_F(pair, kill_time_wait)
+{
+	__u64 cookie = cookie_of(self->fd[0]);
+	int fd[2];
+	char c;
+
+	sysctl(A, "time_wait_ms", 60000);
+	close(self->fd[0]);
+	ASSERT_EQ(0, recv(self->fd[1], &c, 1, 0));
+	close(self->fd[1]);
+	ASSERT_TRUE(UNTIL(state_of(A, cookie) == TCP_TIME_WAIT));
+	ASSERT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_EQ(0, inuse(A));
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_EQ(0, shutdown(fd[0], SHUT_WR));
+	ASSERT_EQ(0, recv(fd[1], &c, 1, 0));
+	ASSERT_EQ(0, shutdown(fd[1], SHUT_WR));
+	cookie = cookie_of(fd[0]);
+	ASSERT_TRUE(UNTIL(state_of(A, cookie) == TCP_TIME_WAIT));
+	ASSERT_EQ(0, kill_cookie(A, cookie));
+	EXPECT_EQ(-1, state_of(A, cookie));
+	EXPECT_EQ(0, recv(fd[0], &c, 1, 0));
+	EXPECT_EQ(0, so_error(fd[0]));
+}
+
+TEST_F(hosts, kill_connecting)
+{
+	int l = listener(B, SOCK_STREAM, PORT, 1), fd = esp_socket(A, SOCK_STREAM);
+	struct sockaddr_esp to = at(B, PORT);
+	pid_t pid;
+
+	sysctl(A, "syn_retries", 100);
+	link_up(B, false);
+	nonblock(fd, true);
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, to));
+	ASSERT_EQ(TCP_SYN_SENT, state_of(A, cookie_of(fd)));
+	ASSERT_EQ(0, kill_fd(A, fd));
+	EXPECT_EQ(ECONNABORTED, so_error(fd));
+
+	nonblock(fd, false);
+	close(fd);
+	fd = esp_socket(A, SOCK_STREAM);
+	pid = SLEEPER(do_connect(fd, to));
+	ASSERT_EQ(0, kill_fd(A, fd));
+	EXPECT_EQ(ECONNABORTED, reap(pid));
+	/* a connect() that failed, no more */
+	link_up(B, true);
+	wait_running();
+	EXPECT_EQ(0, do_connect(fd, to));
+	close(l);
+}
+
+TEST_F(hosts, kill_listener)
+{
+	int l = listener(B, SOCK_STREAM, PORT, 4), fd[5], i, n;
+	struct esp_diag_msg m;
+	pid_t pid;
+
+	for (i = 0; i < 5; i++) {
+		fd[i] = esp_socket(A, SOCK_STREAM);
+		MUST(do_connect(fd[i], at(B, PORT)));
+		MUST(send(fd[i], "x", 1, 0));
+	}
+	/* all that it takes: one more than the backlog */
+	ASSERT_TRUE(UNTIL(find(B, cookie_of(l), &m) && m.rqueue == 5));
+	ASSERT_EQ(0, kill_fd(B, l));
+	for (i = n = 0; i < 5; i++) {
+		EXPECT_TRUE(UNTIL(events(fd[i], 0, 0) & POLLERR));
+		n += so_error(fd[i]) == ECONNRESET;
+		close(fd[i]);
+	}
+	EXPECT_EQ(5, n);
+	EXPECT_EQ(POLLERR | POLLHUP, events(l, POLLIN, LONG) & (POLLERR | POLLHUP));
+	EXPECT_ERRNO(EINVAL, accept(l, NULL, NULL));
+	EXPECT_EQ(ECONNABORTED, so_error(l));
+	EXPECT_EQ(-1, state_of(B, cookie_of(l)));
+	fd[0] = esp_socket(A, SOCK_STREAM);
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd[0], at(B, PORT)));
+
+	/* it may listen again; and one that waits for a connection is told */
+	ASSERT_EQ(0, listen(l, 4));
+	ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
+	fd[1] = MUST(accept(l, NULL, NULL));
+	EXPECT_TRUE(alive(fd));
+	pid = SLEEPER(accept(l, NULL, NULL));
+	ASSERT_EQ(0, kill_fd(B, l));
+	EXPECT_EQ(EINVAL, reap(pid));
+	EXPECT_TRUE(alive(fd));
+	EXPECT_EQ(ECONNABORTED, so_error(l));
+}
+
+/* A connection that nobody has accepted yet. */
+TEST_F(hosts, kill_unaccepted)
+{
+	int l = listener(B, SOCK_STREAM, PORT, 4), fd[2];
+	const struct esp_diag_msg *m;
+	struct esp_diag_kill req = {};
+	static struct list list;
+	bool more;
+	char c;
+
+	fd[0] = esp_socket(A, SOCK_STREAM);
+	ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
+	ASSERT_TRUE(UNTIL(events(l, POLLIN, 0)));
+	list_begin(&list, B);
+	while ((m = list_next(&list, &more)))
+		if (m->state == TCP_ESTABLISHED)
+			req = req_for(m);
+	ASSERT_EQ(0, kill_req(&req));
+	EXPECT_ERRNO(ECONNRESET, recv(fd[0], &c, 1, 0));
+	fd[1] = MUST(accept(l, NULL, NULL));
+	EXPECT_ERRNO(ECONNABORTED, recv(fd[1], &c, 1, 0));
+}
+
+TEST_F(hosts, kill_dgram)
+{
+	int fd = dgram_at(B, PORT), other = dgram_at(B, PORT), from = esp_socket(A, SOCK_DGRAM);
+	struct sockaddr_esp a;
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, do_bind(from, any(PORT + 1)));
+	ASSERT_EQ(0, do_connect(fd, at(A, PORT + 1)));
+	impatient(fd);
+	pid = SLEEPER(recv(fd, &c, 1, 0));
+	ASSERT_EQ(0, kill_fd(B, fd));
+	EXPECT_EQ(ECONNABORTED, reap(pid));
+	EXPECT_EQ(0, so_error(fd));
+	EXPECT_EQ(0, so_error(other));
+	EXPECT_ERRNO(ENOTCONN, peername(fd, &a));
+	EXPECT_ERRNO(EDESTADDRREQ, send(fd, &c, 1, 0));
+	ASSERT_EQ(0, kill_fd(B, fd));
+	EXPECT_ERRNO(ECONNABORTED, do_sendto(fd, &c, 1, 0, at(A, PORT + 1)));
+	/* it is a socket still, without a peer */
+	close(other);
+	ASSERT_EQ(1, do_sendto(from, "x", 1, 0, at(B, PORT)));
+	EXPECT_EQ(1, recv(fd, &c, 1, 0));
+}
+
+/* The number is another's by now, or nobody's; and nobody has the address. */
+TEST_F(pair, kill_which)
+{
+	struct esp_diag_kill req, bad;
+	int nl, old = self->fd[0], port = ntohs(sockname(old).sesp_port);
+	struct esp_diag_msg m;
+	int l, fd;
+
+	ASSERT_TRUE(find(A, cookie_of(old), &m));
+	req = req_for(&m);
+	sysctl(A, "time_wait_ms", 1);
+	linger(old, 0);
+	close(old);
+	ASSERT_TRUE(UNTIL(!inuse(A)));
+	ASSERT_EQ(ENOENT, kill_req(&req));
+	close(self->fd[1]);
+	l = listener(B, SOCK_STREAM, PORT, 1);
+	fd = esp_socket(A, SOCK_STREAM);
+	ASSERT_EQ(0, do_bind(fd, any(port)));
+	ASSERT_EQ(0, do_connect(fd, at(B, PORT)));
+	self->fd[0] = fd;
+	self->fd[1] = MUST(accept(l, NULL, NULL));
+	enter(A);
+	EXPECT_EQ(ESTALE, kill_req(&req));
+	EXPECT_TRUE(alive(self->fd));
+
+	ASSERT_TRUE(find(A, cookie_of(fd), &m));
+	req = req_for(&m);
+	bad = req;
+	bad.sdiag_type = SOCK_SEQPACKET;
+	EXPECT_EQ(ENOENT, kill_req(&bad));
+	bad = req;
+	bad.src.sesp_port++;
+	EXPECT_EQ(ENOENT, kill_req(&bad));
+	bad = req;
+	bad.dst.sesp_port++;
+	EXPECT_EQ(ENOENT, kill_req(&bad));
+	bad = req;
+	bad.dst.sesp_addr[5]++;
+	EXPECT_EQ(ENOENT, kill_req(&bad));
+	bad = req;
+	bad.dst.sesp_ifindex++;
+	EXPECT_EQ(ENOENT, kill_req(&bad));
+	bad = req;
+	bad.dst = (struct sockaddr_esp){};
+	EXPECT_EQ(ENOENT, kill_req(&bad));
+	nl = diag_socket();
+	EXPECT_EQ(EINVAL, kill_by(nl, &req, sizeof(req) - 4));
+	/* another host's */
+	enter(B);
+	EXPECT_EQ(ENOENT, kill_req(&req));
+	EXPECT_TRUE(alive(self->fd));
+	enter(A);
+	bad = req;
+	bad.cookie[0] = ~0;
+	EXPECT_EQ(ESTALE, kill_req(&bad));
+	bad.cookie[1] = ~0;
+	EXPECT_EQ(0, kill_req(&bad));
+	EXPECT_EQ(ECONNABORTED, so_error(fd));
+	close(nl);
+	close(l);
+}
+
+/* Nobody without CAP_NET_ADMIN, nor who has it from somebody without. */
+TEST_F(pair, kill_privilege)
+{
+	struct esp_diag_kill req;
+	struct esp_diag_msg m;
+	pid_t pid;
+	int nl;
+
+	ASSERT_TRUE(find(A, cookie_of(self->fd[0]), &m));
+	req = req_for(&m);
+	pid = MUST(fork());
+	if (!pid) {
+		MUST(setresuid(NOBODY, NOBODY, NOBODY));
+		_exit(kill_req(&req));
+	}
+	EXPECT_EQ(EPERM, reap(pid));
+	MUST(seteuid(NOBODY));
+	nl = diag_socket();
+	MUST(seteuid(0));
+	EXPECT_EQ(EPERM, kill_by(nl, &req, sizeof(req)));
+	/* nor does nobody learn who is there */
+	pid = MUST(fork());
+	if (!pid) {
+		MUST(setresuid(NOBODY, NOBODY, NOBODY));
+		req.src.sesp_port++;
+		_exit(kill_req(&req));
+	}
+	EXPECT_EQ(EPERM, reap(pid));
+	EXPECT_TRUE(alive(self->fd));
+	enter(A);
+	EXPECT_EQ(0, kill_req(&req));
+	close(nl);
+}
+
+/* The owner of a namespace may in there, and only there. */
+TEST_F(pair, kill_owner)
+{
+	struct esp_diag_kill req;
+	struct esp_diag_msg m;
+	pid_t pid;
+	int nl;
+
+	ASSERT_TRUE(find(A, cookie_of(self->fd[0]), &m));
+	req = req_for(&m);
+	nl = diag_socket();
+	pid = MUST(fork());
+	if (!pid) {
+		struct host own = {};
+		int fd;
+
+		MUST(setresuid(NOBODY, NOBODY, NOBODY));
+		MUST(prctl(PR_SET_DUMPABLE, 1));
+		MUST(unshare(CLONE_NEWUSER | CLONE_NEWNET));
+		if (kill_by(nl, &req, sizeof(req)) != EPERM)
+			_exit(1);
+		if (kill_req(&req) != ENOENT)
+			_exit(2);
+		own.ns = MUST(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+		fd = dgram_at(&own, PORT);
+		if (kill_fd(&own, fd))
+			_exit(3);
+		_exit(so_error(fd) == ECONNABORTED ? 0 : 4);
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_TRUE(alive(self->fd));
+	close(nl);
+}
+
+/* While its user makes, uses and closes it, and the peer too. */
+TEST_F_TIMEOUT(hosts, kill_races, 300)
+{
+	int l = listener(B, SOCK_STREAM, PORT, 16), fd[2], i, n = 0;
+	int killed = 0, wrong = 0;
+	long resets = counter(A, "OutResets") + counter(B, "OutResets");
+	const struct esp_diag_msg *m;
+	static struct list list;
+	pid_t pid[3];
+	bool more;
+
+	signal(SIGPIPE, SIG_IGN);
+	sysctl(A, "time_wait_ms", 1);
+	sysctl(B, "time_wait_ms", 1);
+	forget_soon(A);
+	forget_soon(B);
+	set_timeo(l, SO_RCVTIMEO, SHORT);
+	for (i = 0; i < 3; i++) {
+		pid[i] = MUST(fork());
+		if (pid[i])
+			continue;
+		for (;; n++) {
+			char buf[20000];
+
+			if (i == 2) {
+				fd[0] = accept4(l, NULL, NULL, SOCK_CLOEXEC);
+				if (fd[0] < 0 && errno == EINVAL)
+					listen(l, 16);
+				if (fd[0] < 0)
+					continue;
+			} else {
+				fd[0] = esp_socket(A, SOCK_STREAM);
+				impatient(fd[0]);
+				do_connect(fd[0], at(B, PORT));
+			}
+			if (n % 3 == 2)
+				linger(fd[0], n % 2);
+			send(fd[0], buf, sizeof(buf), MSG_DONTWAIT);
+			if (n % 3)
+				shutdown(fd[0], SHUT_WR);
+			if (n % 2)
+				recv(fd[0], buf, sizeof(buf), 0);
+			close(fd[0]);
+		}
+	}
+	for (i = 0; i < 3000 && killed < 1000; i++) {
+		list_begin(&list, i % 2 ? A : B);
+		while ((m = list_next(&list, &more))) {
+			struct esp_diag_kill req = req_for(m);
+			int err;
+
+			if (m->state == TCP_LISTEN && i % 16)
+				continue;
+			err = kill_req(&req);
+			killed += !err;
+			wrong += err && err != ENOENT && err != ESTALE;
+		}
+	}
+	for (i = 0; i < 3; i++) {
+		MUST(kill(pid[i], SIGKILL));
+		reap(pid[i]);
+	}
+	EXPECT_EQ(0, wrong);
+	EXPECT_LT(200, killed);
+	EXPECT_LT(resets, counter(A, "OutResets") + counter(B, "OutResets"));
 }
 
 TEST_HARNESS_MAIN

@@ -632,7 +632,31 @@ static void try_take(void)
 	put(fd);
 }
 
-/* All sockets of a host, as "esp show" reads them. */
+/* End a socket, as "esp kill" does; an error comes among the list. */
+static void end_socket(int fd, const struct esp_diag_msg *m)
+{
+	struct {
+		struct nlmsghdr		head;
+		struct esp_diag_kill	req;
+	} ask = {
+		.head = {
+			.nlmsg_len = sizeof(ask),
+			.nlmsg_type = SOCK_DESTROY,
+			.nlmsg_flags = NLM_F_REQUEST,
+		},
+		.req = {
+			.sdiag_family = AF_ESP,
+			.sdiag_type = m->type,
+			.cookie = { m->cookie[0], m->cookie[1] },
+			.src = m->src,
+			.dst = m->dst,
+		},
+	};
+
+	CALL(diag, send(fd, &ask, sizeof(ask), 0));
+}
+
+/* All sockets of a host, as "esp show" reads them; and sometimes one is ended. */
 static void try_diag(void)
 {
 	struct {
@@ -658,6 +682,8 @@ static void try_diag(void)
 		got = CALL(diag, recv(fd, answer, sizeof(answer), 0));
 		if (got > 0 && (head->nlmsg_type == NLMSG_DONE || head->nlmsg_type == NLMSG_ERROR))
 			break;
+		if (got > 0 && head->nlmsg_type == SOCK_DIAG_BY_FAMILY && one_in(4))
+			end_socket(fd, NLMSG_DATA(head));
 	}
 	close(fd);
 }

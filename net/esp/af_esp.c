@@ -651,6 +651,7 @@ struct proto esp_prot = {
 	.obj_size		= sizeof(struct esp_opt),
 	.release_cb		= esp_release_cb,
 	.keepalive		= esp_keepalive,
+	.diag_destroy		= esp_kill,
 	.backlog_rcv		= esp_backlog_rcv,
 	.stream_memory_free	= esp_stream_memory_free,
 	.enter_memory_pressure	= esp_enter_memory_pressure,
@@ -675,6 +676,7 @@ struct proto esp_dgram_prot = {
 	.owner		= THIS_MODULE,
 	.obj_size	= sizeof(struct esp_opt),
 	.release_cb	= esp_release_cb,
+	.diag_destroy	= esp_dgram_kill,
 	.max_header	= LL_MAX_HEADER + ESP_HLEN,
 	.no_autobind	= true,
 };

@@ -293,3 +293,48 @@ int esp_release(struct socket *sock)
 	esp_close(sk);
 	return 0;
 }
+
+/*
+ * Not beside the end of esp_close(), which doesn't mind who owns the socket; and
+ * what has ended needs no end.
+ */
+static int kill_connection(struct sock *sk, int err)
+{
+	int ret = 0;
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (sk->sk_state == TCP_CLOSE)
+		ret = -ENOENT;
+	else if (sk->sk_state == TCP_TIME_WAIT)
+		esp_done(sk, 0);
+	else
+		esp_abort(sk, -err);
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	return ret;
+}
+
+/**
+ * esp_kill() - SOCK_DESTROY: end a listener, or a connection by RST, as it stands
+ * @sk:		socket; the caller has a reference
+ * @err:	for the user
+ *
+ * Return: 0; ENOENT: it has ended
+ */
+int esp_kill(struct sock *sk, int err)
+{
+	int ret = 0;
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN) {
+		WRITE_ONCE(sk->sk_err, err);
+		close_listener(sk);
+		sk->sk_state_change(sk);
+		sk_error_report(sk);
+	} else {
+		ret = kill_connection(sk, err);
+	}
+	release_sock(sk);
+	return ret;
+}

@@ -52,6 +52,28 @@ static void dgram_disconnect(struct socket *sock)
 	sock->state = SS_UNCONNECTED;
 }
 
+/**
+ * esp_dgram_kill() - SOCK_DESTROY: the user's next call fails, and there is no peer
+ * @sk:		EDP socket; the caller has a reference
+ * @err:	for the user
+ *
+ * Return: 0; ENOENT: it has been closed
+ */
+int esp_dgram_kill(struct sock *sk, int err)
+{
+	int ret = -ENOENT;
+
+	lock_sock(sk);
+	if (!sock_flag(sk, SOCK_DEAD)) {
+		WRITE_ONCE(sk->sk_err, err);
+		dgram_disconnect(sk->sk_socket);
+		sk_error_report(sk);
+		ret = 0;
+	}
+	release_sock(sk);
+	return ret;
+}
+
 /* An address that can be none changes nothing; one that can't be reached disconnects. */
 static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 			 int len, int flags)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sock_diag for AF_ESP: what "esp show" reads. */
+/* sock_diag for AF_ESP: what "esp show" reads, and SOCK_DESTROY. */
 #include <linux/module.h>
 #include <linux/sock_diag.h>
 #include <net/netlink.h>
@@ -163,9 +163,44 @@ static int esp_diag_handler_dump(struct sk_buff *skb, struct nlmsghdr *nlh)
 	return -EOPNOTSUPP;
 }
 
+struct quarry {
+	const __u32	*cookie;
+	int		err;
+};
+
+static bool cookie_fits(struct sock *sk, void *data)
+{
+	struct quarry *q = data;
+
+	q->err = sock_diag_check_cookie(sk, q->cookie);
+	return !q->err;
+}
+
+static int esp_diag_handler_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
+{
+	const struct esp_diag_kill *req = nlmsg_data(nlh);
+	struct quarry q = { .err = -ENOENT };
+	struct sock *sk;
+
+	if (nlmsg_len(nlh) < (int)sizeof(*req))
+		return -EINVAL;
+	/* of who opened the netlink socket, too; and nobody else learns who is there */
+	if (!netlink_net_capable(skb, CAP_NET_ADMIN))
+		return -EPERM;
+	q.cookie = req->cookie;
+	sk = esp_find_sock(sock_net(skb->sk), req->sdiag_type, &req->src, &req->dst,
+			   cookie_fits, &q);
+	if (!sk)
+		return q.err;
+	q.err = sock_diag_destroy(sk, ECONNABORTED);
+	sock_put(sk);
+	return q.err;
+}
+
 static struct sock_diag_handler esp_diag_handler = {
-	.owner	= THIS_MODULE,
-	.dump	= esp_diag_handler_dump,
+	.owner		= THIS_MODULE,
+	.dump		= esp_diag_handler_dump,
+	.destroy	= esp_diag_handler_destroy,
 };
 
 static int __init esp_diag_init(void)

@@ -595,6 +595,7 @@ void esp_reset_and_linger(struct sock *sk);
 void esp_purge_ooo(struct esp_opt *esp);
 int esp_shutdown(struct socket *sock, int how);
 int esp_release(struct socket *sock);
+int esp_kill(struct sock *sk, int err);
 
 /**
  * struct esp_walk - where a walk over the sockets has come to; zero: it begins
@@ -622,6 +623,9 @@ struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 			    struct sock *prev);
 void esp_for_each_sock(struct net *net, struct esp_walk *walk,
 		       bool (*fn)(struct sock *sk, void *data), void *data);
+struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp *src,
+			   const struct sockaddr_esp *dst,
+			   bool (*fn)(struct sock *sk, void *data), void *data);
 
 /* dev.c */
 int esp_dev_init(bool default_enable);
@@ -841,6 +845,7 @@ int esp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 
 /* dgram.c */
 extern const struct proto_ops esp_dgram_ops;
+int esp_dgram_kill(struct sock *sk, int err);
 void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
 
 /* memory.c */

@@ -387,6 +387,47 @@ void esp_for_each_sock(struct net *net, struct esp_walk *walk,
 }
 EXPORT_SYMBOL_GPL(esp_for_each_sock);
 
+/**
+ * esp_find_sock() - the socket that a user has seen in a list
+ * @net:	namespace
+ * @type:	socket type
+ * @src:	its port counts
+ * @dst:	the peer of a connection; without a port: a listener
+ * @fn:		called under the lock of the bucket; true: this is the one
+ * @data:	for @fn
+ *
+ * Return: a reference, or NULL
+ */
+struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp *src,
+			   const struct sockaddr_esp *dst,
+			   bool (*fn)(struct sock *sk, void *data), void *data)
+{
+	bool conn = type != SOCK_DGRAM && dst->sesp_port;
+	struct sock *sk, *found = NULL;
+	struct esp_bucket *b;
+
+	b = conn ? conn_bucket(net, dst->sesp_ifindex, src->sesp_port, dst->sesp_port,
+			       dst->sesp_addr) :
+		   port_bucket(esp_listeners, net, src->sesp_port, type == SOCK_DGRAM);
+	spin_lock_bh(&b->lock);
+	sk_for_each(sk, &b->head) {
+		if (sk->sk_type != type || esp_sk(sk)->sport != src->sesp_port ||
+		    !net_eq(sock_net(sk), net))
+			continue;
+		if (conn && !conn_matches(sk, net, dst->sesp_ifindex, src->sesp_port,
+					  dst->sesp_port, dst->sesp_addr))
+			continue;
+		if (!fn(sk, data))
+			continue;
+		sock_hold(sk);	/* the table has one */
+		found = sk;
+		break;
+	}
+	spin_unlock_bh(&b->lock);
+	return found;
+}
+EXPORT_SYMBOL_GPL(esp_find_sock);
+
 static void init_table(struct esp_bucket *table, unsigned int n)
 {
 	while (n--) {

@@ -27,6 +27,27 @@ struct esp_diag_req {
 };
 
 /**
+ * struct esp_diag_kill - payload of a SOCK_DESTROY request, which CAP_NET_ADMIN may send
+ * @sdiag_family:	AF_ESP
+ * @sdiag_type:		SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM
+ * @pad:		zero
+ * @cookie:		the socket's as in struct esp_diag_msg; ~0, ~0: whichever is found
+ * @src:		likewise; its port counts
+ * @dst:		likewise; zero: the socket has no peer
+ *
+ * The answer's error is EPERM, ENOENT (no such socket, or it has ended) or ESTALE (only
+ * ones with other cookies).
+ */
+struct esp_diag_kill {
+	__u8	sdiag_family;
+	__u8	sdiag_type;
+	__u16	pad;
+	__u32	cookie[2];
+	struct sockaddr_esp src;
+	struct sockaddr_esp dst;
+};
+
+/**
  * struct esp_diag_msg - one socket of the dump (SOCK_DIAG_BY_FAMILY, multipart)
  * @family:	AF_ESP
  * @type:	socket type
