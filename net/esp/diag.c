@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sock_diag for AF_ESP: what "esp show" reads, and SOCK_DESTROY. */
+/* sock_diag for AF_ESP: what "esp show" reads, and "esp kill" asks for. */
 #include <linux/module.h>
 #include <linux/sock_diag.h>
 #include <net/netlink.h>

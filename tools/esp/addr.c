@@ -146,6 +146,24 @@ void address_parse(struct address *addr, const char *text, int type,
 	memcpy(addr->esp.sesp_addr, &mac, ETH_ALEN);
 }
 
+/* A peer, or what is known of it: [MAC][%DEV][:PORT]. */
+void address_parse_part(struct address *addr, const char *text)
+{
+	const char *dev = strchr(text, '%');
+	struct ether_addr mac;
+	bool port = dev ? !!strchr(dev, ':') : strchr(text, ':') && !parse_mac(text, &mac);
+	char *whole;
+
+	if (asprintf(&whole, "%s%s", text, port ? "" : ":0") < 0)
+		error(EXIT_IO, errno, "memory");
+	address_parse(addr, whole, SOCK_DGRAM, true);
+	free(whole);
+	if (!addr->esp.sesp_port && !addr->esp.sesp_ifindex && !addr->esp.sesp_addr[0] &&
+	    !memcmp(addr->esp.sesp_addr, addr->esp.sesp_addr + 1, ETH_ALEN - 1))
+		error(EXIT_USAGE, 0, "'%s' names nothing of a peer; write [MAC][%%DEV][:PORT]",
+		      text);
+}
+
 /* HOST:PORT, [IPV6]:PORT or, to listen, :PORT. */
 void address_parse_tcp(struct address *addr, const char *text, bool passive)
 {

@@ -17,8 +17,9 @@ _esp()
 
 	case $COMP_CWORD,${COMP_WORDS[1]},$prev in
 	1,*)
-		words='listen connect perf show dev help --help --version' ;;
-	*,listen,-t | *,listen,--type | *,connect,-t | *,connect,--type)
+		words='listen connect perf show kill dev help --help --version' ;;
+	*,listen,-t | *,listen,--type | *,connect,-t | *,connect,--type | \
+	*,show,-t | *,show,--type | *,kill,-t | *,kill,--type)
 		words='stream seqpacket dgram' ;;
 	*,listen,*)
 		words='--buffer --keep --type --verbose --timeout --help' ;;
@@ -30,13 +31,16 @@ _esp()
 			--json --help' ;;
 	*,show,*)
 		words='sockets stats dev --sockets --all --listening --extended
-			--nonzero --json --help' ;;
+			--nonzero --type --port --peer --sk --json --help' ;;
+	*,kill,*)
+		words='--all --listening --type --port --peer --sk --extended
+			--json --help' ;;
 	2,dev,*)
 		words='enable disable' ;;
 	*,dev,*)
 		words=$(_esp_devices) ;;
 	2,help,*)
-		words='listen connect perf show dev' ;;
+		words='listen connect perf show kill dev' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

@@ -18,6 +18,7 @@ static const struct {
 	{ "connect", cmd_connect, "connect stdin and stdout to a listening socket" },
 	{ "perf",    cmd_perf,    "measure throughput and latency" },
 	{ "show",    cmd_show,    "show sockets, counters or devices" },
+	{ "kill",    cmd_kill,    "end sockets" },
 	{ "dev",     cmd_dev,     "enable or disable ESP on devices" },
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * esp show: sockets (as ss), counters (as nstat), devices.
+ * esp show: sockets (as ss), counters (as nstat), devices; and esp kill, which ends
+ * sockets instead.
  */
 #include <arpa/inet.h>
 #include <assert.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <libmnl/libmnl.h>
 #include <linux/esp_diag.h>
@@ -25,6 +27,12 @@ struct show {
 	bool extended;
 	bool json;
 	bool nonzero;
+	/* only these sockets */
+	unsigned int type;
+	unsigned int port;
+	__u64 cookie;
+	struct address peer;
+	struct mnl_socket *kill;	/* and they are ended by this, not shown only */
 	unsigned int count;
 };
 
@@ -160,9 +168,60 @@ static void show_socket(struct show *show, const struct esp_diag_msg *msg,
 	putchar('\n');
 }
 
+/* Is it one of those that the user has named? What the kernel doesn't look at. */
+static bool wanted(const struct show *show, const struct esp_diag_msg *msg)
+{
+	static const __u8 any[sizeof(msg->dst.sesp_addr)];
+	const struct sockaddr_esp *peer = &show->peer.esp;
+
+	if (show->cookie && show->cookie != (msg->cookie[0] | (__u64)msg->cookie[1] << 32))
+		return false;
+	if (peer->sesp_family != AF_ESP)
+		return true;
+	return (!peer->sesp_port || peer->sesp_port == msg->dst.sesp_port) &&
+	       (!peer->sesp_ifindex || peer->sesp_ifindex == msg->dst.sesp_ifindex) &&
+	       (!memcmp(peer->sesp_addr, any, sizeof(any)) ||
+		!memcmp(peer->sesp_addr, msg->dst.sesp_addr, sizeof(any)));
+}
+
+/* False: it has ended by itself meanwhile. */
+static bool kill_socket(struct mnl_socket *nl, const struct esp_diag_msg *msg)
+{
+	char buf[1024];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct esp_diag_kill *req;
+	ssize_t n;
+
+	nlh->nlmsg_type = SOCK_DESTROY;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+	req->sdiag_family = AF_ESP;
+	req->sdiag_type = msg->type;
+	memcpy(req->cookie, msg->cookie, sizeof(req->cookie));
+	req->src = msg->src;
+	req->dst = msg->dst;
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		error(EXIT_IO, errno, "netlink");
+	n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+	if (n >= 0)
+		n = mnl_cb_run(buf, n, 0, mnl_socket_get_portid(nl), NULL, NULL);
+	if (n >= 0)
+		return true;
+	if (errno == ENOENT || errno == ESTALE)
+		return false;
+	fflush(stdout);
+	if (errno == EPERM)
+		error(EXIT_IO, 0, "only who has CAP_NET_ADMIN may end sockets");
+	if (errno == EOPNOTSUPP)
+		error(EXIT_IO, 0, "the module esp_diag is too old to end sockets");
+	error(EXIT_IO, errno, "cannot end a socket");
+	return false;
+}
+
 static int diag_message(const struct nlmsghdr *nlh, void *data)
 {
 	const struct esp_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
+	struct show *show = data;
 	struct esp_info info = { 0 };
 	const __u32 *mem = NULL;
 	const struct nlattr *attr;
@@ -173,6 +232,8 @@ static int diag_message(const struct nlmsghdr *nlh, void *data)
 		errno = EPROTO;
 		return MNL_CB_ERROR;
 	}
+	if (!wanted(show, msg) || (show->kill && !kill_socket(show->kill, msg)))
+		return MNL_CB_OK;
 	mnl_attr_for_each(attr, nlh, sizeof(*msg)) {
 		size_t len = mnl_attr_get_payload_len(attr);
 
@@ -189,7 +250,7 @@ static int diag_message(const struct nlmsghdr *nlh, void *data)
 			break;
 		}
 	}
-	show_socket(data, msg, has_info ? &info : NULL, mem, nmem);
+	show_socket(show, msg, has_info ? &info : NULL, mem, nmem);
 	return MNL_CB_OK;
 }
 
@@ -209,7 +270,9 @@ static void show_sockets(struct show *show)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 	req->sdiag_family = AF_ESP;
-	req->states = show->all ? STATES_ALL :
+	req->sdiag_type = show->type;
+	req->port = htons(show->port);
+	req->states = show->all || show->cookie ? STATES_ALL :
 		      show->listening ? STATES_LISTEN :
 		      STATES_ALL & ~(STATES_LISTEN | BIT(TCP_TIME_WAIT));
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
@@ -332,12 +395,75 @@ static void show_dev(const struct show *show)
 
 static const struct argp_option options[] = {
 	{ "sockets", 's', NULL, 0, "show sockets, as without an argument", 0 },
+	{ "nonzero", 'z', NULL, 0, "only counters that are not zero", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 }
+};
+
+/* Which sockets, and how they are printed. */
+static const struct argp_option socket_options[] = {
 	{ "all", 'a', NULL, 0, "sockets in all states", 0 },
 	{ "listening", 'l', NULL, 0, "listening sockets, and unconnected ones for datagrams", 0 },
+	{ "type", 't', "TYPE", 0, "sockets of this type: stream, seqpacket or dgram", 0 },
+	{ "port", 'p', "PORT", 0, "sockets of this port", 0 },
+	{ "peer", 'P', "[MAC][%DEV][:PORT]", 0, "sockets with this peer", 0 },
+	{ "sk", 'k', "SK", 0, "the socket that -e shows as sk:SK, in any state", 0 },
 	{ "extended", 'e', NULL, 0, "owner, memory and protocol state of sockets", 0 },
-	{ "nonzero", 'z', NULL, 0, "only counters that are not zero", 0 },
 	{ "json", 'j', NULL, 0, "output as JSON", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
+};
+
+static error_t parse_sockets(int key, char *arg, struct argp_state *state)
+{
+	struct show *show = state->input;
+	char *end;
+
+	switch (key) {
+	case 'a':
+		show->all = true;
+		break;
+	case 'l':
+		show->listening = true;
+		break;
+	case 't':
+		show->type = !strcmp(arg, "stream") ? SOCK_STREAM :
+			     !strcmp(arg, "seqpacket") ? SOCK_SEQPACKET :
+			     !strcmp(arg, "dgram") ? SOCK_DGRAM : 0;
+		if (!show->type)
+			argp_error(state, "type '%s' is none of stream, seqpacket and dgram",
+				   arg);
+		break;
+	case 'p':
+		show->port = parse_number(state, arg, "port", 1, 65535);
+		break;
+	case 'P':
+		address_parse_part(&show->peer, arg);
+		break;
+	case 'k':
+		errno = 0;
+		show->cookie = strtoull(arg, &end, 16);
+		if (!isxdigit((unsigned char)*arg) || *end || errno || !show->cookie)
+			argp_error(state, "'%s' is not a number as 'esp show -e' prints it",
+				   arg);
+		break;
+	case 'e':
+		show->extended = true;
+		break;
+	case 'j':
+		show->json = true;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp sockets_argp = {
+	socket_options, parse_sockets, NULL, NULL, NULL, NULL, NULL
+};
+
+static const struct argp_child children[] = {
+	{ &sockets_argp, 0, NULL, 0 },
+	{ NULL, 0, NULL, 0 }
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -348,20 +474,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 's':
 		show->what = "sockets";
 		break;
-	case 'a':
-		show->all = true;
-		break;
-	case 'l':
-		show->listening = true;
-		break;
-	case 'e':
-		show->extended = true;
-		break;
 	case 'z':
 		show->nonzero = true;
 		break;
-	case 'j':
-		show->json = true;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = show;
 		break;
 	case ARGP_KEY_ARG:
 		if (state->arg_num || (strcmp(arg, "sockets") &&
@@ -382,7 +499,7 @@ int cmd_show(int argc, char **argv)
 	static const struct argp argp = {
 		options, parse, "[sockets|stats|dev]",
 		"Shows the sockets of ESP, its counters, or the devices that carry it.",
-		NULL, NULL, NULL
+		children, NULL, NULL
 	};
 	struct show show = { .what = "sockets" };
 
@@ -393,5 +510,44 @@ int cmd_show(int argc, char **argv)
 		show_dev(&show);
 	else
 		show_sockets(&show);
+	return EXIT_OK;
+}
+
+static error_t parse_kill(int key, char *arg, struct argp_state *state)
+{
+	const struct show *show = state->input;
+
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	case ARGP_KEY_END:
+		if (!show->listening && !show->type && !show->port && !show->cookie &&
+		    !show->peer.len)
+			argp_error(state, "which sockets? Name -l, -t, -p, -P or -k");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cmd_kill(int argc, char **argv)
+{
+	static const struct argp argp = {
+		NULL, parse_kill, NULL,
+		"Ends sockets of ESP, those that 'esp show' would list with the same options, and lists them.",
+		children, NULL, NULL
+	};
+	struct show show = { .what = "sockets" };
+
+	argp_parse(&argp, argc, argv, 0, NULL, &show);
+	show.kill = mnl_socket_open(NETLINK_SOCK_DIAG);
+	if (!show.kill || mnl_socket_bind(show.kill, 0, MNL_SOCKET_AUTOPID))
+		error(EXIT_IO, errno, "netlink");
+	show_sockets(&show);
+	mnl_socket_close(show.kill);
+	if (!show.count)
+		error(EXIT_UNREACHABLE, 0, "no such socket; 'esp show' takes the same options");
 	return EXIT_OK;
 }
