@@ -43,7 +43,7 @@ void esp_purge_ooo(struct esp_opt *esp)
 		struct sk_buff *skb = rb_to_skb(n);
 
 		rb_erase(n, &esp->ooo);
-		kfree_skb(skb);
+		__kfree_skb(skb);
 	}
 	esp->grant.here = 0;
 }

@@ -58,6 +58,48 @@ static inline void sk_forward_alloc_add(struct sock *sk, int val)
 #define gso_ipv4_max_size	gso_max_size
 #endif
 
+/* Of reasons for a drop that the kernel doesn't have, the next best. */
+#ifdef ESP_OLD_DROP_ABORT_ON_DATA
+#define SKB_DROP_REASON_TCP_ABORT_ON_DATA	SKB_DROP_REASON_TCP_CLOSE
+#endif
+#ifdef ESP_OLD_DROP_INVALID_SOURCE
+#define SKB_DROP_REASON_MAC_INVALID_SOURCE	SKB_DROP_REASON_UNICAST_IN_L2_MULTICAST
+#endif
+#ifdef ESP_OLD_DROP_LISTEN_OVERFLOW
+#define SKB_DROP_REASON_TCP_LISTEN_OVERFLOW	SKB_DROP_REASON_SOCKET_BACKLOG
+#endif
+#ifdef ESP_OLD_DROP_SOCKET_CLOSE
+#define SKB_DROP_REASON_SOCKET_CLOSE		SKB_DROP_REASON_TCP_CLOSE
+#endif
+#ifdef ESP_OLD_DROP_BAD_GSO
+#define SKB_DROP_REASON_SKB_BAD_GSO		SKB_DROP_REASON_SKB_GSO_SEG
+#endif
+
+#ifdef ESP_OLD_REASON_DROP
+#define SKB_CONSUMED	SKB_NOT_DROPPED_YET
+
+static inline void sk_skb_reason_drop(struct sock *sk, struct sk_buff *skb,
+				      enum skb_drop_reason reason)
+{
+	if (reason == SKB_CONSUMED)
+		consume_skb(skb);
+	else
+		kfree_skb_reason(skb, reason);
+}
+#endif
+
+#ifdef ESP_OLD_QUEUE_REASON
+static inline enum skb_drop_reason esp_queue_rcv_skb(struct sock *sk, struct sk_buff *skb)
+{
+	enum skb_drop_reason reason;
+
+	sock_queue_rcv_skb_reason(sk, skb, &reason);
+	return reason;
+}
+
+#define sock_queue_rcv_skb_reason(sk, skb)	esp_queue_rcv_skb(sk, skb)
+#endif
+
 #ifdef ESP_OLD_ZEROCOPY
 #define esp_zerocopy_alloc(sk, len)	msg_zerocopy_realloc(sk, len, NULL)
 #define esp_zerocopy_iter(sk, skb, msg, n, uarg) \

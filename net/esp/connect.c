@@ -320,7 +320,7 @@ static void sample_handshake(struct esp_opt *esp, const struct esp_frame *f,
 }
 
 /* Client: a SYN|ACK with our cookie. */
-static void syn_acked(struct sock *sk, struct esp_frame *f)
+static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u64 now = esp_now();
@@ -328,12 +328,12 @@ static void syn_acked(struct sock *sk, struct esp_frame *f)
 	if (f->cookie != esp->cookie || f->ack_seq != esp->snd.una_seq ||
 	    f->pkt_seq != esp_isn(f->peer_cookie)) {
 		ESP_INC(sock_net(sk), InCookie);
-		return;
+		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	}
 	if (f->type != sk->sk_type) {
 		ESP_INC(sock_net(sk), TypeMismatch);
 		esp_done(sk, -ECONNREFUSED);
-		return;
+		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	WRITE_ONCE(esp->crc, !!(f->features & ESP_FEATURE_CRC32C));
 	esp->echo = sk->sk_state == TCP_SYN_SENT;
@@ -349,20 +349,21 @@ static void syn_acked(struct sock *sk, struct esp_frame *f)
 	if (esp->echo)
 		start_conn_timer(sk);
 	esp_send_ack(sk);
+	return SKB_CONSUMED;
 }
 
 /* Both ends called connect(): their SYNs crossed. */
-static void syn_crossed(struct sock *sk, struct esp_frame *f)
+static enum skb_drop_reason syn_crossed(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
 	if (f->pkt_seq != esp_isn(f->peer_cookie)) {
 		ESP_INC(sock_net(sk), InCookie);
-		return;
+		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	}
 	if (f->type != sk->sk_type) {
 		ESP_INC(sock_net(sk), TypeMismatch);
-		return;
+		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	ESP_INC(sock_net(sk), SimultaneousOpens);
 	WRITE_ONCE(esp->crc, esp->user_crc || (f->features & ESP_FEATURE_CRC32C));
@@ -371,6 +372,7 @@ static void syn_crossed(struct sock *sk, struct esp_frame *f)
 	esp_set_state(sk, TCP_SYN_RECV);
 	esp_send_syn(sk, ESP_SYN | ESP_ACK);
 	start_conn_timer(sk);
+	return SKB_CONSUMED;
 }
 
 /**
@@ -380,6 +382,7 @@ static void syn_crossed(struct sock *sk, struct esp_frame *f)
  */
 void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 {
+	enum skb_drop_reason reason = SKB_CONSUMED;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_frame *f = &ESP_RX(skb)->f;
 
@@ -390,12 +393,13 @@ void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 				 -ECONNREFUSED : -EPROTONOSUPPORT);
 		} else {
 			ESP_INC(sock_net(sk), InResetsIgnored);
+			reason = SKB_DROP_REASON_TCP_RESET;
 		}
 	} else if (f->flags == (ESP_SYN | ESP_ACK)) {
-		syn_acked(sk, f);
+		reason = syn_acked(sk, f);
 	} else if (f->flags == ESP_SYN) {
 		if (sk->sk_state == TCP_SYN_SENT)
-			syn_crossed(sk, f);
+			reason = syn_crossed(sk, f);
 		else if (f->peer_cookie == esp->peer_cookie)
 			esp_send_syn(sk, ESP_SYN | ESP_ACK);
 	} else if (sk->sk_state == TCP_SYN_RECV && f->cookie == esp->cookie) {
@@ -405,8 +409,9 @@ void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 		skb = NULL;
 	} else {
 		ESP_INC(sock_net(sk), InCookie);
+		reason = SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	}
-	kfree_skb(skb);
+	sk_skb_reason_drop(sk, skb, reason);
 }
 
 /* A frame built without a socket: SYN|ACK and RST of a listener or of nobody. */
@@ -488,7 +493,7 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 }
 
 /* A SYN for a listener: answer, and forget. */
-static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
+static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 {
 	struct esp_frame *in = &ESP_RX(skb)->f;
 	struct net *net = sock_net(sk);
@@ -508,16 +513,16 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 
 	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
 		ESP_INC(net, InCookie);
-		return;
+		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	}
 	if (in->type != sk->sk_type) {
 		ESP_INC(net, TypeMismatch);
 		esp_reply_reset(net, ed, skb);
-		return;
+		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
-		return;
+		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
 	f.grant = esp_port_handshake(ed, eth_hdr(skb)->h_source);
 	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in,
@@ -531,6 +536,7 @@ static void listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 	/* as large as the peer's SYN, to probe this way too; never larger */
 	reply(net, ed, skb, &f,
 	      probe_size(min_t(int, in->read, esp_dev_mtu(ed))));
+	return SKB_CONSUMED;
 }
 
 /* Options that accept()ed sockets inherit, as TCP's do. */
@@ -625,6 +631,7 @@ fail:
 static void listen_echo(struct sock *sk, struct esp_dev *ed,
 			struct sk_buff *skb)
 {
+	enum skb_drop_reason reason = SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct net *net = sock_net(sk);
 	const struct ethhdr *eth = eth_hdr(skb);
@@ -643,6 +650,7 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 		goto bad;
 	if (crc && !esp_crc_right(skb)) {
 		ESP_INC(net, InCRC);
+		reason = SKB_DROP_REASON_SKB_CSUM;
 		goto drop;
 	}
 	/* it may have come twice while we were busy */
@@ -651,12 +659,15 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	rcu_read_unlock();
 	if (child) {
 		sock_put(child);
+		reason = SKB_DROP_REASON_TCP_OLD_DATA;
 		goto drop;
 	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
+		reason = SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 		goto drop;
 	}
+	reason = SKB_DROP_REASON_NOMEM;
 	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
 	if (!child) {
 		ESP_INC(net, OutAllocFail);
@@ -679,7 +690,7 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	if (!esp_owned(child))
 		esp_connected_rcv(child, skb);
 	else if (sk_add_backlog(child, skb, INT_MAX))
-		kfree_skb(skb);
+		sk_skb_reason_drop(child, skb, SKB_DROP_REASON_SOCKET_BACKLOG);
 	if (child->sk_state != TCP_CLOSE && !esp_sk(child)->last_ack_us)
 		esp_send_ack(child);	/* the first reply */
 	bh_unlock_sock(child);
@@ -690,7 +701,7 @@ bad:
 	ESP_INC(net, CookieInvalid);
 	esp_reply_reset(net, ed, skb);
 drop:
-	kfree_skb(skb);
+	sk_skb_reason_drop(sk, skb, reason);
 }
 
 /**
@@ -706,14 +717,12 @@ void esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
 	local_bh_disable();
 	rcu_read_lock();
 	ed = esp_dev_get(sock_net(sk), skb->skb_iif);
-	if (!ed) {
-		kfree_skb(skb);
-	} else if (ESP_RX(skb)->f.flags == ESP_SYN) {
-		listen_syn(sk, ed, skb);
-		kfree_skb(skb);
-	} else {
+	if (!ed)
+		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_DEV_READY);
+	else if (ESP_RX(skb)->f.flags == ESP_SYN)
+		sk_skb_reason_drop(sk, skb, listen_syn(sk, ed, skb));
+	else
 		listen_echo(sk, ed, skb);
-	}
 	if (ed)
 		esp_dev_put(ed);
 	rcu_read_unlock();

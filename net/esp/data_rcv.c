@@ -220,7 +220,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 	u8 flags = f->flags;
 
 	if (flags & ESP_FIN) {
-		kfree_skb(skb);
+		consume_skb(skb);
 		if (g->recv_announced) {	/* whose end never came */
 			esp_ackq_leave(sk, true);
 			WRITE_ONCE(esp->expiries, 0);
@@ -284,7 +284,7 @@ static void consume_ooo(struct sock *sk, struct consumed *c)
 		if (esp->fin_rcvd) {
 			ESP_INC(sock_net(sk), InAfterFin);
 			update_recv_seq(esp, esp_rx_end(skb));
-			kfree_skb(skb);
+			sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_CLOSE);
 			continue;
 		}
 		consume(sk, skb, c);
@@ -408,18 +408,21 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
 
 /*
  * Memory for a data packet: allowed ones always find some (rule 20). It is
- * charged where the packet is put.
+ * charged where the packet is put. Returns 0, or why there is none.
  */
-static bool memory_for(struct sock *sk, struct sk_buff *skb)
+static enum skb_drop_reason no_memory_for(struct sock *sk, struct sk_buff *skb)
 {
 	u32 size = skb_shinfo(skb)->gso_size, segs = ESP_RX(skb)->f.segs;
 	struct esp_opt *esp = esp_sk(sk);
-	bool fits = esp_mem_schedule(sk, skb, skb->truesize) &&
-		    atomic_read(&sk->sk_rmem_alloc) <= sk->sk_rcvbuf;
+	enum skb_drop_reason reason = SKB_NOT_DROPPED_YET;
 	u32 each = skb->truesize;
 
-	if (!fits && !was_allowed(sk, &ESP_RX(skb)->f))
-		return false;
+	if (!esp_mem_schedule(sk, skb, skb->truesize))
+		reason = SKB_DROP_REASON_PROTO_MEM;
+	else if (atomic_read(&sk->sk_rmem_alloc) > sk->sk_rcvbuf)
+		reason = SKB_DROP_REASON_SOCKET_RCVBUFF;
+	if (reason && !was_allowed(sk, &ESP_RX(skb)->f))
+		return reason;
 	if (size) {	/* those that were here already, too */
 		segs += ESP_RX(skb)->f.read / size;
 		each = DIV_ROUND_UP(each, segs);
@@ -427,7 +430,7 @@ static bool memory_for(struct sock *sk, struct sk_buff *skb)
 	/* allowed but beyond the limit: in debt, which the next ones pay */
 	if (each > esp->grant.rcv_est)
 		WRITE_ONCE(esp->grant.rcv_est, each);
-	return true;
+	return SKB_NOT_DROPPED_YET;
 }
 
 /* Of what the sender was permitted, so much may still come. */
@@ -630,13 +633,14 @@ static struct sk_buff *copy_part(struct sk_buff *skb, u32 at, u32 n)
 	*ESP_RX(part) = *ESP_RX(skb);
 	if (!skb_copy_bits(skb, at, skb_put(part, n), n))
 		return part;
-	kfree_skb(part);
+	consume_skb(part);
 	return NULL;
 }
 
 /* A super-packet can't be taken as a whole: one after the other, then. */
 static void one_by_one(struct sock *sk, struct sk_buff *skb)
 {
+	enum skb_drop_reason reason = SKB_CONSUMED;
 	struct esp_frame all = ESP_RX(skb)->f;
 	u32 i, size = skb_shinfo(skb)->gso_size;
 	struct esp_opt *esp = esp_sk(sk);
@@ -648,6 +652,7 @@ static void one_by_one(struct sock *sk, struct sk_buff *skb)
 
 		if (!one) {	/* the rest is as good as lost */
 			ESP_ADD(sock_net(sk), InMemDrop, all.segs - i);
+			reason = SKB_DROP_REASON_NOMEM;
 			break;
 		}
 		f = &ESP_RX(one)->f;
@@ -664,7 +669,7 @@ static void one_by_one(struct sock *sk, struct sk_buff *skb)
 		if (sk->sk_state == TCP_CLOSE || esp->reset)
 			break;
 	}
-	kfree_skb(skb);
+	sk_skb_reason_drop(sk, skb, reason);
 }
 
 /**
@@ -676,6 +681,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
+	enum skb_drop_reason reason;
 	struct net *net = sock_net(sk);
 	struct consumed c = {};
 	struct rb_node *parent;
@@ -686,6 +692,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		u32 n = esp->recv_seq - f->pkt_seq;
 
 		duplicate(sk, min_t(u32, n, f->segs));
+		reason = SKB_DROP_REASON_TCP_OLD_DATA;
 		if (n >= f->segs)
 			goto drop;
 		trim_front(skb, n);
@@ -693,21 +700,25 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	seq = f->pkt_seq;
 	if (seq + f->segs - 1 - esp->recv_seq >= ESP_SEQ_WINDOW) {
 		ESP_INC(net, InBeyondWindow);
+		reason = SKB_DROP_REASON_TCP_OVERWINDOW;
 		goto drop;
 	}
 	if (esp->fin_rcvd) {
 		ESP_INC(net, InAfterFin);
+		reason = SKB_DROP_REASON_TCP_CLOSE;
 		goto drop;
 	}
+	reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
 	if (nobody_reads(sk, f))
 		goto drop;
 	if (f->segs > 1 && ((esp->grant.here &&
 			     !ooo_place(esp, seq, esp_rx_end(skb), &parent)) ||
-			    !memory_for(sk, skb))) {
+			    no_memory_for(sk, skb))) {
 		one_by_one(sk, skb);
 		return;
 	}
-	if (f->segs == 1 && !memory_for(sk, skb)) {
+	reason = f->segs == 1 ? no_memory_for(sk, skb) : SKB_NOT_DROPPED_YET;
+	if (reason) {
 		ESP_INC(net, InMemDrop);
 		WRITE_ONCE(esp->grant.rcv_mem_pressure, 1);
 		sk->sk_data_ready(sk);
@@ -717,6 +728,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	if (seq != esp->recv_seq) {
 		if (!keep_ooo(esp, skb)) {
 			duplicate(sk, 1);
+			reason = SKB_DROP_REASON_TCP_OFOMERGE;
 			goto drop;
 		}
 		esp->stats.rx_ooo += f->segs;
@@ -756,5 +768,5 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	ack_consumed(sk, &c);
 	return;
 drop:
-	kfree_skb(skb);
+	sk_skb_reason_drop(sk, skb, reason);
 }

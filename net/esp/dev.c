@@ -272,6 +272,7 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		 const u8 *saddr)
 {
+	enum skb_drop_reason reason = SKB_DROP_REASON_DEV_READY;
 	struct net_device *dev;
 	unsigned int room;
 
@@ -287,6 +288,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, saddr,
 			    skb->len) < 0) {
 		ESP_INC_NS(ed->ns, OutDiscards);
+		reason = SKB_DROP_REASON_NOMEM;
 		goto drop;
 	}
 	if (skb_is_gso(skb)) {
@@ -308,7 +310,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	return 0;
 drop:
 	rcu_read_unlock();
-	kfree_skb(skb);
+	kfree_skb_reason(skb, reason);
 	return -ENETDOWN;
 }
 

@@ -189,7 +189,7 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	skb->len += len;
 	err = skb_copy_datagram_from_iter(skb, 0, &msg->msg_iter, len);
 	if (err) {
-		kfree_skb(skb);
+		consume_skb(skb);
 		return err;
 	}
 	esp_wire_build(skb_push(skb, ESP_HLEN), &f);
@@ -320,17 +320,27 @@ static bool wants(struct sock *sk, struct sk_buff *skb)
 	return data_race(ether_addr_equal_unaligned(esp->daddr, eth_hdr(skb)->h_source));
 }
 
-static void queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
+/* Drops no more than its copy; what becomes of the frame is returned. */
+static enum skb_drop_reason queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *copy = skb_clone(skb, GFP_ATOMIC);
+	enum skb_drop_reason reason;
 
-	if (!copy || (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
-	    sock_queue_rcv_skb(sk, copy)) {
+	if (!copy) {
 		ESP_INC(net, DgramMemDrop);
-		kfree_skb(copy);
-		return;
+		return SKB_DROP_REASON_NOMEM;
 	}
-	ESP_INC(net, DgramIn);
+	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+		reason = SKB_DROP_REASON_SOCKET_CLOSE;
+	else
+		reason = sock_queue_rcv_skb_reason(sk, copy);
+	if (reason) {
+		ESP_INC(net, DgramMemDrop);
+		sk_skb_reason_drop(sk, copy, reason);
+	} else {
+		ESP_INC(net, DgramIn);
+	}
+	return SKB_CONSUMED;
 }
 
 /**
@@ -344,21 +354,20 @@ static void queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
  */
 void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 {
+	enum skb_drop_reason reason = SKB_DROP_REASON_NO_SOCKET;
 	__be16 port = ESP_RX(skb)->f.dport;
 	struct sock *sk = NULL;
-	bool found = false;
 
 	while ((sk = esp_next_dgram(net, ed->ifindex, port, sk))) {
 		if (!wants(sk, skb))
 			continue;
-		found = true;
-		queue_to(net, sk, skb);
+		reason = queue_to(net, sk, skb);
 		if (skb->pkt_type == PACKET_HOST)
 			break;
 	}
-	if (!found)
+	if (reason == SKB_DROP_REASON_NO_SOCKET)
 		ESP_INC(net, InNoSocket);
-	kfree_skb(skb);
+	sk_skb_reason_drop(NULL, skb, reason);
 }
 
 const struct proto_ops esp_dgram_ops = {

@@ -15,11 +15,6 @@
 #define ESP_STALE_PROBES 3	/* unanswered, before a SYN replaces a connection */
 #define ESP_STALE_US	(100 * 1000)	/* at least so long after the first SYN */
 
-static void drop(struct sk_buff *skb)
-{
-	kfree_skb(skb);
-}
-
 /* At once if there is something to acknowledge: the sender may wait for that. */
 static void answer_probe(struct sock *sk)
 {
@@ -64,7 +59,7 @@ static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 		esp_enqueue_ack(sk, true, 1);
 }
 
-static void reset_rcv(struct sock *sk, struct esp_frame *f)
+static enum skb_drop_reason reset_rcv(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -72,7 +67,7 @@ static void reset_rcv(struct sock *sk, struct esp_frame *f)
 		/* perhaps true, but not up to date: ask for it once more */
 		ESP_INC(sock_net(sk), InResetsIgnored);
 		esp_ack_now(sk);
-		return;
+		return SKB_DROP_REASON_TCP_RESET;
 	}
 	ESP_INC(sock_net(sk), InResets);
 	switch (sk->sk_state) {
@@ -87,6 +82,7 @@ static void reset_rcv(struct sock *sk, struct esp_frame *f)
 	default:
 		esp_done(sk, esp->echo ? -ECONNREFUSED : -ECONNRESET);
 	}
+	return SKB_CONSUMED;
 }
 
 /*
@@ -120,25 +116,29 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
+	enum skb_drop_reason reason = SKB_CONSUMED;
 	struct esp_opt *esp = esp_sk(sk);
 	u64 now = esp_now();
 	bool late;
 
 	if (f->flags & ESP_SYN) {
-		if (f->flags & ESP_ACK)
+		if (f->flags & ESP_ACK) {
 			esp_ack_now(sk);	/* our echo was lost */
-		else
+		} else {
+			reason = SKB_DROP_REASON_TCP_INVALID_SYN;
 			stale_connection(sk, f, now);
-		goto drop;
+		}
+		goto out;
 	}
 	if (esp->reset) {
+		reason = SKB_DROP_REASON_TCP_CLOSE;
 		if (!(f->flags & ESP_RST))
 			esp_send_reset(sk, f->ack_seq);
-		goto drop;
+		goto out;
 	}
 	if (f->flags & ESP_RST) {
-		reset_rcv(sk, f);
-		goto drop;
+		reason = reset_rcv(sk, f);
+		goto out;
 	}
 	late = esp_overtaken(esp, f, now);
 	if (!late)
@@ -149,8 +149,10 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_start_orphan_timer(sk);
 		esp_update_mss(sk);
 	}
-	if (!esp_ack(sk, f, now, late))
-		goto drop;
+	if (!esp_ack(sk, f, now, late)) {
+		reason = SKB_DROP_REASON_TCP_ACK_UNSENT_DATA;
+		goto out;
+	}
 	/* the handshake's, which has MSS, is no echo of a cut */
 	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
 		esp_peer_echoed(sk, f, now);
@@ -163,12 +165,12 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	if (esp->fin_queued && esp_after(esp->snd.una_seq, esp->fin_seq))
 		esp_fin_acked(sk);
 	if (sk->sk_state == TCP_CLOSE)
-		goto drop;
+		goto out;
 	if (esp_frame_is_empty(f)) {
 		esp_empty_rcv(sk, f);
 		if (esp->advice_echo)
 			esp_send_ack(sk);
-		goto drop;
+		goto out;
 	}
 	f->segs = skb_is_gso(skb) && f->len ?
 		  DIV_ROUND_UP(f->len, skb_shinfo(skb)->gso_size) : 1;
@@ -179,8 +181,8 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	if (esp->advice_echo && sk->sk_state != TCP_CLOSE)
 		esp_ack_soon(sk, 0);
 	return;
-drop:
-	drop(skb);
+out:
+	sk_skb_reason_drop(sk, skb, reason);
 }
 
 /*
@@ -203,12 +205,12 @@ static bool crc_fits(struct sock *sk, struct sk_buff *skb)
 static void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	if (!crc_fits(sk, skb)) {
-		drop(skb);
+		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_SKB_CSUM);
 		return;
 	}
 	switch (sk->sk_state) {
 	case TCP_CLOSE:
-		drop(skb);
+		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_CLOSE);
 		break;
 	case TCP_LISTEN:
 		esp_listen_rcv(sk, skb);
@@ -249,7 +251,7 @@ static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 		esp_do_rcv(sk, skb);
 	} else if (sk_add_backlog(sk, skb, backlog_limit(sk))) {
 		ESP_INC(net, InBacklogDrop);
-		drop(skb);
+		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_SOCKET_BACKLOG);
 	}
 	bh_unlock_sock(sk);
 	sock_put(sk);
@@ -299,9 +301,9 @@ static bool checksum_good(struct sk_buff *skb)
 	return !csum_fold(skb_checksum(skb, 0, skb->len, 0));
 }
 
-/* Read and check the header; false: drop, counted. */
-static bool frame_valid(struct net *net, struct esp_dev *ed,
-			struct sk_buff *skb)
+/* Read and check the header; why it is to be dropped, and counted; 0: it isn't. */
+static enum skb_drop_reason frame_malformed(struct net *net, struct esp_dev *ed,
+					    struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	enum esp_malformed bad = ESP_WIRE_SHORT;
@@ -316,31 +318,36 @@ static bool frame_valid(struct net *net, struct esp_dev *ed,
 	}
 	if (bad) {
 		SNMP_INC_STATS(esp_net(net)->mib, malformed_mib[bad]);
+		if (bad == ESP_WIRE_SHORT)
+			return SKB_DROP_REASON_PKT_TOO_SMALL;
 		if (bad != ESP_WIRE_VERSION || !other_version(skb))
-			return false;
+			return SKB_DROP_REASON_IP_INHDR;
 	}
 	if (skb_is_gso(skb) && !esp_gso_valid(skb)) {
 		ESP_INC(net, InGSO);
-		return false;
+		return SKB_DROP_REASON_SKB_BAD_GSO;
 	}
 	if (f->flags & ESP_SYN)
 		f->read = min_t(unsigned int, skb->len, U16_MAX);
 	if (pskb_trim_rcsum(skb, f->hlen + f->len))
-		return false;
+		return SKB_DROP_REASON_NOMEM;
 	if (!checksum_good(skb)) {
 		ESP_INC(net, InChecksum);
-		return false;
+		return SKB_DROP_REASON_SKB_CSUM;
 	}
-	if (is_multicast_ether_addr(eth_hdr(skb)->h_source) ||
-	    (skb->pkt_type != PACKET_HOST && !esp_frame_is_dgram(f))) {
+	if (is_multicast_ether_addr(eth_hdr(skb)->h_source)) {
 		ESP_INC(net, InGroupSource);
-		return false;
+		return SKB_DROP_REASON_MAC_INVALID_SOURCE;
+	}
+	if (skb->pkt_type != PACKET_HOST && !esp_frame_is_dgram(f)) {
+		ESP_INC(net, InGroupSource);
+		return SKB_DROP_REASON_UNICAST_IN_L2_MULTICAST;
 	}
 	if (f->version != ESP_VERSION && f->flags == ESP_SYN) {
 		esp_reply_reset(net, ed, skb);
-		return false;
+		return SKB_DROP_REASON_IP_INHDR;
 	}
-	return true;
+	return SKB_NOT_DROPPED_YET;
 }
 
 /* May this frame be for a socket of a connection? Its cookies are fixed. */
@@ -389,12 +396,15 @@ static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 			deliver(net, sk, skb);
 			return;
 		}
-		if (f->flags & ESP_RST)
+		if (f->flags & ESP_RST) {
 			ESP_INC(net, InResetsIgnored);
-		else
+			sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_RESET);
+		} else {
 			ESP_INC(net, InCookie);
+			sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_INVALID_SEQUENCE);
+		}
 		sock_put(sk);
-		goto drop;
+		return;
 	}
 	sk = esp_lookup_listener(net, ed->ifindex, f->dport);
 	if (sk) {
@@ -403,8 +413,7 @@ static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 	}
 	ESP_INC(net, InNoSocket);
 	esp_reply_reset(net, ed, skb);
-drop:
-	drop(skb);
+	sk_skb_reason_drop(NULL, skb, SKB_DROP_REASON_NO_SOCKET);
 }
 
 /**
@@ -420,6 +429,7 @@ drop:
 int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	    struct packet_type *pt, struct net_device *orig_dev)
 {
+	enum skb_drop_reason reason = SKB_DROP_REASON_OTHERHOST;
 	struct net *net = dev_net(dev);
 	struct esp_dev *ed;
 
@@ -431,11 +441,13 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	/* the memory that a sender on this machine has lent is not kept */
 	if (skb_orphan_frags_rx(skb, GFP_ATOMIC)) {
 		ESP_INC(net, InMemDrop);
+		reason = SKB_DROP_REASON_NOMEM;
 		goto drop;
 	}
 	ed = esp_dev_rcu(dev);
 	if (!ed || !READ_ONCE(ed->enabled)) {
 		ESP_INC(net, InDevDisabled);
+		reason = SKB_DROP_REASON_UNHANDLED_PROTO;
 		goto drop;
 	}
 	if (skb_is_gso(skb)) {
@@ -447,7 +459,8 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	}
 	skb_orphan(skb);
 	skb->skb_iif = dev->ifindex;
-	if (!frame_valid(net, ed, skb))
+	reason = frame_malformed(net, ed, skb);
+	if (reason)
 		goto drop;
 	if (esp_frame_is_dgram(&ESP_RX(skb)->f))
 		esp_dgram_rcv(net, ed, skb);
@@ -455,6 +468,6 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 		esp_stream_rcv(net, ed, skb);
 	return NET_RX_SUCCESS;
 drop:
-	drop(skb);
+	sk_skb_reason_drop(NULL, skb, reason);
 	return NET_RX_DROP;
 }

@@ -197,7 +197,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	skb_orphan(out);
 	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
-		kfree_skb(out);
+		kfree_skb_reason(out, SKB_DROP_REASON_NOMEM);
 		ESP_INC(net, OutAllocFail);
 		return -ENOMEM;
 	}

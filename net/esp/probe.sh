@@ -6,7 +6,7 @@
 inc=$1/include
 
 lacks() {	# lacks FILE TEXT NAME
-	grep -q -- "$2" "$inc/$1" || printf -- '-D%s ' "$3"
+	grep -qs -- "$2" "$inc/$1" || printf -- '-D%s ' "$3"
 }
 
 lacks linux/net.h sockaddr_unsized ESP_OLD_SOCKADDR
@@ -20,3 +20,10 @@ lacks net/sock.h 'sk_forward_alloc_add(' ESP_OLD_FORWARD_ALLOC
 lacks linux/netdevice.h gso_ipv4_max_size ESP_OLD_GSO_IPV4
 lacks linux/net.h SOCK_CUSTOM_SOCKOPT ESP_OLD_SOCKOPT
 lacks linux/skbuff.h 'struct ubuf_info \*uarg, bool devmem);' ESP_OLD_ZEROCOPY
+lacks net/dropreason-core.h SKB_DROP_REASON_TCP_ABORT_ON_DATA ESP_OLD_DROP_ABORT_ON_DATA
+lacks net/dropreason-core.h SKB_DROP_REASON_MAC_INVALID_SOURCE ESP_OLD_DROP_INVALID_SOURCE
+lacks net/dropreason-core.h SKB_DROP_REASON_TCP_LISTEN_OVERFLOW ESP_OLD_DROP_LISTEN_OVERFLOW
+lacks net/dropreason-core.h SKB_DROP_REASON_SOCKET_CLOSE ESP_OLD_DROP_SOCKET_CLOSE
+lacks net/dropreason-core.h SKB_DROP_REASON_SKB_BAD_GSO ESP_OLD_DROP_BAD_GSO
+lacks linux/skbuff.h sk_skb_reason_drop ESP_OLD_REASON_DROP
+lacks net/sock.h 'sock_queue_rcv_skb_reason(struct sock \*sk, struct sk_buff \*skb);' ESP_OLD_QUEUE_REASON

@@ -30,7 +30,7 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	if (!skb)
 		return NULL;
 	if (!esp_mem_schedule(sk, NULL, skb->truesize)) {
-		kfree_skb(skb);
+		__kfree_skb(skb);
 		return NULL;
 	}
 	skb_reserve(skb, room);
@@ -104,7 +104,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 		linear = skb_headlen(skb) - at;
 	rest = alloc_skb_fclone(room + linear, GFP_ATOMIC);
 	if (!rest || skb_unclone(skb, GFP_ATOMIC)) {
-		kfree_skb(rest);
+		consume_skb(rest);
 		ESP_INC(sock_net(sk), OutAllocFail);
 		return NULL;
 	}

@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What dropwatch, perf and bpftrace see of frames that the module drops: the kernel's event
+# skb:kfree_skb has the reason that mib.rst names beside the counter, as often as that counts;
+# what has been used is no drop.
+#
+#	+--------------------+             +--------------------+
+#	| n0   frame send v0 +--- veth ----+ v1   listener   n1 |
+#	+--------------------+             +--------------------+
+
+. "${0%/*}/lib.sh"
+
+TRACING=/sys/kernel/tracing
+EVENT=$TRACING/events/skb/kfree_skb
+STRANGER=02:00:00:00:66:01
+LISTEN=900 DGRAM=901
+hosts 2
+cable n0 v0 n1 v1
+V1=$(mac n1 v1)
+
+check "there is the event" [ -d $EVENT ]
+
+# newest NAME ELSE: the reason, or what stands for it in a kernel without (compat.h).
+newest() { if grep -q "\"$1\"" $EVENT/format; then echo "$1"; else echo "$2"; fi; }
+BAD_SOURCE=$(newest MAC_INVALID_SOURCE UNICAST_IN_L2_MULTICAST)
+OVERFLOW=$(newest TCP_LISTEN_OVERFLOW SOCKET_BACKLOG)
+
+# traced COMMAND...: with the drops of our EtherType into $TMP/trace; none may be lost.
+traced()
+{
+	local status
+
+	echo 0 >$TRACING/tracing_on && echo >$TRACING/trace && echo 16384 >$TRACING/buffer_size_kb &&
+		echo "protocol == $((0x88b5))" >$EVENT/filter && echo 1 >$EVENT/enable &&
+		echo 1 >$TRACING/tracing_on || return
+	"$@"
+	status=$?
+	echo 0 >$EVENT/enable
+	cat $TRACING/trace >"$TMP/trace"
+	grep -qE "entries-in-buffer/entries-written: ([0-9]+)/\1 " "$TMP/trace" && return $status
+}
+
+# reasons: of these drops, a line each.
+reasons() { sed -n 's/.*kfree_skb: .*reason: //p' "$TMP/trace"; }
+# drops REASON: how many had it.
+drops() { reasons | grep -cx -- "$1"; }
+
+# send COUNTER N: kinds of frames from stdin, until it is N.
+send() { n0 frame send v0 "$V1" >/dev/null && until_true 30 counted n1 "$1" "$2"; }
+told() { [ "$(grep -c "kfree_skb: " $TRACING/trace)" -ge "$1" ]; }
+# send_drops COUNTER N TOLD: and so many drops are told.
+send_drops() { send "$1" "$2" && until_true 10 told "$3"; }
+
+# counted_as COUNTER REASON KIND: 3 frames of this kind.
+counted_as()
+{
+	local before
+
+	before=$(stat n1 "$1")
+	traced send_drops "$1" $((before + 3)) 3 <<<"src=$STRANGER sport=7 $3 count=3"
+	echo "$1: $(($(stat n1 "$1") - before)), $(reasons | sort | uniq -c | tr -s ' \n' ' ')"
+	[ $(($(stat n1 "$1") - before)) = 3 ] && [ "$(drops "$2")" = 3 ] && [ "$(reasons | wc -l)" = 3 ]
+}
+
+nsenter --net=/run/netns/n1 esp listen "%v1:$LISTEN" </dev/null >/dev/null &
+LISTENER=$!
+nsenter --net=/run/netns/n1 esp listen -t dgram "%v1:$DGRAM" >/dev/null &
+READER=$!
+check "there are listeners" until_true 30 eval \
+	'n1 esp show -l | grep -q ":$LISTEN\b" && n1 esp show -l | grep -q ":$DGRAM\b"'
+
+while read -r counter reason kind; do
+	check "$counter: $reason ($kind)" counted_as "$counter" "$reason" "$kind"
+done <<END
+InShort PKT_TOO_SMALL cut=20
+InShort PKT_TOO_SMALL dport=$LISTEN len=9 payload=8
+InVersion IP_INHDR version=2
+InHeaderLength IP_INHDR hlen=7
+InFlags IP_INHDR flags=0x05 hello=5
+InOption IP_INHDR opts=0105000000000000
+InPort IP_INHDR dport=0
+InRange IP_INHDR flags=0x82 payload=3
+InChecksum SKB_CSUM dport=$LISTEN csum=bad
+InChecksum SKB_CSUM dport=$DGRAM flags=0 payload=20 csum=bad
+InGroupSource $BAD_SOURCE src=03:00:00:00:66:01
+InGroupSource UNICAST_IN_L2_MULTICAST dst=ff:ff:ff:ff:ff:ff
+InNoSocket NO_SOCKET dport=77
+InNoSocket NO_SOCKET dport=77 flags=1 hello=5
+InNoSocket NO_SOCKET dport=77 flags=0 payload=20
+CookieInvalid TCP_INVALID_SEQUENCE dport=$LISTEN cookie=1
+END
+
+# Not dropped: answered, or queued.
+used()
+{
+	send DgramIn 1 <<END
+src=$STRANGER flags=1 sport=7 dport=$LISTEN hello=99
+src=$STRANGER flags=0 sport=7 dport=$DGRAM payload=10
+END
+}
+check "a SYN and a datagram that are used" traced used
+check "... are no drops" [ "$(reasons | wc -l)" = 0 ]
+
+# What is sent again may be here already; nothing else is dropped.
+before=$(stat n0 InDuplicate InResetsIgnored)
+before=$((before + $(stat n1 InDuplicate InResetsIgnored)))
+check "a transfer" traced transfer n0 v0 n1 v1 -n 1M
+reasons | sort | uniq -c | comment
+check "... is no drops but of duplicates" \
+	[ "$(reasons | wc -l)" -le $(($(stat n0 InDuplicate InResetsIgnored) + $(stat n1 InDuplicate InResetsIgnored) - before)) ]
+
+# Nobody reads: the buffer fills.
+kill -STOP $READER
+echo "src=$STRANGER flags=0 sport=7 dport=$DGRAM payload=1400 count=4000" >"$TMP/many"
+before=$(stat n1 DgramMemDrop) all=$(stat n1 DgramIn DgramMemDrop)
+full() { n0 frame send v0 "$V1" <"$TMP/many" && until_true 30 queued && until_true 10 told $(($(stat n1 DgramMemDrop) - before)); }
+queued() { [ $(($(stat n1 DgramIn DgramMemDrop) - all)) = 4000 ]; }
+check "datagrams to a full buffer" traced full
+n=$(($(stat n1 DgramMemDrop) - before))
+check "DgramMemDrop: SOCKET_RCVBUFF" [ $n -gt 0 -a "$(drops SOCKET_RCVBUFF)" = $n ]
+kill -CONT $READER
+
+# Nobody accepts: the backlog fills, then SYNs are dropped.
+kill -STOP $LISTENER
+fill()
+{
+	local i
+
+	for ((i = 0; i < 3; i++)); do
+		n0 timeout 5 esp connect -w 2 "$V1%v0:$LISTEN" </dev/null >/dev/null 2>&1
+	done
+	counted n1 ListenOverflows 1
+}
+overflow()
+{
+	local before
+
+	before=$(stat n1 ListenOverflows)
+	traced send_drops ListenOverflows $((before + 3)) 3 <<<"src=$STRANGER flags=1 sport=8 dport=$LISTEN hello=7 count=3"
+	echo "ListenOverflows: $(($(stat n1 ListenOverflows) - before)), $(drops "$OVERFLOW")"
+	# and those who could not connect, if they still ask
+	[ "$(drops "$OVERFLOW")" = $(($(stat n1 ListenOverflows) - before)) ]
+}
+check "a backlog fills" until_true 60 fill
+check "ListenOverflows: $OVERFLOW" overflow
+kill -CONT $LISTENER
+
+# A device that carries no ESP.
+n1 tee /proc/sys/net/esp/dev/v1/enable <<<0 >/dev/null
+check "InDevDisabled: UNHANDLED_PROTO" counted_as InDevDisabled UNHANDLED_PROTO dport=77
+finish
