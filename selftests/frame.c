@@ -92,7 +92,8 @@ static void parse_mac(const char *s, uint8_t *mac)
 		mac[i] = m[i];
 }
 
-static void open_device(const char *dev)
+/* @protocol: of the frames that are to be seen; 0: none */
+static void open_device(const char *dev, unsigned int protocol)
 {
 	struct sockaddr_ll ll = { .sll_family = AF_PACKET };
 	struct ifreq ifr = {};
@@ -106,7 +107,7 @@ static void open_device(const char *dev)
 	memcpy(own_mac, ifr.ifr_hwaddr.sa_data, 6);
 	ifindex = if_nametoindex(dev);
 	ll.sll_ifindex = ifindex;
-	ll.sll_protocol = htons(ESP_ETHERTYPE);
+	ll.sll_protocol = htons(protocol);
 	if (bind(fd, (struct sockaddr *)&ll, sizeof(ll)))
 		die("bind");
 }
@@ -396,7 +397,7 @@ int main(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return 2;
 	}
-	open_device(argv[2]);
+	open_device(argv[2], strcmp(argv[1], "send") ? ESP_ETHERTYPE : 0);
 	if (!strcmp(argv[1], "send")) {
 		do_send(argv[3]);
 	} else if (!strcmp(argv[1], "watch")) {
