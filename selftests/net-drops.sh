@@ -141,12 +141,12 @@ check "a backlog fills" until_true 60 counted n1 ListenOverflows 1
 check "ListenOverflows: $OVERFLOW" overflow
 kill -CONT $ACCEPTOR
 
-# A device that carries no ESP.
-n1 tee /proc/sys/net/esp/dev/v1/enable <<<0 >/dev/null
-check "InDevDisabled: UNHANDLED_PROTO" counted_as InDevDisabled UNHANDLED_PROTO dport=77
-n1 tee /proc/sys/net/esp/dev/v1/enable <<<1 >/dev/null
 for pid in $(jobs -p); do
 	end "$pid"
 done
 check "no sockets are left" until_true 30 no_sockets n0 n1
+
+# A device that carries no ESP.
+n1 tee /proc/sys/net/esp/dev/v1/enable <<<0 >/dev/null
+check "InDevDisabled: UNHANDLED_PROTO" counted_as InDevDisabled UNHANDLED_PROTO dport=77
 finish
