@@ -13,7 +13,7 @@ all: modules ## the module for the kernel in KDIR (default: the running one)
 modules: ## the same
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-tools: ## tools/esp, the command, and tools/am, the library
+tools: ## tools/esp, the command, and tools/am, the library and its name server
 	$(MAKE) -C tools/esp
 	$(MAKE) -C tools/am
 

@@ -304,7 +304,7 @@ done | verdict "manual pages"
 sed -n '/^#include <stdio.h>$/,/^\.EE$/{/^\.EE$/d; s/\\e/\\/g; p}' man/am.3 >"$WORK/am.c"
 {
 	${CC:-cc} -Wall -Werror -D_GNU_SOURCE -Iinclude/uapi -Itools/am -o "$WORK/am" "$WORK/am.c" \
-		tools/am/*.c 2>&1 && diff <(echo 42) <(timeout 60 "$WORK/am" 2>&1)
+		tools/am/[!a]*.c 2>&1 && diff <(echo 42) <(timeout 60 "$WORK/am" 2>&1)
 } | verdict "am.3's program adds"
 
 for page in $DOC/*.rst; do

@@ -49,6 +49,11 @@ enum am_error {
 	AM_ERR_STALE,		/* the entry is in use for something else by now */
 	AM_ERR_LOG_DAMAGED,	/* the log doesn't agree with its checksums, or with itself */
 	AM_ERR_LOG_FOREIGN,	/* no log, of another version, another endpoint or other options */
+	AM_ERR_NAME_INVALID,	/* no text that can be registered */
+	AM_ERR_NAME_UNKNOWN,	/* nobody has registered it */
+	AM_ERR_NAME_TAKEN,	/* somebody else has */
+	AM_ERR_NAME_FULL,	/* the name server has no room for more, or none for this host */
+	AM_ERR_NAME_STORE,	/* it can't write its registry */
 };
 
 /* What a transfer's acknowledgment, and what its operation has come to. */
@@ -235,6 +240,23 @@ int AM_GetSourceEndpoint(void *token, en_t *name);
 int AM_GetDestEndpoint(void *token, ep_t *ep);
 int AM_NameFromString(const char *text, en_t *name);
 int AM_NameToString(const en_t *name, char *text, size_t size);
+
+/*
+ * The name server, am-named, by which endpoints find each other. @server is its name, NULL: that
+ * of $AM_NAME_SERVER. The calls wait for its answer, @ms milliseconds at most (-1: as long as it
+ * takes); meanwhile they poll @ep's bundle. Names are 1 to AM_MAX_NAME graphic characters of ASCII.
+ */
+#define AM_MAX_NAME	63
+
+/*
+ * The name is @ep's for @lease seconds (0: until it is unregistered). Who calls again from the same
+ * host with the same @key has it from then on; so a lease is renewed, and a program begins again.
+ */
+int AM_Register(ep_t ep, const en_t *server, const char *name, uint64_t key, unsigned int lease,
+		int ms);
+int AM_Unregister(ep_t ep, const en_t *server, const char *name, uint64_t key, int ms);
+/* Of an endpoint of the same kind of transport as @ep: for AM_Map(). */
+int AM_Lookup(ep_t ep, const en_t *server, const char *name, en_t *found, int ms);
 
 int AM_MaxShort(void);
 int AM_MaxMedium(void);

@@ -171,10 +171,11 @@ const char *AM_ErrorName(int error)
 	static const char *const names[] = {
 		"OK", "BAD_ARG", "RESOURCE", "SYSTEM", "IN_HANDLER", "NO_REPLY", "TOO_BIG",
 		"NOT_MAPPED", "NETWORK", "VERSION", "PROTOCOL", "TAG", "FULL", "TIMEOUT", "AGAIN",
-		"STALE", "LOG_DAMAGED", "LOG_FOREIGN",
+		"STALE", "LOG_DAMAGED", "LOG_FOREIGN", "NAME_INVALID", "NAME_UNKNOWN", "NAME_TAKEN",
+		"NAME_FULL", "NAME_STORE",
 	};
 
-	_Static_assert(ARRAY_SIZE(names) == AM_ERR_LOG_FOREIGN + 1, "a name is missing");
+	_Static_assert(ARRAY_SIZE(names) == AM_ERR_NAME_STORE + 1, "a name is missing");
 	return name_of(names, ARRAY_SIZE(names), error);
 }
 

@@ -9,6 +9,7 @@
  *	endpoint.c	endpoints, peers and their connections
  *	bundle.c	polling and waiting
  *	log.c		the transaction log: what is known of all these, in a file
+ *	name.c		what is asked of a name server; names.h: its messages
  *	wire.c		frames
  *	transport.c	faults; mem.c, socket.c: transports
  */
@@ -125,6 +126,13 @@ void transport_close(struct transport *t);
 int transport_send(struct transport *t, const en_t *to, uint8_t *data, size_t len);
 int transport_receive(struct transport *t, struct frame *frames, int n, size_t room);
 void mem_advance(struct am_net *net, uint64_t until);
+
+/* A name in two: who has it, and which of his endpoints it is. */
+#define NAME_HOST	8		/* an IPv4 or MAC address; of memory nothing */
+
+void name_split(const en_t *name, uint8_t *host, uint32_t *port);
+/* @like: any name of the same transport, as this host knows it. */
+en_t name_join(const en_t *like, const uint8_t *host, uint32_t port);
 
 /* ---- state ---- */
 
@@ -277,6 +285,7 @@ struct am_endpoint {
 	struct frame		*frames;
 	uint8_t			*out;		/* the frame that is made */
 	struct am_log		*log;		/* NULL: none */
+	void			*context;	/* for the handlers of name.c, named.c */
 	struct am_stats		stats;
 };
 
@@ -460,6 +469,15 @@ void log_seal(struct am_endpoint *ep, struct am_message *m);
 void log_copy(struct am_endpoint *ep, struct am_message *m, const struct wire *w);
 bool log_too_big(struct am_endpoint *ep, uint32_t total);
 void log_places(struct reply *r);
+
+/* The name @path is on the disk. */
+int file_sync_name(const char *path);
+/* A file that will get another name: new, or left by one who was killed here; locked, empty. */
+int file_open_part(const char *part, int *fd);
+
+/* ---- name.c ---- */
+
+bool registered_name_valid(const char *name, size_t len);
 
 /* ---- bundle.c ---- */
 

@@ -614,8 +614,7 @@ static int fill(struct am_endpoint *ep)
 	return ep->opt.log_sync && msync(l->map, l->size, MS_SYNC) ? AM_ERR_SYSTEM : AM_OK;
 }
 
-/* The name @path, too, is on the disk. */
-static int sync_name(const char *path)
+int file_sync_name(const char *path)
 {
 	char *copy = strdup(path);
 	int fd, error = AM_OK;
@@ -631,15 +630,14 @@ static int sync_name(const char *path)
 	return error;
 }
 
-/* The file that becomes a log: new, or left by one who was killed here. */
-static int open_part(struct am_log *l, const char *part)
+int file_open_part(const char *part, int *fd)
 {
 	struct stat st, named;
 
-	l->fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (l->fd < 0 || flock(l->fd, LOCK_EX | LOCK_NB) || fstat(l->fd, &st))
+	*fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) || fstat(*fd, &st))
 		return AM_ERR_SYSTEM;
-	/* Before it was locked, another may have finished it: now it is that one's log. */
+	/* Before it was locked, another may have finished it: now it is that one's. */
 	if (lstat(part, &named) || st.st_dev != named.st_dev || st.st_ino != named.st_ino) {
 		errno = EWOULDBLOCK;
 		return AM_ERR_SYSTEM;
@@ -649,7 +647,7 @@ static int open_part(struct am_log *l, const char *part)
 		errno = EEXIST;
 		return AM_ERR_SYSTEM;
 	}
-	return fchmod(l->fd, 0600) || ftruncate(l->fd, 0) ? AM_ERR_SYSTEM : AM_OK;
+	return fchmod(*fd, 0600) || ftruncate(*fd, 0) ? AM_ERR_SYSTEM : AM_OK;
 }
 
 /* As another name first, so that there is a whole log or none. */
@@ -661,7 +659,7 @@ static int create(struct am_endpoint *ep, const char *path)
 
 	if (asprintf(&part, "%s.new", path) < 0)
 		return AM_ERR_RESOURCE;
-	error = open_part(l, part);
+	error = file_open_part(part, &l->fd);
 	if (error)
 		goto out;
 	step(ep);
@@ -676,7 +674,7 @@ static int create(struct am_endpoint *ep, const char *path)
 		unlink(part);
 		errno = why;
 	} else if (ep->opt.log_sync) {
-		error = sync_name(path);
+		error = file_sync_name(path);
 	}
 	step(ep);
 out:
@@ -712,7 +710,7 @@ static int open_old(struct am_endpoint *ep, const char *path)
 	if (error || !ep->opt.log_sync)
 		return error;
 	/* What is believed from now on: its writer may have been killed before it synced. */
-	return msync(l->map, l->size, MS_SYNC) ? AM_ERR_SYSTEM : sync_name(path);
+	return msync(l->map, l->size, MS_SYNC) ? AM_ERR_SYSTEM : file_sync_name(path);
 }
 
 int log_open(struct am_endpoint *ep, const char *path)

@@ -144,6 +144,56 @@ int AM_NameToString(const en_t *name, char *text, size_t size)
 	return n >= 0 && (size_t)n < size ? AM_OK : AM_ERR_TOO_BIG;
 }
 
+void name_split(const en_t *name, uint8_t *host, uint32_t *port)
+{
+	struct sockaddr_esp edp;
+	struct sockaddr_in udp;
+	unsigned int node;
+
+	memset(host, 0, NAME_HOST);
+	switch (name->kind) {
+	case AM_KIND_UDP:
+		memcpy(&udp, name->address, sizeof(udp));
+		memcpy(host, &udp.sin_addr, sizeof(udp.sin_addr));
+		*port = ntohs(udp.sin_port);
+		break;
+	case AM_KIND_EDP:
+		memcpy(&edp, name->address, sizeof(edp));
+		memcpy(host, edp.sesp_addr, 6);
+		*port = ntohs(edp.sesp_port);
+		break;
+	default:
+		memcpy(&node, name->address, sizeof(node));
+		*port = node;
+	}
+}
+
+en_t name_join(const en_t *like, const uint8_t *host, uint32_t port)
+{
+	en_t name = *like;
+	struct sockaddr_esp edp;
+	struct sockaddr_in udp;
+	unsigned int node = port;
+
+	switch (name.kind) {
+	case AM_KIND_UDP:
+		memcpy(&udp, name.address, sizeof(udp));
+		memcpy(&udp.sin_addr, host, sizeof(udp.sin_addr));
+		udp.sin_port = htons(port);
+		memcpy(name.address, &udp, sizeof(udp));
+		break;
+	case AM_KIND_EDP:
+		memcpy(&edp, name.address, sizeof(edp));
+		memcpy(edp.sesp_addr, host, 6);
+		edp.sesp_port = htons(port);
+		memcpy(name.address, &edp, sizeof(edp));
+		break;
+	default:
+		memcpy(name.address, &node, sizeof(node));
+	}
+	return name;
+}
+
 /* A socket bound to @a, which becomes the address that it has. */
 static int open_socket(struct transport *t, int family, void *a)
 {
