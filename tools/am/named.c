@@ -86,8 +86,14 @@ static void take_unregister(void *token, void *data, int n, int version, int b, 
 		return;
 	e = registry_find(&s->registry, r.kind, r.name, s->now());
 	if (!e) {
-		s->stats.unknown++;
-		code = NAMES_UNKNOWN;
+		/* It may have been taken from memory only. */
+		code = registry_settle(&s->registry);
+		if (code == NAMES_OK) {
+			s->stats.unknown++;
+			code = NAMES_UNKNOWN;
+		} else {
+			s->stats.store_errors++;
+		}
 	} else if (!registry_owns(&r, e)) {
 		s->stats.taken++;
 		code = NAMES_TAKEN;

@@ -42,6 +42,7 @@ struct registry {
 	int			fd;		/* of the file, locked; -1: there is none yet */
 	unsigned int		n, room, most, most_of_host;
 	struct registry_entry	*entries;
+	bool			replaced;	/* the last save() has made a new file */
 	bool			unsure;		/* whether the last change is on the disk */
 	bool			stale;		/* the file has names whose lease is over */
 	/* Before and after each step to the file, for tests. */
@@ -83,6 +84,7 @@ struct registry_entry *registry_find(struct registry *g, uint8_t kind, const cha
 bool registry_owns(const struct registry_record *r, const struct registry_entry *e);
 enum names_code registry_set(struct registry *g, const struct registry_record *r, uint64_t now,
 			     struct named_stats *stats);
+enum names_code registry_settle(struct registry *g);
 enum names_code registry_remove(struct registry *g, struct registry_entry *e);
 void registry_look(struct registry *g, uint64_t now, struct named_stats *stats);
 

@@ -69,12 +69,28 @@ static int write_records(struct registry *g, int fd)
 	return error;
 }
 
+/*
+ * Is the locked file still the one of that name? Who makes another where somebody has removed it
+ * needs the new one, which is locked, too: so the answer holds until that gets the name.
+ */
+static int still_named(struct registry *g)
+{
+	struct stat st, named;
+
+	if (!fstat(g->fd, &st) && !stat(g->path, &named) && st.st_dev == named.st_dev &&
+	    st.st_ino == named.st_ino)
+		return AM_OK;
+	errno = ESTALE;
+	return AM_ERR_SYSTEM;
+}
+
 /* All that is known becomes the file. After an error it is the old one, or else ->unsure. */
 static int save(struct registry *g)
 {
 	int fd, error, why;
 	char *part;
 
+	g->replaced = false;
 	if (asprintf(&part, "%s.new", g->path) < 0)
 		return AM_ERR_RESOURCE;
 	step(g);
@@ -91,6 +107,8 @@ static int save(struct registry *g)
 	if (!error && fsync(fd))
 		error = AM_ERR_SYSTEM;
 	step(g);
+	if (!error && g->fd >= 0)
+		error = still_named(g);
 	/* Where there was none, there may be another's by now. */
 	if (!error && renameat2(AT_FDCWD, part, AT_FDCWD, g->path,
 				g->fd < 0 ? RENAME_NOREPLACE : 0))
@@ -108,6 +126,7 @@ static int save(struct registry *g)
 	if (g->fd >= 0)
 		close(g->fd);
 	g->fd = fd;
+	g->replaced = true;
 	step(g);
 	g->stale = false;
 	g->unsure = true;
@@ -324,7 +343,7 @@ static enum names_code add(struct registry *g, const struct registry_record *r, 
 	g->entries[g->n++] = (struct registry_entry) { *r, lease_end(r, now) };
 	if (save(g)) {
 		/* It is in the file otherwise, but maybe not for long. */
-		if (!g->unsure)
+		if (!g->replaced)
 			g->n--;
 		stats->store_errors++;
 		return NAMES_STORE;
@@ -354,13 +373,19 @@ enum names_code registry_set(struct registry *g, const struct registry_record *r
 	}
 	e->r = *r;
 	if (save(g)) {
-		if (!g->unsure)
+		if (!g->replaced)
 			*e = old;
 		stats->store_errors++;
 		return NAMES_STORE;
 	}
 	stats->replaced++;
 	return NAMES_OK;
+}
+
+/* Is what was done before on the disk? */
+enum names_code registry_settle(struct registry *g)
+{
+	return g->unsure && save(g) ? NAMES_STORE : NAMES_OK;
 }
 
 enum names_code registry_remove(struct registry *g, struct registry_entry *e)
@@ -370,7 +395,7 @@ enum names_code registry_remove(struct registry *g, struct registry_entry *e)
 	*e = g->entries[--g->n];
 	if (!save(g))
 		return NAMES_OK;
-	if (!g->unsure) {
+	if (!g->replaced) {
 		g->entries[g->n++] = *e;
 		*e = old;
 	}
