@@ -502,15 +502,18 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 /* It was taken, but can't be had: the next accept() has it. */
 static void put_back(struct sock *sk, struct sock *child)
 {
+	bool listens;
+
 	lock_sock(sk);
-	if (sk->sk_state == TCP_LISTEN) {
+	listens = sk->sk_state == TCP_LISTEN;
+	if (listens) {
 		list_add(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
 		sk_acceptq_added(sk);
 		sk->sk_data_ready(sk);	/* others may wait */
-	} else {
-		esp_refuse(child);
 	}
 	release_sock(sk);
+	if (!listens)
+		esp_refuse(child);
 }
 
 /* io_uring may refer to the user's memory; SO_ZEROCOPY is esp_setsockopt()'s. */

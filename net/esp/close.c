@@ -137,8 +137,7 @@ void esp_abort(struct sock *sk, int err)
 
 /**
  * esp_refuse() - nobody accepts a connection any more
- * @sk:	connection off the listener's queue, whose reference it takes; the listener's
- *	owner calls
+ * @sk:	connection off the listener's queue, whose reference it takes
  */
 void esp_refuse(struct sock *sk)
 {
