@@ -414,8 +414,9 @@ struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp 
 		if (sk->sk_type != type || esp_sk(sk)->sport != src->sesp_port ||
 		    !net_eq(sock_net(sk), net))
 			continue;
-		if (conn && !conn_matches(sk, net, dst->sesp_ifindex, src->sesp_port,
-					  dst->sesp_port, dst->sesp_addr))
+		if (dst->sesp_port ? !conn_matches(sk, net, dst->sesp_ifindex, src->sesp_port,
+						   dst->sesp_port, dst->sesp_addr) :
+				     READ_ONCE(esp_sk(sk)->dport))
 			continue;
 		if (!fn(sk, data))
 			continue;
