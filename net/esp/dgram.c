@@ -361,7 +361,10 @@ void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	while ((sk = esp_next_dgram(net, ed->ifindex, port, sk))) {
 		if (!wants(sk, skb))
 			continue;
-		reason = queue_to(net, sk, skb);
+		if (reason == SKB_CONSUMED)
+			queue_to(net, sk, skb);
+		else
+			reason = queue_to(net, sk, skb);
 		if (skb->pkt_type == PACKET_HOST)
 			break;
 	}
