@@ -246,10 +246,13 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 	struct sk_buff *skb, *next;
 	bool much = len >= ESP_COPY_LEAST && !(flags & (MSG_PEEK | MSG_TRUNC));
 	bool help = much && has_time(esp, slept);
+	u32 cookie = esp->cookie;
 	int copied = 0, n;
 
 	while (much && len - copied >= ESP_COPY_LEAST &&
 	       esp->rcv_bytes >= ESP_COPY_LEAST && !*eor) {
+		if (esp->cookie != cookie)	/* connected anew meanwhile */
+			return copied;
 		if (copied && (record ? fatal_signal_pending(current) :
 					signal_pending(current))) {
 			/* a record is whole if it can be; its rest is nobody's record */
@@ -265,7 +268,7 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 			break;
 		copied += n;
 	}
-	if (*eor)
+	if (*eor || esp->cookie != cookie)
 		return copied;
 	for (skb = skb_peek(&sk->sk_receive_queue); skb && copied < len;
 	     skb = next) {
