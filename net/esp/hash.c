@@ -416,7 +416,7 @@ struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp 
 			continue;
 		if (dst->sesp_port ? !conn_matches(sk, net, dst->sesp_ifindex, src->sesp_port,
 						   dst->sesp_port, dst->sesp_addr) :
-				     READ_ONCE(esp_sk(sk)->dport))
+				     !!READ_ONCE(esp_sk(sk)->dport))
 			continue;
 		if (!fn(sk, data))
 			continue;
