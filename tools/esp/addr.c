@@ -164,6 +164,22 @@ void address_parse_part(struct address *addr, const char *text)
 		      text);
 }
 
+/* MAC%DEV: a host, without a port. */
+void address_parse_host(struct address *addr, const char *text)
+{
+	const char *dev = strchr(text, '%');
+	char *whole;
+
+	if (!dev)
+		error(EXIT_USAGE, 0, "%s: by which device? write MAC%%DEV", text);
+	if (strchr(dev, ':'))
+		error(EXIT_USAGE, 0, "%s: a host has no port; write MAC%%DEV", text);
+	if (asprintf(&whole, "%s:1", text) < 0)
+		error(EXIT_IO, errno, "memory");
+	address_parse(addr, whole, SOCK_STREAM, false);
+	free(whole);
+}
+
 /* HOST:PORT, [IPV6]:PORT or, to listen, :PORT. */
 void address_parse_tcp(struct address *addr, const char *text, bool passive)
 {

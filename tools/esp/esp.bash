@@ -17,7 +17,7 @@ _esp()
 
 	case $COMP_CWORD,${COMP_WORDS[1]},$prev in
 	1,*)
-		words='listen connect perf show kill dev help --help --version' ;;
+		words='listen connect perf ping show kill dev help --help --version' ;;
 	*,listen,-t | *,listen,--type | *,connect,-t | *,connect,--type | \
 	*,show,-t | *,show,--type | *,kill,-t | *,kill,--type)
 		words='stream seqpacket dgram' ;;
@@ -28,6 +28,9 @@ _esp()
 	*,perf,*)
 		words='--server --one-off --tcp --client --time --bytes --length
 			--parallel --reverse --latency --verify --interval
+			--json --help' ;;
+	*,ping,*)
+		words='--count --interval --wait --deadline --size --mtu --quiet
 			--json --help' ;;
 	*,show,*)
 		words='sockets stats dev --sockets --all --listening --extended
@@ -40,7 +43,7 @@ _esp()
 	*,dev,*)
 		words=$(_esp_devices) ;;
 	2,help,*)
-		words='listen connect perf show kill dev' ;;
+		words='listen connect perf ping show kill dev' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

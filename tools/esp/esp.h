@@ -29,6 +29,7 @@ enum {
 int cmd_listen(int argc, char **argv);
 int cmd_connect(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
+int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_dev(int argc, char **argv);
@@ -56,6 +57,7 @@ struct address {
 void address_parse(struct address *addr, const char *text, int type,
 		   bool passive);
 void address_parse_part(struct address *addr, const char *text);
+void address_parse_host(struct address *addr, const char *text);
 void address_parse_tcp(struct address *addr, const char *text, bool passive);
 int address_connect(const struct address *addr, unsigned int sport,
 		    int timeout_ms);

@@ -17,6 +17,7 @@ static const struct {
 	{ "listen",  cmd_listen,  "wait for a connection and pipe it to stdin and stdout" },
 	{ "connect", cmd_connect, "connect stdin and stdout to a listening socket" },
 	{ "perf",    cmd_perf,    "measure throughput and latency" },
+	{ "ping",    cmd_ping,    "ask a host whether it has ESP: round trips, MTU" },
 	{ "show",    cmd_show,    "show sockets, counters or devices" },
 	{ "kill",    cmd_kill,    "end sockets" },
 	{ "dev",     cmd_dev,     "enable or disable ESP on devices" },
