@@ -245,11 +245,9 @@ void mca_btl_esp_give_up(struct mca_btl_esp_module *module, opal_proc_t *peer, c
 int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max);
 
 /* btl_esp_proc.c */
-struct mca_btl_esp_proc *mca_btl_esp_proc_get(opal_proc_t *opal);
-struct mca_btl_esp_proc *mca_btl_esp_proc_of_name(opal_process_name_t name);
 void mca_btl_esp_proc_put(struct mca_btl_esp_proc *proc);
 void mca_btl_esp_proc_remove(struct mca_btl_base_endpoint_t *ep);
-struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(struct mca_btl_esp_proc *proc,
+struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(opal_proc_t *opal,
 							  struct mca_btl_esp_module *module);
 
 /* btl_esp_module.c */

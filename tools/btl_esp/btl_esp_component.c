@@ -294,15 +294,15 @@ static void greeted(struct mca_btl_esp_incoming *in)
 	struct mca_btl_base_endpoint_t *ep = NULL;
 	struct mca_btl_esp_module *module = in->module;
 	struct mca_btl_esp_ident ident = in->ident;
-	struct mca_btl_esp_proc *proc;
+	opal_proc_t *opal;
 	int fd = in->watch.fd;
 
 	incoming_end(in);
 	if (mca_btl_esp_ident_ok(&ident) && ident.say == ESP_HELLO &&
 	    ident.key == mca_btl_esp_component.key) {
-		proc = mca_btl_esp_proc_of_name(ident.name);
-		if (proc)
-			ep = mca_btl_esp_proc_endpoint(proc, module);
+		opal = opal_proc_for_name(ident.name);
+		if (opal)
+			ep = mca_btl_esp_proc_endpoint(opal, module);
 	}
 	if (ep) {
 		mca_btl_esp_endpoint_accept(ep, fd);

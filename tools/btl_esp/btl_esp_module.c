@@ -14,15 +14,10 @@ static int add_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **pr
 	const opal_proc_t *self = opal_proc_local_get();
 
 	for (size_t i = 0; i < nprocs; i++) {
-		struct mca_btl_esp_proc *proc;
-
 		endpoints[i] = NULL;
 		if (procs[i] == self)
 			continue;
-		proc = mca_btl_esp_proc_get(procs[i]);
-		if (!proc)
-			continue;
-		endpoints[i] = mca_btl_esp_proc_endpoint(proc, module);
+		endpoints[i] = mca_btl_esp_proc_endpoint(procs[i], module);
 		if (endpoints[i] && reachable)
 			opal_bitmap_set_bit(reachable, i);
 	}

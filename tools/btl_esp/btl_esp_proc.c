@@ -75,38 +75,39 @@ static struct mca_btl_esp_modex *receive_modex(opal_proc_t *opal)
 	return NULL;
 }
 
-struct mca_btl_esp_proc *mca_btl_esp_proc_get(opal_proc_t *opal)
+/* With proc_lock; made if need be. */
+static struct mca_btl_esp_proc *proc_get(opal_proc_t *opal)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
 	struct mca_btl_esp_proc *proc = NULL;
 
-	OPAL_THREAD_LOCK(&c->proc_lock);
 	if (opal_proc_table_get_value(&c->procs, opal->proc_name, (void **)&proc) == OPAL_SUCCESS)
-		goto out;
+		return proc;
 	proc = calloc(1, sizeof(*proc));
 	if (!proc)
-		goto out;
+		return NULL;
 	proc->opal = opal;
 	proc->name = opal->proc_name;
 	proc->modex = receive_modex(opal);
 	if (!proc->modex) {
 		free(proc);
-		proc = NULL;
-		goto out;
+		return NULL;
 	}
 	match(proc);
 	OBJ_RETAIN(opal);
 	opal_proc_table_set_value(&c->procs, proc->name, proc);
-out:
-	OPAL_THREAD_UNLOCK(&c->proc_lock);
 	return proc;
 }
 
-struct mca_btl_esp_proc *mca_btl_esp_proc_of_name(opal_process_name_t name)
+/* With proc_lock; without any endpoint, the peer is forgotten. */
+static void proc_put(struct mca_btl_esp_proc *proc)
 {
-	opal_proc_t *opal = opal_proc_for_name(name);
-
-	return opal ? mca_btl_esp_proc_get(opal) : NULL;
+	if (proc->users)
+		return;
+	opal_proc_table_remove_value(&mca_btl_esp_component.procs, proc->name);
+	OBJ_RELEASE(proc->opal);
+	free(proc->modex);
+	free(proc);
 }
 
 /* Nobody is to find EP any more. */
@@ -120,29 +121,33 @@ void mca_btl_esp_proc_remove(struct mca_btl_base_endpoint_t *ep)
 	OPAL_THREAD_UNLOCK(&c->proc_lock);
 }
 
-/* One endpoint less; without any, the peer is forgotten. */
+/* One endpoint less. */
 void mca_btl_esp_proc_put(struct mca_btl_esp_proc *proc)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
 
 	OPAL_THREAD_LOCK(&c->proc_lock);
-	if (--proc->users == 0) {
-		opal_proc_table_remove_value(&c->procs, proc->name);
-		OBJ_RELEASE(proc->opal);
-		free(proc->modex);
-		free(proc);
-	}
+	proc->users--;
+	proc_put(proc);
 	OPAL_THREAD_UNLOCK(&c->proc_lock);
 }
 
-/* The endpoint of this module, made if need be; NULL if it has no counterpart there. */
-struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(struct mca_btl_esp_proc *proc,
+/*
+ * The endpoint of this module to a peer, both made if need be; NULL if the peer has no ESP, or
+ * the module no counterpart there.
+ */
+struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(opal_proc_t *opal,
 							  struct mca_btl_esp_module *module)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
-	struct mca_btl_base_endpoint_t *ep;
+	struct mca_btl_base_endpoint_t *ep = NULL;
+	struct mca_btl_esp_proc *proc;
 
+	/* In one piece: another thread may take the peer's last endpoint away. */
 	OPAL_THREAD_LOCK(&c->proc_lock);
+	proc = proc_get(opal);
+	if (!proc)
+		goto out;
 	ep = proc->endpoints[module->index];
 	if (!ep && proc->match[module->index] >= 0) {
 		ep = mca_btl_esp_endpoint_new(module, proc);
@@ -151,6 +156,8 @@ struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(struct mca_btl_esp_pro
 			proc->users++;
 		}
 	}
+	proc_put(proc);
+out:
 	OPAL_THREAD_UNLOCK(&c->proc_lock);
 	return ep;
 }
