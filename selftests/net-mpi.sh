@@ -30,53 +30,6 @@ cable n0 w0 n1 w1
 ip0 link set w0 down
 ip1 link set w1 down
 
-in_hosts() { MPI_HOSTS=$1 "${@:2}"; }
-two() { in_hosts n0,n1 "$@"; }
-
-# carries HOST PACKETS COMMAND...: and that many leave by ESP.
-carries()
-{
-	local host=$1 packets=$2 before
-	shift 2
-
-	before=$(stat "$host" OutData)
-	"$@" || return
-	[ "$(stat "$host" OutData)" -ge $((before + packets)) ] && return
-	echo "$host sent $(($(stat "$host" OutData) - before)) packets of data"
-	return 1
-}
-
-# bytes HOST DEV: sent.
-bytes() { in_host "$1" cat "/proc/net/dev" | awk -v dev="$2:" '$1 == dev { print $10 }'; }
-
-# failed STATUS: of a job that ended of itself: 124 and 137 are those that "timeout" ended.
-failed() { [ "$1" != 0 ] && [ "$1" != 124 ] && [ "$1" != 137 ]; }
-
-# dies WORDS COMMAND...: fails, not for the time's sake, and says so.
-dies()
-{
-	local words=$1 status
-	shift
-
-	"$@" >"$TMP/dies" 2>&1
-	status=$?
-	grep -F "$words" "$TMP/dies" && failed $status && return
-	echo "status $status:"
-	cat "$TMP/dies"
-	return 1
-}
-
-listed()
-{
-	local info p
-
-	info=$(OMPI_MCA_mca_base_component_path=$MPI:$COMPONENTS ompi_info --param btl esp --level 9)
-	for p in if_include if_exclude links sndbuf rcvbuf bandwidth latency eager_limit \
-		rndv_eager_limit max_send_size rdma_pipeline_frag_size put_limit flags exclusivity \
-		free_list_num free_list_max free_list_inc; do
-		grep -qF "\"btl_esp_$p\"" <<<"$info" || { echo "no $p"; return 1; }
-	done
-}
 check "the component and its parameters are listed" listed
 
 #

@@ -141,7 +141,7 @@ check() {
 		FAILED=1
 		echo "the test programs do not build"
 	fi
-	if grep -q -e -mpi "$LIST" && ! (mpi); then
+	if { grep -q -e -mpi "$LIST" && ! (mpi); } || { grep -q -e -mpi5 "$LIST" && ! (mpi5); }; then
 		FAILED=1
 		echo "the programs for Open MPI do not build"
 	fi

@@ -67,6 +67,7 @@ apt_set() {
 	fi
 	for s; do
 		case $s in
+		src:*) echo "deb-src [signed-by=$key] $uri ${s#src:} main" ;;
 		*-security) [ -n "$sec" ] && echo "deb [signed-by=$key] $sec $s main" ;;
 		*) echo "deb [signed-by=$key] $uri $s main" ;;
 		esac
@@ -283,25 +284,46 @@ newest_7() {
 }
 
 # fetch_root SUITE: a small Debian of that suite, in $CACHE/roots/SUITE, with what builds,
-# checks and takes packages.
+# checks and takes packages; trixie-mpi: with Open MPI 5.0.
 fetch_root() {
-	local r=$CACHE/roots/$1 stamp include
+	local r=$CACHE/roots/$1 suite=${1%-mpi} sources=() stamp include
 
 	include=build-essential,debhelper,dh-dkms,dkms,faketime,libmnl-dev,lintian,linux-headers-amd64,pkgconf
 	include+=,bash-completion,pahole,systemd,tshark
+	if [ "$suite" != "$1" ]; then
+		sources=("src:$suite")
+		include=gcc,libc6-dev,make,iproute2,hostname,openmpi-bin,libopenmpi-dev,slurmctld,slurmd,slurm-client
+	fi
 	stamp=$(sha256sum <<<"$include")
 	[ "$(cat "$r.stamp" 2>/dev/null)" = "$stamp" ] && return
 	(
 		lock "$1"
 		[ "$(cat "$r.stamp" 2>/dev/null)" = "$stamp" ] && exit
 		need mmdebstrap
-		apt_set "$1" "$1" "$1-security"
+		apt_set "$1" "$suite" "$suite-security" "${sources[@]}"
 		say "making a root of Debian $1"
 		mkdir -p "$CACHE/roots"
 		rm -rf "$r" "$r.new" "$r.stamp"
 		mmdebstrap --quiet --mode=root --variant=apt --include="$include" \
-			--aptopt='APT::Install-Recommends "false"' "$1" "$r.new" "$CACHE/apt/$1/list" >&2 ||
+			--aptopt='APT::Install-Recommends "false"' "$suite" "$r.new" "$CACHE/apt/$1/list" >&2 ||
 			die "cannot make a root of Debian $1"
+		[ "$suite" = "$1" ] || complete_mpi "$r.new"
 		mv "$r.new" "$r" && echo "$stamp" >"$r.stamp"
 	) || exit
+}
+
+# complete_mpi ROOT: the headers of Open MPI 5.0 that its libopenmpi-dev lacks; and where a guest
+# has the names of its hosts.
+complete_mpi() {
+	local to=$1/usr/lib/x86_64-linux-gnu/openmpi/include/openmpi tmp
+
+	need xz-utils
+	tmp=$(mktemp -d "$CACHE/deb/XXXXXX")
+	say "downloading the source of openmpi"
+	(cd "$tmp" && apt-get "${APT[@]}" source --download-only openmpi >&2 &&
+		tar --strip-components=1 --wildcards -C "$to" -xf openmpi_*.orig.tar.* \
+			'*/opal/mca/threads/pthreads/*.h') ||
+		die "cannot get the headers of Open MPI"
+	rm -r "$tmp"
+	touch "$1/etc/hosts"
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Sourced by net-mpi.sh and bench-mpi.sh, after lib.sh: network namespaces as the hosts
+# Sourced by net-mpi*.sh and bench-mpi.sh, after lib.sh: network namespaces as the hosts
 # of an Open MPI job, which mpirun reaches as it does with ssh.  A device "mg" of
 # each has an IP address, for what Open MPI's daemons say to each other; the
 # others have none, and carry ESP.
@@ -10,18 +10,47 @@
 #	mpi_switch N		their devices v0 …, on a bridge in the namespace "switch": s0 …
 #	launch RANKS OPTION... PROGRAM...	in the hosts MPI_HOSTS, from the first
 #	mpi RANKS [OPTION...] PROGRAM...	the same by ESP only
+#
+# With MPI_VERSION=5.0 it is that one, in a root of its own, and $MPI is a copy in /tmp, which both
+# have.
 
 MPI=$SRC/build/mpi
 MPI_HOSTS=
 MPI_TIMEOUT=$(by_kernel 120 480 480)
+MPI_ROOT=/
+AGENT=(--mca plm_rsh_agent "$TMP/agent" --mca oob_tcp_if_include mg)
 
+if [ "$MPI_VERSION" = 5.0 ]; then
+	cp -r "$SRC/build/mpi5" "$TMP/mpi" || exit
+	MPI=$TMP/mpi
+	MPI_ROOT=/run/mpi-root
+	AGENT=(--prtemca plm_ssh_agent "$TMP/agent")
 # Whoever has no Open MPI can't test it, and says so as the last line.
-if ! command -v mpirun >/dev/null || ! command -v NPopenmpi >/dev/null; then
+elif ! command -v mpirun >/dev/null || ! command -v NPopenmpi >/dev/null; then
 	# shellcheck disable=SC2034 # of lib.sh
 	FINISHED=1
 	echo "Open MPI is not installed (openmpi-bin libopenmpi-dev netpipe-openmpi hpcc)"
 	exit 4
 fi
+
+# mpi_root: where chroot() leads, which must be a mount. What is mounted for a namespace is so
+# in both.
+mpi_root()
+{
+	local d
+
+	mkdir -p "$MPI_ROOT" && mount --bind "$CACHE/roots/trixie-mpi" "$MPI_ROOT" || exit
+	for d in dev sys; do
+		mount --rbind "/$d" "$MPI_ROOT/$d" || exit
+	done
+	for d in proc tmp run; do
+		mount --bind "/$d" "$MPI_ROOT/$d" || exit
+	done
+	mount --rbind /run/netns "$MPI_ROOT/run/netns" || exit
+}
+
+# mpi_end: no mount is left.
+mpi_end() { [ "$MPI_ROOT" = / ] || umount -lR "$MPI_ROOT"; }
 
 mpi_hosts()
 {
@@ -54,9 +83,10 @@ mpi_hosts()
 		exec ip netns exec "\$h" unshare --uts bash -c "\$*"
 	END
 	chmod +x "$TMP/agent"
+	[ "$MPI_ROOT" = / ] || mpi_root
 	# The stock components, too: without their folder there are none of them.
-	COMPONENTS=$(ompi_info --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p')
-	[ -d "$COMPONENTS" ] || exit
+	COMPONENTS=$(chroot "$MPI_ROOT" ompi_info --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p')
+	[ -d "$MPI_ROOT/$COMPONENTS" ] || exit
 }
 
 mpi_switch()
@@ -81,9 +111,9 @@ launch()
 	n=$(tr -cd , <<<"$MPI_HOSTS" | wc -c)
 	n=$(((ranks + n) / (n + 1)))
 	hosts=${MPI_HOSTS//,/:$n,}:$n
-	timeout -k 5 "$MPI_TIMEOUT" "$TMP/agent" "${MPI_HOSTS%%,*}" mpirun --allow-run-as-root \
-		-H "$hosts" -n "$ranks" --map-by node --mca plm_rsh_agent "$TMP/agent" --mca pml ob1 \
-		--mca oob_tcp_if_include mg --mca mpi_yield_when_idle 1 --mca osc ^ucx --bind-to none \
+	timeout -k 5 "$MPI_TIMEOUT" chroot "$MPI_ROOT" "$TMP/agent" "${MPI_HOSTS%%,*}" mpirun \
+		--allow-run-as-root -H "$hosts" -n "$ranks" --map-by node "${AGENT[@]}" --mca pml ob1 \
+		--mca mpi_yield_when_idle 1 --mca osc ^ucx --bind-to none \
 		--mca mca_base_component_path "$MPI:$COMPONENTS" "$@"
 }
 
@@ -93,4 +123,53 @@ mpi()
 	shift
 
 	launch "$ranks" --mca btl esp,self "$@"
+}
+
+in_hosts() { MPI_HOSTS=$1 "${@:2}"; }
+two() { in_hosts n0,n1 "$@"; }
+
+# carries HOST PACKETS COMMAND...: and that many leave by ESP.
+carries()
+{
+	local host=$1 packets=$2 before
+	shift 2
+
+	before=$(stat "$host" OutData)
+	"$@" || return
+	[ "$(stat "$host" OutData)" -ge $((before + packets)) ] && return
+	echo "$host sent $(($(stat "$host" OutData) - before)) packets of data"
+	return 1
+}
+
+# bytes HOST DEV: sent.
+bytes() { in_host "$1" cat "/proc/net/dev" | awk -v dev="$2:" '$1 == dev { print $10 }'; }
+
+# failed STATUS: of a job that ended of itself: 124 and 137 are those that "timeout" ended.
+failed() { [ "$1" != 0 ] && [ "$1" != 124 ] && [ "$1" != 137 ]; }
+
+# dies WORDS COMMAND...: fails, not for the time's sake, and says so.
+dies()
+{
+	local words=$1 status
+	shift
+
+	"$@" >"$TMP/dies" 2>&1
+	status=$?
+	grep -F "$words" "$TMP/dies" && failed $status && return
+	echo "status $status:"
+	cat "$TMP/dies"
+	return 1
+}
+
+# listed: the component, with its parameters.
+listed()
+{
+	local info p
+
+	info=$(OMPI_MCA_mca_base_component_path=$MPI:$COMPONENTS chroot "$MPI_ROOT" ompi_info --param btl esp --level 9)
+	for p in if_include if_exclude links sndbuf rcvbuf bandwidth latency eager_limit \
+		rndv_eager_limit max_send_size rdma_pipeline_frag_size put_limit flags exclusivity \
+		free_list_num free_list_max free_list_inc; do
+		grep -qF "\"btl_esp_$p\"" <<<"$info" || { echo "no $p"; return 1; }
+	done
 }
