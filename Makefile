@@ -47,9 +47,10 @@ mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 mi
 model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
 
-bench: ## ESP beside TCP and others, as figures and pictures (half an hour)
+bench: ## ESP beside TCP and others, as figures and pictures (an hour)
 	@selftests/bench-speed.sh
 	@selftests/bench-incast.sh
+	@selftests/bench-mpi.sh
 
 vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, uml-virtual, 6.1, 6.12, 7)
 	@$(VM) shell $(or $(KERNEL),uml)

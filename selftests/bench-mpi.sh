@@ -1,62 +1,104 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest: Open MPI over ESP beside Open MPI over TCP, on the same cables, in
-# turns. Prints a table: microseconds of each, the medians of all turns, and
-# TCP's by ESP's. build/mpi/bench.txt has it, too.
+# Of "make bench": Open MPI over ESP beside Open MPI over TCP (speed-mpi.sh), as two
+# instruments see it:
 #
-#	selftests/harness/vm run uml --time 1200 -- selftests/bench-mpi.sh [TURNS]
+#	mpi		uml: native speed, two processors, a rank on each of two hosts
+#	mpi-ports	uml-virtual: time is simulated; 8 and 16 ranks, 1 Gbit/s, ports of 128 KiB
 #
-# Latency and streams between two hosts; collective operations of 8 ranks on four,
-# behind a switch whose ports have a gigabit and 128 KiB.
+# Its cases are added to build/bench.json (bench.awk); build/bench-mpi.txt is the table,
+# Documentation/openmpi-*.png are the pictures.
 
-. "${0%/*}/lib.sh"
-. "${0%/*}/mpi/hosts.sh"
+HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
+SRC=$(cd "$HARNESS/../.." && pwd)
+# shellcheck source=harness/fetch.sh
+. "$HARNESS/fetch.sh"
 
-TURNS=${1:-3}
+OUT=$SRC/build/bench
+DATA=$SRC/build/speed-mpi
+cd "$SRC" || exit
+need gnuplot-nox
+mkdir -p "$DATA"
 
-mpi_hosts 4
-mpi_switch 4
-for i in 0 1 2 3; do
-	ip -n n$i addr add 10.9.0.$((i + 1))/24 dev v$i
-	# As TCP's are: nobody computes checksums within a machine.
-	in_host n$i sysctl -qw net.esp.dev.v$i.tx_checksum=1
-done
-
-# jobs_of RANKS: by each, lines "esp|tcp CASE BYTES MICROSECONDS".
-jobs_of()
+# measure INSTRUMENT VM-ARGUMENT...: in a guest; lines.
+measure()
 {
-	local ranks=$1 by
+	local instrument=$1
+	shift
 
-	for by in esp tcp; do
-		launch "$ranks" --mca btl $by,self --mca btl_tcp_if_include 10.9.0.0/24 \
-			"$MPI/bench" 5 >"$TMP/out" 2>&1 || { cat "$TMP/out"; exit 1; }
-		sed -nE "s/^([a-z]+ [0-9]+ [0-9.]+)$/$by \1/p" "$TMP/out" >>"$TMP/lines"
-	done
+	say "$instrument: ${*: -3}"
+	"$HARNESS/vm" "$@" >"$DATA/out" || { cat "$DATA/out" >&2; exit 1; }
+	sed -nE "s,^([a-z]+[-a-z0-9]* [a-z]+ [^ ]+ [a-z]+ [-0-9.e+]+)$,$instrument/\1,p" "$DATA/out" >>"$DATA/lines"
 }
 
-for ((t = 0; t < TURNS; t++)); do
-	MPI_HOSTS=n0,n1 jobs_of 2
-done
-for i in 0 1 2 3; do
-	in_host switch tc qdisc add dev s$i root tbf rate 1gbit burst 16k limit 128k || exit
-done
-for ((t = 0; t < TURNS; t++)); do
-	jobs_of 8
-done
+: >"$DATA/lines"
+measure mpi run uml --mem 2G --time 1800 -- selftests/speed-mpi.sh -r "${ROUNDS:-5}" pair
+measure mpi-ports run uml-virtual --time 3000 -- selftests/speed-mpi.sh -n 8 ports
+measure mpi-ports run uml-virtual --time 3000 -- selftests/speed-mpi.sh -n 16 ports
 
-sort -k2,2 -k3,3n -k1,1 -k4,4g "$TMP/lines" | awk '
-	BEGIN { printf "%-10s %8s %12s %12s %8s\n", "case", "bytes", "ESP us", "TCP us", "TCP/ESP" }
-	{
-		if ($2 " " $3 != key) { row(); key = $2 " " $3; name = $2; bytes = $3; delete n }
-		value[$1, ++n[$1]] = $4
-	}
-	function median(by) { return value[by, int((n[by] + 1) / 2)] }
-	function row() {
-		if (key != "")
-			printf "%-10s %8d %12.1f %12.1f %8.2f\n", name, bytes, median("esp"), median("tcp"),
-				median("tcp") / median("esp")
-	}
-	END { row() }' | tee "$MPI/bench.txt"
-check "all was measured" [ "$(wc -l <"$MPI/bench.txt")" = 36 ]
-finish
+awk -v json=/dev/null -f selftests/bench.awk "$DATA/lines" >"$OUT-mpi.txt" || exit
+cat "$OUT-mpi.txt"
+{
+	[ ! -e "$OUT.lines" ] || grep -v '^mpi' "$OUT.lines"
+	cat "$DATA/lines"
+} >"$OUT.lines.new"
+mv "$OUT.lines.new" "$OUT.lines" || exit
+awk -v json="$OUT.json" -f selftests/bench.awk "$OUT.lines" >"$OUT.txt" || exit
+
+# points CASE METRIC PROTO: lines "BYTES VALUE", medians.
+points()
+{
+	awk -v "name=$1-" -v metric="$2" -v by="$3" '
+		index($1, name) == 1 && $1 ~ /-[0-9]+$/ && $2 == metric && $4 == by {
+			bytes = substr($1, length(name) + 1)
+			if (bytes !~ /-/)
+				v[bytes] = v[bytes] " " $5
+		}
+		END {
+			for (bytes in v) {
+				n = split(v[bytes], a, " ")
+				for (i = 2; i <= n; i++)
+					for (j = i; j > 1 && a[j - 1] + 0 > a[j] + 0; j--) {
+						t = a[j]; a[j] = a[j - 1]; a[j - 1] = t
+					}
+				print bytes, a[int((n + 1) / 2)]
+			}
+		}' "$DATA/lines" | sort -n
+}
+
+for p in esp tcp; do
+	points mpi/netpipe median $p >"$DATA/netpipe-us-$p"
+	points mpi/netpipe rate $p >"$DATA/netpipe-rate-$p"
+	for c in allreduce alltoall bcast gather; do
+		points mpi-ports/$c-8 median $p >"$DATA/$c-8-$p"
+		points mpi-ports/$c-16 median $p >"$DATA/$c-16-$p"
+	done
+done
+gnuplot <<END || exit
+set terminal pngcairo size 900,900
+set grid
+set key left top
+set logscale xy
+set xlabel "bytes"
+set output "Documentation/openmpi-netpipe.png"
+set multiplot layout 2,1
+set title "NetPIPE by Open MPI, User-Mode Linux, two processors, veth"
+set ylabel "one way, us"
+plot for [p in "esp tcp"] "$DATA/netpipe-us-".p with lines title p
+unset title
+set ylabel "Mbit/s"
+plot for [p in "esp tcp"] "$DATA/netpipe-rate-".p with lines title p
+unset multiplot
+set output "Documentation/openmpi-collectives.png"
+set multiplot layout 2,2 title "Collective operations, 1 Gbit/s, ports of 128 KiB: us"
+unset ylabel
+set xtics (1, 64, 1024, 8192, 65536)
+set xrange [0.8:131072]
+do for [what in "allreduce alltoall bcast gather"] {
+	set title what
+	plot for [p in "esp tcp"] for [n in "8 16"] "$DATA/".what."-".n."-".p with linespoints title p.", ".n
+}
+unset multiplot
+END
+say "$(wc -l <"$DATA/lines") figures in build/bench.json"

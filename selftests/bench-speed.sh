@@ -10,8 +10,8 @@
 #
 # build/bench.json has the medians of all rounds, build/bench.txt the table,
 # build/bench-split.txt where the instructions go (split.awk), Documentation/speed-*.png
-# the pictures. "ratio" is ESP's figure by TCP's, of each round; "spread" its lowest and
-# its highest. Cases "kernel-" are without system calls (kbench.c).
+# the pictures; see bench.awk.
+# Cases "kernel-" are without system calls (kbench.c).
 
 HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -93,64 +93,7 @@ awk '
 		}
 	}' "$DATA/split" >"$OUT-split.txt" || exit
 
-awk -v json="$OUT.json" '
-	function sorted(list, a,	n, i, j, t) {
-		n = split(list, a, " ")
-		for (i = 2; i <= n; i++)
-			for (j = i; j > 1 && a[j - 1] + 0 > a[j] + 0; j--) {
-				t = a[j]; a[j] = a[j - 1]; a[j - 1] = t
-			}
-		return n
-	}
-	function median(list,	a, n) {
-		n = sorted(list, a)
-		return n ? a[int((n + 1) / 2)] : ""
-	}
-	{
-		key = $1 " " $2 " " $3
-		if (!(key in seen)) {
-			seen[key] = 1
-			keys[++nkeys] = key
-		}
-		values[key, $4] = values[key, $4] " " $5
-	}
-	END {
-		np = split("tcp udp packet sctp tipc unix", protos, " ")
-		printf "%-24s %-10s %-17s %10s", "case", "metric", "unit", "esp"
-		for (p = 1; p <= np; p++)
-			printf " %10s", protos[p]
-		print "  esp/tcp"
-		print "[" >json
-		for (k = 1; k <= nkeys; k++) {
-			key = keys[k]
-			split(key, f, " ")
-			if ((esp = median(values[key, "esp"])) == "")
-				continue
-			peers = ""
-			printf "%-24s %-10s %-17s %10.5g", f[1], f[2], f[3], esp
-			for (p = 1; p <= np; p++) {
-				v = median(values[key, protos[p]])
-				if (v != "")
-					peers = peers (peers ? ", " : "") "\"" protos[p] "\": " v
-				printf " %10s", v == "" ? "" : sprintf("%.5g", v)
-			}
-			n = split(values[key, "esp"], e, " ")
-			m = split(values[key, "tcp"], t, " ")
-			ratios = ""
-			for (i = 1; i <= n && i <= m; i++)
-				if (t[i] + 0)
-					ratios = ratios " " e[i] / t[i]
-			m = sorted(ratios, a)
-			if (m)
-				printf "  %.2f (%.2f ... %.2f)", median(ratios), a[1], a[m]
-			print ""
-			printf("%s{\"case\": \"%s\", \"metric\": \"%s\", \"unit\": \"%s\", \"esp\": %s, \"peers\": {%s}, \"ratio\": %s, \"spread\": %s}",
-				comma, f[1], f[2], f[3], esp, peers,
-				m ? median(ratios) : "null", m ? "[" a[1] ", " a[m] "]" : "null") >json
-			comma = ",\n"
-		}
-		print "\n]" >json
-	}' "$OUT.lines" >"$OUT.txt" || exit
+awk -v json="$OUT.json" -f selftests/bench.awk "$OUT.lines" >"$OUT.txt" || exit
 cat "$OUT.txt"
 
 # points PROTO: "BYTES MICROSECONDS" of ping-pong.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No test: how long messages and collective operations take, for bench-mpi.sh.
- * Prints lines "CASE BYTES MICROSECONDS", each the median of ROUNDS rounds.
+ * No test: how long messages and collective operations take, for speed-mpi.sh.
+ * Prints lines "CASE BYTES MICROSECONDS", each the median of ROUNDS rounds, of which each is CALLS
+ * times the same, until the last rank is through.
  *
- *	bench [ROUNDS]
+ *	bench [ROUNDS [CALLS]]
  *
  * latency: half of there and back, between ranks 0 and 1; stream: of one of 64
  * messages sent in a row; the others: of one operation of all ranks.
@@ -11,9 +12,9 @@
 #include "mpi-test.h"
 
 #define WINDOW	64
-#define MAX	(4 << 20)
 
 static char *in, *out;
+static int rounds, calls;
 
 static void latency(int size)
 {
@@ -73,45 +74,52 @@ static int compare(const void *a, const void *b)
 }
 
 /* The median time of one call, divided by PER. */
-static void measure(const char *name, void (*call)(int size), int size, double per, int rounds)
+static void measure(const char *name, void (*call)(int size), int size, double per)
 {
-	double *t = room(rounds * sizeof(*t));
+	double *t = room(rounds * sizeof(*t)), mine;
 
 	call(size);
 	for (int i = 0; i < rounds; i++) {
 		MPI_Barrier(MPI_COMM_WORLD);
-		t[i] = MPI_Wtime();
-		for (int j = 0; j < 10; j++)
+		mine = MPI_Wtime();
+		for (int j = 0; j < calls; j++)
 			call(size);
-		t[i] = (MPI_Wtime() - t[i]) / 10;
+		mine = (MPI_Wtime() - mine) / calls;
+		MPI_Reduce(&mine, &t[i], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 	}
-	qsort(t, rounds, sizeof(*t), compare);
-	if (rank == 0)
+	if (rank == 0) {
+		qsort(t, rounds, sizeof(*t), compare);
 		printf("%s %d %.2f\n", name, size, t[rounds / 2] * 1e6 / per);
+		fflush(stdout);
+	}
 	free(t);
 }
 
 int main(int argc, char **argv)
 {
-	static const int sizes[] = { 1, 64, 1024, 8192, 65536, 262144, 1 << 20, MAX };
-	int rounds = argc > 1 ? atoi(argv[1]) : 9;
-	size_t n = sizeof(sizes) / sizeof(sizes[0]);
+	static const int sizes[] = { 1, 64, 1024, 8192, 65536, 262144, 1 << 20, 4 << 20 };
+	size_t n, room_for;
 
 	begin(&argc, &argv);
-	in = room((size_t)MAX * ranks);
-	out = room((size_t)MAX * ranks);
-	memset(out, 1, (size_t)MAX * ranks);
+	rounds = argc > 1 ? atoi(argv[1]) : 9;
+	calls = argc > 2 ? atoi(argv[2]) : 10;
+	/* 4 MiB between two, 64 KiB among many. */
+	n = ranks == 2 ? 8 : 5;
+	room_for = (size_t)sizes[n - 1] * ranks;
+	in = room(room_for);
+	out = room(room_for);
+	memset(out, 1, room_for);
 	if (ranks == 2) {
 		for (size_t i = 0; i < n; i++)
-			measure("latency", latency, sizes[i], 2, rounds);
+			measure("latency", latency, sizes[i], 2);
 		for (size_t i = 0; i < n - 1; i++)
-			measure("stream", stream, sizes[i], WINDOW, rounds);
+			measure("stream", stream, sizes[i], WINDOW);
 	} else {
-		for (size_t i = 0; i < 5; i++) {
-			measure("allreduce", allreduce, sizes[i], 1, rounds);
-			measure("alltoall", alltoall, sizes[i], 1, rounds);
-			measure("bcast", bcast, sizes[i], 1, rounds);
-			measure("gather", gather, sizes[i], 1, rounds);
+		for (size_t i = 0; i < n; i++) {
+			measure("allreduce", allreduce, sizes[i], 1);
+			measure("alltoall", alltoall, sizes[i], 1);
+			measure("bcast", bcast, sizes[i], 1);
+			measure("gather", gather, sizes[i], 1);
 		}
 	}
 	MPI_Finalize();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Sourced by net-mpi*.sh and bench-mpi.sh, after lib.sh: network namespaces as the hosts
+# Sourced by net-mpi*.sh and speed-mpi.sh, after lib.sh: network namespaces as the hosts
 # of an Open MPI job, which mpirun reaches as it does with ssh.  A device "mg" of
 # each has an IP address, for what Open MPI's daemons say to each other; the
 # others have none, and carry ESP.
