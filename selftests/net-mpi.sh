@@ -60,6 +60,7 @@ more "messages in small pieces, few at a time" two mpi 2 --mca btl_esp_eager_lim
 	--mca btl_esp_sndbuf 8192 --mca btl_esp_rcvbuf 8192 "$MPI/p2p" 1
 more "... and put" two mpi 2 --mca btl_esp_rdma_pipeline_frag_size 600 --mca btl_esp_sndbuf 8192 \
 	--mca btl_esp_rcvbuf 8192 "$MPI/p2p" 1
+more "messages whose first burst the user has set" two mpi 2 --mca btl_esp_first_burst 8 "$MPI/p2p" 1
 more "two links, one interface" two mpi 2 --mca btl_esp_links 2 "$MPI/p2p" threads 1
 chosen() { two mpi 2 --mca btl_base_verbose 1 NPopenmpi -o /dev/null -n 1 -u 100 2>&1 | grep "Using esp btl for send to .* on node n1"; }
 more "Open MPI says that it uses it" chosen
@@ -264,6 +265,8 @@ more "a parameter out of its range" goes_on "btl_esp_links is 99, which is not f
 	--mca btl_esp_links 99
 more "more fragments than there is memory for" goes_on "no memory for fragments" 2 \
 	--mca btl_esp_free_list_num 100000
+more "a first burst that is too long" goes_on "btl_esp_first_burst is 65, which is not from -1 to 64" 2 \
+	--mca btl_esp_first_burst 65
 more "a size that is too small" goes_on "btl_esp_eager_limit is 10, which is not from" 2 \
 	--mca btl_esp_eager_limit 10
 more "both lists of interfaces" goes_on "btl_esp_if_include and btl_esp_if_exclude exclude each other" 2 \

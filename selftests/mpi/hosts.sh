@@ -167,7 +167,7 @@ listed()
 	local info p
 
 	info=$(OMPI_MCA_mca_base_component_path=$MPI:$COMPONENTS chroot "$MPI_ROOT" ompi_info --param btl esp --level 9)
-	for p in if_include if_exclude links sndbuf rcvbuf bandwidth latency eager_limit \
+	for p in if_include if_exclude links sndbuf rcvbuf first_burst bandwidth latency eager_limit \
 		rndv_eager_limit max_send_size rdma_pipeline_frag_size put_limit flags exclusivity \
 		free_list_num free_list_max free_list_inc; do
 		grep -qF "\"btl_esp_$p\"" <<<"$info" || { echo "no $p"; return 1; }

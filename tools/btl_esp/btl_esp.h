@@ -169,6 +169,7 @@ struct mca_btl_esp_component {
 	int		links;
 	int		sndbuf;
 	int		rcvbuf;
+	int		first_burst;
 	int		free_list_num;
 	int		free_list_max;
 	int		free_list_inc;

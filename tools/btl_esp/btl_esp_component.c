@@ -141,6 +141,10 @@ static int component_register(void)
 	parameter("rcvbuf",
 		  "Receive buffer of a socket, in bytes (0: net.esp.rcvbuf; or from 4096)",
 		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &c->rcvbuf);
+	c->first_burst = -1;
+	parameter("first_burst",
+		  "Packets behind the first one of a message that may be sent before the receiver has answered (0 to 64; -1: as the kernel does)",
+		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_4, &c->first_burst);
 	c->free_list_num = 8;
 	parameter("free_list_num", "Fragments of each size to begin with (from 0)",
 		  MCA_BASE_VAR_TYPE_INT, OPAL_INFO_LVL_5, &c->free_list_num);
@@ -182,6 +186,7 @@ static bool parameters_ok(void)
 		{ "links", c->links, 1, ESP_MAX_LINKS },
 		{ "sndbuf", c->sndbuf, c->sndbuf ? 4096 : 0, INT32_MAX },
 		{ "rcvbuf", c->rcvbuf, c->rcvbuf ? 4096 : 0, INT32_MAX },
+		{ "first_burst", c->first_burst, -1, 64 },
 		{ "latency", m->btl_latency, 1, UINT32_MAX },
 		{ "free_list_num", c->free_list_num, 0, INT32_MAX },
 		{ "free_list_max", c->free_list_max, c->free_list_max == -1 ? -1 : 1, INT32_MAX },
@@ -283,6 +288,8 @@ int mca_btl_esp_setup_socket(int fd)
 	/* A host that is silent for ever is found out by the kernel. */
 	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) ||
 	    (c->sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &c->sndbuf, sizeof(c->sndbuf))) ||
+	    (c->first_burst != -1 && setsockopt(fd, SOL_ESP, ESP_INITIAL_ACK_BURST_LENGTH,
+						&c->first_burst, sizeof(c->first_burst))) ||
 	    (c->rcvbuf && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &c->rcvbuf, sizeof(c->rcvbuf))))
 		return -1;
 	return 0;
