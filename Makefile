@@ -13,15 +13,17 @@ all: modules ## the module for the kernel in KDIR (default: the running one)
 modules: ## the same
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-tools: ## tools/esp, the command, and tools/am, the library and its name server
+tools: ## tools/esp, the command, tools/run, its library, and tools/am, the library and its name server
 	$(MAKE) -C tools/esp
+	$(MAKE) -C tools/run
 	$(MAKE) -C tools/am
 
-install: ## install module, command, library, manual pages, modprobe's alias, systemd's unit (DESTDIR=)
+install: ## install module, command, libraries, manual pages, modprobe's alias, systemd's unit (DESTDIR=)
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
 	depmod $(if $(DESTDIR),-b $(DESTDIR)) \
 		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' $(KDIR)/include/generated/utsrelease.h)"
 	$(MAKE) -C tools/esp install
+	$(MAKE) -C tools/run install
 	$(MAKE) -C tools/am install
 	install -D -m 644 packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
 	install -D -m 644 packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service
@@ -66,6 +68,7 @@ clean: ## remove what was built (kernels stay in the cache)
 	find . -path ./.git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o \
 		-name '.*.cmd' -o -name '.*.o.d' -o -name modules.order -o -name Module.symvers \) -exec rm {} +
 	[ ! -e tools/esp/Makefile ] || $(MAKE) -C tools/esp clean
+	[ ! -e tools/run/Makefile ] || $(MAKE) -C tools/run clean
 	[ ! -e tools/btl_esp/Makefile ] || $(MAKE) -C tools/btl_esp clean
 	[ ! -e tools/am/Makefile ] || $(MAKE) -C tools/am clean
 

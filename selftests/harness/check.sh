@@ -145,6 +145,9 @@ check() {
 		FAILED=1
 		echo "the programs for Open MPI do not build"
 	fi
+	if grep -q -e net-run "$LIST"; then
+		others
+	fi
 	PROGRAMS=done
 	rm -f "$SRC"/build/check-*.tap "$SRC/build/check.summary"
 	mkdir -p "$SRC/build/log"

@@ -17,7 +17,7 @@ _esp()
 
 	case $COMP_CWORD,${COMP_WORDS[1]},$prev in
 	1,*)
-		words='listen connect perf ping show kill dev help --help --version' ;;
+		words='listen connect perf ping show kill dev run help --help --version' ;;
 	*,listen,-t | *,listen,--type | *,connect,-t | *,connect,--type | \
 	*,show,-t | *,show,--type | *,kill,-t | *,kill,--type)
 		words='stream seqpacket dgram' ;;
@@ -42,8 +42,11 @@ _esp()
 		words='enable disable' ;;
 	*,dev,*)
 		words=$(_esp_devices) ;;
+	*,run,*)
+		words='--verbose --log --only --wait --help'
+		[[ $cur = -* ]] || words=$(compgen -c -- "$cur") ;;
 	2,help,*)
-		words='listen connect perf ping show kill dev' ;;
+		words='listen connect perf ping show kill dev run' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

@@ -21,6 +21,7 @@ static const struct {
 	{ "show",    cmd_show,    "show sockets, counters or devices" },
 	{ "kill",    cmd_kill,    "end sockets" },
 	{ "dev",     cmd_dev,     "enable or disable ESP on devices" },
+	{ "run",     cmd_run,     "run a program, its TCP connections over ESP" },
 };
 
 static void usage(FILE *out)

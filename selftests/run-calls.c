@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LIBS: -lpthread
+/*
+ * A program that uses TCP in all ways in which programs wait and connect, for "esp run":
+ *
+ *	run-calls serve WAY ADDR PORT N		accepts N connections, gives back what they send
+ *	run-calls call WAY ADDR PORT		connects, and compares what comes back
+ *
+ * Both print what they know of the connection: "OWN PEER", addresses with ports. Whatever
+ * differs from what TCP would say ends the program with a message.
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BYTES	300000
+
+#define must(condition) do { if (!(condition)) err(1, "line %d: %s", __LINE__, #condition); } while (0)
+
+union any {
+	struct sockaddr sa;
+	struct sockaddr_storage ss;
+};
+
+static void print_name(int fd, bool peer)
+{
+	socklen_t len = sizeof(union any);
+	char host[64], port[8];
+	union any a;
+
+	must(!(peer ? getpeername : getsockname)(fd, &a.sa, &len));
+	must(a.sa.sa_family == AF_INET ? len == sizeof(struct sockaddr_in) :
+					 len == sizeof(struct sockaddr_in6));
+	must(!getnameinfo(&a.sa, len, host, sizeof(host), port, sizeof(port),
+			  NI_NUMERICHOST | NI_NUMERICSERV));
+	printf("%s %s%s", host, port, peer ? "\n" : " ");
+	fflush(stdout);
+}
+
+static int option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = -1;
+
+	must(!getsockopt(fd, level, name, &v, &len) && len == sizeof(v));
+	return v;
+}
+
+static void set(int fd, int level, int name, int v)
+{
+	must(!setsockopt(fd, level, name, &v, sizeof(v)));
+}
+
+/* What programs ask of a connection and set. */
+static void options(int fd, int family)
+{
+	struct tcp_info info = { 0 };
+	char text[64];
+	socklen_t len = sizeof(info);
+
+	must(option(fd, SOL_SOCKET, SO_DOMAIN) == family);
+	must(option(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM);
+	must(option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP);
+	must(option(fd, SOL_SOCKET, SO_ERROR) == 0);
+	must(!option(fd, SOL_SOCKET, SO_ACCEPTCONN));
+	must(!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len));
+	must(info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
+	must(info.tcpi_snd_mss > 0);
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 0);
+	must(!option(fd, IPPROTO_TCP, TCP_NODELAY));
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	must(option(fd, IPPROTO_TCP, TCP_NODELAY));
+	set(fd, IPPROTO_TCP, TCP_QUICKACK, 1);
+	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 77);
+	must(option(fd, IPPROTO_TCP, TCP_KEEPIDLE) == 77);
+	if (family == AF_INET) {
+		set(fd, IPPROTO_IP, IP_TOS, 0x10);
+		len = sizeof(text);
+		must(!getsockopt(fd, IPPROTO_IP, IP_OPTIONS, text, &len) && !len);
+	} else {
+		set(fd, IPPROTO_IPV6, IPV6_TCLASS, 0x10);
+	}
+	must(setsockopt(fd, IPPROTO_TCP, TCP_ULP, "nosuch", 6) && errno);
+	len = sizeof(text);
+	must(!getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, text, &len) && len);
+}
+
+static int make(const char *addr, const char *port, union any *a, socklen_t *len)
+{
+	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *info;
+	int fd;
+
+	must(!getaddrinfo(addr, port, &hints, &info));
+	memcpy(a, info->ai_addr, info->ai_addrlen);
+	*len = info->ai_addrlen;
+	fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	must(fd >= 0);
+	freeaddrinfo(info);
+	return fd;
+}
+
+/*
+ * Servers
+ */
+
+/* Until the peer has shut down its direction. */
+static void echo(int fd)
+{
+	char buf[65536];
+	ssize_t n, at, sent;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+		for (at = 0; at < n; at += sent) {
+			sent = write(fd, buf + at, n - at);
+			must(sent > 0);
+		}
+	}
+	must(!n);
+}
+
+static void serve(int fd)
+{
+	union any a;
+	socklen_t len = sizeof(a);
+
+	must(!getpeername(fd, &a.sa, &len));
+	fcntl(fd, F_SETFL, 0);
+	print_name(fd, false);
+	print_name(fd, true);
+	options(fd, a.sa.sa_family);
+	echo(fd);
+	must(!close(fd));
+}
+
+/* Accepted addresses are those of getpeername(). */
+static int take(int listener)
+{
+	union any a, b;
+	socklen_t alen = sizeof(a), blen = sizeof(b);
+	int fd;
+
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	fd = accept(listener, &a.sa, &alen);
+	if (fd < 0)
+		return fd;
+	must(!getpeername(fd, &b.sa, &blen) && alen == blen && !memcmp(&a, &b, alen));
+	return fd;
+}
+
+static void wait_poll(int fd)
+{
+	struct pollfd pfd[2] = { { .fd = -1 }, { .fd = fd, .events = POLLIN } };
+
+	must(poll(pfd, 2, -1) == 1 && pfd[1].revents == POLLIN && !pfd[0].revents);
+}
+
+static void wait_ppoll(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	sigset_t none;
+
+	sigemptyset(&none);
+	must(ppoll(&pfd, 1, NULL, &none) == 1 && pfd.revents == POLLIN);
+}
+
+static void wait_select(int fd)
+{
+	struct timeval t = { 600, 0 };
+	fd_set in, out;
+
+	FD_ZERO(&in);
+	FD_ZERO(&out);
+	FD_SET(fd, &in);
+	FD_SET(1, &out);
+	must(select(fd + 1, &in, NULL, NULL, &t) == 1 && FD_ISSET(fd, &in));
+	must(t.tv_sec < 600);
+	/* and the other sets, when nothing comes */
+	t = (struct timeval){ 0, 0 };
+	must(select(fd + 1, NULL, &out, NULL, &t) == 1 && FD_ISSET(1, &out));
+}
+
+static void wait_pselect(int fd)
+{
+	fd_set in;
+
+	FD_ZERO(&in);
+	FD_SET(fd, &in);
+	must(pselect(fd + 1, &in, NULL, NULL, NULL, NULL) == 1 && FD_ISSET(fd, &in));
+}
+
+static int epfd = -1;
+
+static void wait_epoll(int fd)
+{
+	struct epoll_event e;
+
+	must(epoll_wait(epfd, &e, 1, -1) == 1 && e.data.fd == fd && e.events == EPOLLIN);
+}
+
+static void epoll_for(int fd, unsigned int how)
+{
+	struct epoll_event e = { .events = EPOLLIN | how, .data.fd = fd };
+
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	must(epfd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e));
+	if (how & EPOLLEXCLUSIVE)
+		return;
+	must(!epoll_ctl(epfd, EPOLL_CTL_DEL, fd, &e) && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e));
+	must(!epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &e));
+}
+
+static void *thread(void *arg)
+{
+	int fd = take(*(int *)arg);
+
+	must(fd >= 0);
+	serve(fd);
+	return NULL;
+}
+
+static void serve_threads(int listener, int n)
+{
+	pthread_t threads[16];
+	int i;
+
+	for (i = 0; i < n; i++)
+		must(!pthread_create(&threads[i], NULL, thread, &listener));
+	for (i = 0; i < n; i++)
+		must(!pthread_join(threads[i], NULL));
+}
+
+/* Each accepts one, the parent none. */
+static void serve_children(int listener, int n)
+{
+	int i, status, fd;
+
+	for (i = 0; i < n; i++) {
+		if (fork())
+			continue;
+		fd = take(listener);
+		must(fd >= 0);
+		serve(fd);
+		exit(0);
+	}
+	must(!close(listener));
+	for (i = 0; i < n; i++)
+		must(wait(&status) > 0 && !status);
+}
+
+/* The connection lives on in another program, as sshd's does. */
+static void serve_by_exec(int listener, char *self)
+{
+	char number[12], way[] = "inherited";
+	char *args[] = { self, way, number, NULL };
+	int status, fd = take(listener);
+
+	must(fd >= 0);
+	snprintf(number, sizeof(number), "%d", fd);
+	if (!fork()) {
+		must(!fcntl(fd, F_SETFD, 0));
+		execv("/proc/self/exe", args);
+		err(1, "exec");
+	}
+	must(!close(fd));
+	must(wait(&status) > 0 && !status);
+}
+
+static void serve_all(const char *way, int listener, int n, char *self)
+{
+	static const struct {
+		const char *way;
+		void (*wait)(int fd);
+		unsigned int epoll;
+	} ways[] = {
+		{ "accept",	NULL, 0 },
+		{ "poll",	wait_poll, 0 },
+		{ "ppoll",	wait_ppoll, 0 },
+		{ "select",	wait_select, 0 },
+		{ "pselect",	wait_pselect, 0 },
+		{ "epoll",	wait_epoll, 0 },
+		{ "edge",	wait_epoll, EPOLLET },
+		{ "exclusive",	wait_epoll, EPOLLEXCLUSIVE },
+	};
+	size_t i;
+	int fd;
+
+	if (!strcmp(way, "threads"))
+		return serve_threads(listener, n);
+	if (!strcmp(way, "children"))
+		return serve_children(listener, n);
+	if (!strcmp(way, "dup")) {
+		must(dup2(listener, 40) == 40);
+		listener = 40;
+		way = "poll";
+	}
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (!strcmp(way, ways[i].way))
+			break;
+	}
+	if (i == sizeof(ways) / sizeof(ways[0])) {
+		must(!strcmp(way, "exec"));
+		while (n--)
+			serve_by_exec(listener, self);
+		return;
+	}
+	if (ways[i].wait)
+		must(!fcntl(listener, F_SETFL, O_NONBLOCK));
+	if (ways[i].wait == wait_epoll)
+		epoll_for(listener, ways[i].epoll);
+	while (n) {
+		if (ways[i].wait)
+			ways[i].wait(listener);
+		/* an edge is told once: all that there are */
+		while ((fd = take(listener)) >= 0) {
+			serve(fd);
+			if (!--n)
+				return;
+			if (!ways[i].wait)
+				break;
+		}
+		must(fd >= 0 || errno == EAGAIN);
+	}
+}
+
+static void server(char **argv)
+{
+	int listener, n = atoi(argv[5]);
+	socklen_t len;
+	union any a;
+
+	listener = make(argv[3], argv[4], &a, &len);
+	set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+	must(!bind(listener, &a.sa, len) && !listen(listener, 16));
+	must(option(listener, SOL_SOCKET, SO_ACCEPTCONN));
+	must(option(listener, SOL_SOCKET, SO_DOMAIN) == a.sa.sa_family);
+	serve_all(argv[2], listener, n, argv[0]);
+	close(listener);
+}
+
+/*
+ * Clients
+ */
+
+static void *writer(void *arg)
+{
+	char *data = malloc(BYTES);
+	int fd = *(int *)arg;
+	size_t at = 0, i;
+	ssize_t n;
+
+	must(data);
+	for (i = 0; i < BYTES; i++)
+		data[i] = i * i >> 3;
+	while (at < BYTES) {
+		/* an address makes no difference to TCP */
+		n = sendto(fd, data + at, BYTES - at, MSG_NOSIGNAL, NULL, 0);
+		must(n > 0);
+		at += n;
+	}
+	must(!shutdown(fd, SHUT_WR));
+	free(data);
+	return NULL;
+}
+
+static void compare(int fd)
+{
+	pthread_t thread;
+	size_t at = 0;
+	char buf[4096];
+	ssize_t n, i;
+
+	must(!pthread_create(&thread, NULL, writer, &fd));
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+		for (i = 0; i < n; i++, at++)
+			must(buf[i] == (char)(at * at >> 3));
+	}
+	must(!n && at == BYTES);
+	must(!pthread_join(thread, NULL));
+}
+
+static void wait_writable(int fd, bool epoll)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+	struct epoll_event e;
+
+	if (epoll)
+		must(epoll_wait(epfd, &e, 1, -1) == 1 && e.data.fd == 1000 + fd &&
+		     (e.events & EPOLLOUT));
+	else
+		must(poll(&pfd, 1, -1) == 1 && (pfd.revents & POLLOUT));
+}
+
+static void client(char **argv)
+{
+	bool epoll = !strcmp(argv[2], "epoll"), block = !strcmp(argv[2], "block");
+	struct epoll_event e = { .events = EPOLLOUT };
+	union any a, own;
+	socklen_t len, own_len = sizeof(own);
+	int fd = make(argv[3], argv[4], &a, &len), flags, error;
+
+	if (!strcmp(argv[2], "bound")) {
+		memset(&own, 0, sizeof(own));
+		own.sa.sa_family = a.sa.sa_family;
+		must(!bind(fd, &own.sa, len) && !getsockname(fd, &own.sa, &own_len));
+		block = true;
+	}
+	must(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ 500, 0 },
+			 sizeof(struct timeval)));
+	if (!block)
+		must(!fcntl(fd, F_SETFL, O_NONBLOCK));
+	if (epoll) {
+		e.data.fd = 1000 + fd;
+		epfd = epoll_create1(0);
+		must(epfd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e));
+	}
+	if (connect(fd, &a.sa, len)) {
+		if (block || errno != EINPROGRESS)
+			err(2, "connect");
+		wait_writable(fd, epoll);
+		error = option(fd, SOL_SOCKET, SO_ERROR);
+		if (error) {
+			errno = error;
+			err(2, "connect");
+		}
+	} else if (!block) {
+		wait_writable(fd, epoll);
+	}
+	must(!connect(fd, &a.sa, len) || errno == EISCONN);
+	flags = fcntl(fd, F_GETFL);
+	must(block == !(flags & O_NONBLOCK) && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	must(!fcntl(fd, F_SETFL, 0));
+	print_name(fd, false);
+	print_name(fd, true);
+	if (!strcmp(argv[2], "bound")) {
+		union any now;
+
+		len = sizeof(now);
+		must(!getsockname(fd, &now.sa, &len));
+		must(((struct sockaddr_in *)&now)->sin_port ==
+		     ((struct sockaddr_in *)&own)->sin_port);
+	}
+	options(fd, a.sa.sa_family);
+	compare(fd);
+	must(sendto(fd, "", 1, MSG_NOSIGNAL, &a.sa, len) < 0 && errno == EPIPE);
+	must(!close(fd));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 6 && !strcmp(argv[1], "serve"))
+		server(argv);
+	else if (argc == 5 && !strcmp(argv[1], "call"))
+		client(argv);
+	else if (argc == 3 && !strcmp(argv[1], "inherited"))
+		serve(atoi(argv[2]));
+	else
+		errx(1, "see its first lines");
+	return 0;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * esp run: a program with libesp-run.so (tools/run), by which its TCP connections go over ESP.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include "esp.h"
+
+#define LIBRARY		"libesp-run.so"
+#define SCRIPTS_MAX	4	/* an interpreter may be a script, too; as the kernel has it */
+
+struct request {
+	const char *log;
+	const char *wait;
+	bool only;
+	char **program;
+};
+
+/* As execvp() finds it. */
+static bool find(const char *name, char path[PATH_MAX])
+{
+	const char *dirs = getenv("PATH"), *end;
+
+	if (strchr(name, '/')) {
+		snprintf(path, PATH_MAX, "%s", name);
+		return !access(path, X_OK);
+	}
+	for (dirs = dirs ? dirs : "/bin:/usr/bin"; dirs; dirs = *end ? end + 1 : NULL) {
+		struct stat st;
+
+		end = strchrnul(dirs, ':');
+		snprintf(path, PATH_MAX, "%.*s%s%s", (int)(end - dirs), dirs,
+			 end == dirs ? "" : "/", name);
+		if (!access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
+/* The interpreter of a script into @path; false: it is none. */
+static bool is_script(int fd, char path[PATH_MAX])
+{
+	char line[PATH_MAX], *word, *save;
+	ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
+
+	if (n < 2 || line[0] != '#' || line[1] != '!')
+		return false;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	word = strtok_r(line + 2, " \t", &save);
+	if (!word)
+		return false;
+	snprintf(path, PATH_MAX, "%s", word);
+	word = strrchr(path, '/');
+	if (!strcmp(word ? word + 1 : path, "env")) {
+		word = strtok_r(NULL, " \t", &save);
+		if (word && *word != '-') {
+			char name[PATH_MAX];
+
+			snprintf(name, sizeof(name), "%s", word);
+			return find(name, path);
+		}
+	}
+	return true;
+}
+
+/* The kernel and the dynamic linker take no library from who doesn't own the privileges. */
+static bool gains_privileges(int fd, const struct stat *st)
+{
+	return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
+	       ((st->st_mode & S_ISGID) && st->st_gid != getgid()) ||
+	       (getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0);
+}
+
+/* A note "Go": its programs make their system calls themselves, linked statically or not. */
+static bool is_go(int fd, const Elf64_Phdr *ph)
+{
+	char notes[1024];
+	ssize_t n = pread(fd, notes, sizeof(notes), ph->p_offset), at = 0;
+	Elf64_Nhdr note;
+
+	if (n > 0 && (size_t)n > ph->p_filesz)
+		n = ph->p_filesz;
+	while (at + (ssize_t)sizeof(note) + 4 <= n) {
+		memcpy(&note, notes + at, sizeof(note));
+		at += sizeof(note);
+		if (note.n_namesz == 4 && !memcmp(notes + at, "Go\0", 4))
+			return true;
+		if (note.n_namesz > sizeof(notes) || note.n_descsz > sizeof(notes))
+			break;
+		at += ((note.n_namesz + 3) & ~3u) + ((note.n_descsz + 3) & ~3u);
+	}
+	return false;
+}
+
+/* What stands against a preloaded library; NULL: nothing that is known. */
+static const char *look_at_elf(int fd)
+{
+	bool dynamic = false, go = false;
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	int i;
+
+	if (pread(fd, &eh, sizeof(eh), 0) < EI_NIDENT || memcmp(eh.e_ident, ELFMAG, SELFMAG))
+		return NULL;	/* exec() tells */
+	if (eh.e_ident[EI_CLASS] != (sizeof(long) == 8 ? ELFCLASS64 : ELFCLASS32))
+		return "is of another word size than " LIBRARY;
+	if (eh.e_ident[EI_CLASS] != ELFCLASS64)
+		return NULL;
+	for (i = 0; i < eh.e_phnum; i++) {
+		if (pread(fd, &ph, sizeof(ph), eh.e_phoff + i * sizeof(ph)) != sizeof(ph))
+			return NULL;
+		if (ph.p_type == PT_INTERP)
+			dynamic = true;
+		if (ph.p_type == PT_NOTE && is_go(fd, &ph))
+			go = true;
+	}
+	if (go)
+		return "is a program in Go, whose system calls no library sees";
+	return dynamic ? NULL : "is linked statically, and loads no library";
+}
+
+/* Ends the program if the library would have no effect in it. */
+static void check(const char *path, int depth)
+{
+	char interpreter[PATH_MAX];
+	const char *text = NULL;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;		/* it may be executed, but not be read */
+	if (is_script(fd, interpreter)) {
+		close(fd);
+		if (depth < SCRIPTS_MAX)
+			check(interpreter, depth + 1);
+		return;
+	}
+	if (!fstat(fd, &st) && gains_privileges(fd, &st))
+		text = "gains privileges (set-user-ID or capabilities), and loads no library";
+	else
+		text = look_at_elf(fd);
+	close(fd);
+	if (text)
+		error(EXIT_USAGE, 0, "%s %s; without esp run it works by TCP", path, text);
+}
+
+/* Beside this program, where it was built; else where it is installed. */
+static void find_library(char path[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof(LIBRARY) - 1);
+	char *slash;
+
+	if (n > 0) {
+		path[n] = '\0';
+		slash = strrchr(path, '/');
+		if (slash) {
+			strcpy(slash + 1, LIBRARY);
+			if (!access(path, R_OK))
+				return;
+		}
+	}
+	snprintf(path, PATH_MAX, "%s", RUNDIR "/" LIBRARY);
+	if (access(path, R_OK))
+		error(EXIT_IO, errno, "%s", path);
+}
+
+static void preload(void)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char library[PATH_MAX], *all;
+
+	find_library(library);
+	if (strpbrk(library, ": "))
+		error(EXIT_IO, 0, "%s: the dynamic linker takes no path with a colon or space",
+		      library);
+	if (asprintf(&all, "%s%s%s", library, others && *others ? ":" : "",
+		     others ? others : "") < 0 || setenv("LD_PRELOAD", all, 1))
+		error(EXIT_IO, errno, "memory");
+	free(all);
+}
+
+/* A relative name is of this directory, not of where the program goes. */
+static void set_log(const char *path)
+{
+	char dir[PATH_MAX], *whole;
+
+	if (*path == '/' || !strcmp(path, "stderr")) {
+		setenv("ESP_RUN_LOG", path, 1);
+		return;
+	}
+	if (!getcwd(dir, sizeof(dir)) || asprintf(&whole, "%s/%s", dir, path) < 0)
+		error(EXIT_IO, errno, "%s", path);
+	setenv("ESP_RUN_LOG", whole, 1);
+	free(whole);
+}
+
+static const struct argp_option options[] = {
+	{ "verbose", 'v', NULL, 0, "Tell of each connection and listener on standard error", 0 },
+	{ "log", 'l', "FILE", 0, "Tell of them in FILE, at its end", 0 },
+	{ "only", 'o', NULL, 0, "Connections to other hosts fail that ESP does not carry", 0 },
+	{ "wait", 'w', "MS", 0, "How long a peer may take to answer by ESP; 200 if not given", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct request *r = state->input;
+
+	switch (key) {
+	case 'v':
+		r->log = "stderr";
+		break;
+	case 'l':
+		r->log = arg;
+		break;
+	case 'o':
+		r->only = true;
+		break;
+	case 'w':
+		parse_number(state, arg, "wait", 1, 60000);
+		r->wait = arg;
+		break;
+	case ARGP_KEY_ARGS:
+		r->program = state->argv + state->next;
+		break;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "the program is missing");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		options, parse, "PROGRAM [ARG...]",
+		"Runs a program whose TCP connections go over ESP where the peer has it, too; see esp-run(1).",
+		NULL, NULL, NULL
+	};
+	struct request r = { 0 };
+	char path[PATH_MAX];
+
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r);
+	if (!find(r.program[0], path))
+		error(EXIT_USAGE, 0, "%s: there is no such program", r.program[0]);
+	check(path, 0);
+	preload();
+	if (r.log)
+		set_log(r.log);
+	if (r.only)
+		setenv("ESP_RUN_ONLY", "1", 1);
+	if (r.wait)
+		setenv("ESP_RUN_WAIT", r.wait, 1);
+	execv(path, r.program);
+	error(EXIT_IO, errno, "%s", path);
+	return EXIT_IO;
+}

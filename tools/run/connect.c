@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * connect(): by ESP if the peer is on the link and answers, in run_wait_ms at most; then the
+ * program's descriptor is the ESP socket. Else the TCP socket, as if nothing had been tried.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <net/ethernet.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include "run.h"
+
+#define SILENT		8	/* hosts that didn't answer are remembered, so many */
+#define SILENT_S	30	/* for so long */
+#define DISCARD		9	/* port of RFC 863 */
+
+/* MAC address << 16 | seconds at which it may be asked again. */
+static _Atomic uint64_t silent[SILENT];
+static atomic_uint silent_next;
+
+static uint64_t mac_number(const unsigned char *mac)
+{
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < ETH_ALEN; i++)
+		n = n << 8 | mac[i];
+	return n << 16;
+}
+
+static bool is_silent(const unsigned char *mac)
+{
+	uint64_t n = mac_number(mac);
+	uint16_t now = now_ms() / 1000;
+	size_t i;
+
+	for (i = 0; i < SILENT; i++) {
+		uint64_t s = atomic_load(&silent[i]);
+
+		if (s && (s & ~0xffffull) == n && (uint16_t)((uint16_t)s - now) <= SILENT_S)
+			return true;
+	}
+	return false;
+}
+
+static void remember_silent(const unsigned char *mac)
+{
+	uint16_t until = now_ms() / 1000 + SILENT_S;
+
+	atomic_store(&silent[atomic_fetch_add(&silent_next, 1) % SILENT],
+		     mac_number(mac) | until);
+}
+
+/**
+ * struct attempt - a connection that a program wants
+ * @fd:		its socket
+ * @to:		the peer
+ * @port:	its port, big-endian
+ * @from:	what the socket is bound to, or nothing
+ * @sport:	its port, or 0
+ * @route:	to the peer
+ * @esp:	the peer's address
+ * @err:	what to say if there is no falling back
+ */
+struct attempt {
+	int fd;
+	struct name to;
+	in_port_t port;
+	struct name from;
+	in_port_t sport;
+	struct route route;
+	struct sockaddr_esp esp;
+	int err;
+};
+
+/* A TCP socket on which nothing has happened? */
+static bool is_fresh(int fd)
+{
+	struct tcp_info info;
+	int protocol;
+
+	memset(&info, 0, sizeof(info));
+	return !sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info)) &&
+	       info.tcpi_state == TCP_CLOSE &&
+	       !sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) &&
+	       protocol == IPPROTO_TCP;
+}
+
+static const char *find_route(struct attempt *a)
+{
+	uint32_t mark = 0;
+	int ifindex = 0;
+
+	sys_getsockopt(a->fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
+	sys_getsockopt(a->fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
+	a->err = EHOSTUNREACH;
+	if (run_route(&a->to, run_name_any(&a->from) ? NULL : &a->from, ifindex, mark, &a->route))
+		return "no route";
+	if (a->route.type == RTN_LOCAL)
+		return "this host";
+	if (a->route.type != RTN_UNICAST || !a->route.ifindex)
+		return "no route";
+	if (a->route.gateway)
+		return "it is behind a router";
+	if (!run_name_any(&a->from) && run_ifindex_of(&a->from) != a->route.ifindex)
+		return "bound to an address of another device";
+	if (run_name_any(&a->from)) {
+		int family = a->from.family;
+
+		a->from = a->route.source;
+		a->from.family = family;
+	}
+	return NULL;
+}
+
+/* The kernel is to ask who has the address: it does for a datagram, of nothing to nobody. */
+static void knock(const struct attempt *a)
+{
+	struct sockaddr_storage sa;
+	socklen_t len;
+	int one = 1, fd;
+	struct name to = a->to;
+
+	to.family = IN6_IS_ADDR_V4MAPPED(&to.addr) ? AF_INET : AF_INET6;
+	if (IN6_IS_ADDR_LINKLOCAL(&to.addr))
+		to.scope = a->route.ifindex;
+	len = run_name_put(&to, htons(DISCARD), &sa);
+	fd = syscall(SYS_socket, to.family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	/* it goes no further than this link */
+	if (to.family == AF_INET)
+		sys_setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof(one));
+	else
+		sys_setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &one, sizeof(one));
+	sys_setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &a->route.ifindex,
+		       sizeof(a->route.ifindex));
+	syscall(SYS_sendto, fd, "", 0, MSG_NOSIGNAL, &sa, len);
+	sys_close(fd);
+}
+
+static const char *find_neighbour(struct attempt *a, int64_t until)
+{
+	struct timespec pause = { .tv_nsec = 500000 };
+	bool knocked = false;
+	int state, err;
+
+	for (;;) {
+		err = run_neighbour(&a->to, a->route.ifindex, a->esp.sesp_addr, &state);
+		if (!err)
+			break;
+		if (err == -ENODEV)
+			return "its device is no Ethernet";
+		if ((knocked && (state & NUD_FAILED)) || now_ms() >= until)
+			return "its MAC address is not known";
+		if (!knocked)
+			knock(a);
+		knocked = true;
+		syscall(SYS_nanosleep, &pause, NULL);
+		if (pause.tv_nsec < 16000000)
+			pause.tv_nsec *= 2;
+	}
+	/* nothing goes by IP: nobody else would make the kernel verify it */
+	if (!knocked && !(state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP)))
+		knock(a);
+	if (a->esp.sesp_addr[0] & 1)
+		return "its MAC address is a group's";
+	if (is_silent(a->esp.sesp_addr))
+		return "it has not answered by ESP lately";
+	return NULL;
+}
+
+static const char *why(int err)
+{
+	switch (err) {
+	case EAFNOSUPPORT:
+		return "the kernel has no ESP here";
+	case ENETDOWN:
+	case EHOSTUNREACH:
+		return "the device is not enabled for ESP";
+	case ECONNREFUSED:
+		return "nothing listens there by ESP";
+	case EPROTONOSUPPORT:
+		return "it speaks another version of ESP";
+	case ETIMEDOUT:
+		return "it has not answered by ESP";
+	case EADDRINUSE:
+	case EADDRNOTAVAIL:
+		return "the port is not free for ESP";
+	case EACCES:
+		return "the port is not permitted for ESP";
+	case EMSGSIZE:
+		return "the device's MTU is too small for ESP";
+	default:
+		return "no ESP socket can be had";
+	}
+}
+
+/* Waits for the answer; @fd doesn't block. 0, or -errno. */
+static int wait_answer(int fd, int64_t until)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+	int n, err;
+
+	for (;;) {
+		int64_t left = until - now_ms();
+		struct timespec t = { left / 1000, left % 1000 * 1000000 };
+
+		if (left <= 0)
+			return -ETIMEDOUT;
+		n = syscall(SYS_ppoll, &pfd, 1, &t, NULL, 8);
+		if (n > 0)
+			break;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+	}
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, sizeof(err)))
+		return -errno;
+	return -err;
+}
+
+static int connect_esp(struct attempt *a, int fd, int64_t until)
+{
+	struct sockaddr_esp local = { .sesp_family = AF_ESP, .sesp_halen = ETH_ALEN };
+	int err;
+
+	err = run_copy_options(a->fd, fd);
+	if (err)
+		return err;
+	local.sesp_port = a->sport;
+	if (a->sport && syscall(SYS_bind, fd, &local, sizeof(local)))
+		return -errno;
+	a->esp.sesp_family = AF_ESP;
+	a->esp.sesp_halen = ETH_ALEN;
+	a->esp.sesp_port = a->port;
+	a->esp.sesp_ifindex = a->route.ifindex;
+	if (!syscall(SYS_connect, fd, &a->esp, sizeof(a->esp)))
+		return 0;
+	if (errno != EINPROGRESS)
+		return -errno;
+	err = wait_answer(fd, until);
+	if (err == -ETIMEDOUT)
+		remember_silent(a->esp.sesp_addr);
+	return err;
+}
+
+/* The TCP socket's descriptor becomes the ESP socket's, in epoll too. */
+static bool put_in_place(struct attempt *a, int fd)
+{
+	int flags = fcntl(a->fd, F_GETFL), fdflags = fcntl(a->fd, F_GETFD);
+	struct slot *slot = run_slot(a->fd);
+	struct sockaddr_esp own;
+	socklen_t len = sizeof(own);
+	struct epoll_event event;
+	int epfd = -1;
+
+	if (flags < 0 || fdflags < 0 || syscall(SYS_getsockname, fd, &own, &len) ||
+	    fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_ASYNC)))
+		return false;
+	/* only what is in that epoll instance now can be modified there */
+	if (slot && slot->epfd) {
+		epfd = slot->epfd - 1;
+		event = slot->event;
+		if (syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_MOD, a->fd, &event))
+			epfd = -1;
+	}
+	if (epfd >= 0)
+		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, a->fd, &event);
+	if (slot)
+		atomic_store(&slot->kind, UNKNOWN);
+	if (syscall(SYS_dup3, fd, a->fd, fdflags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
+		return false;
+	if (epfd >= 0)
+		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, a->fd, &event);
+	if (slot) {
+		slot->esp = a->esp;
+		slot->sport = own.sesp_port;
+		slot->local = a->from;
+		slot->peer = a->to;
+		atomic_store(&slot->kind, CONNECTED);
+	}
+	return true;
+}
+
+/* NULL: it is connected; else why not. */
+static const char *attempt(struct attempt *a)
+{
+	int64_t until = now_ms() + run_wait_ms;
+	const char *text;
+	int fd;
+
+	text = find_route(a);
+	if (text)
+		return text;
+	fd = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	a->err = ENETUNREACH;
+	if (fd < 0)
+		return why(errno);
+	a->err = EHOSTUNREACH;
+	text = find_neighbour(a, until);
+	if (!text) {
+		a->err = -connect_esp(a, fd, until);
+		if (a->err)
+			text = why(a->err);
+		else if (!put_in_place(a, fd))
+			text = "its descriptor can't be replaced";
+	}
+	sys_close(fd);
+	return text;
+}
+
+static bool wants_esp(struct attempt *a, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sockaddr_storage own;
+	socklen_t own_len = sizeof(own);
+
+	memset(a, 0, sizeof(*a));
+	a->fd = fd;
+	if (!addr || !run_name_get(addr, len, &a->to) || run_name_any(&a->to) ||
+	    run_name_local(&a->to) || !is_fresh(fd) ||
+	    syscall(SYS_getsockname, fd, &own, &own_len) ||
+	    !run_name_get((struct sockaddr *)&own, own_len, &a->from) ||
+	    (a->from.family == AF_INET && a->to.family != AF_INET))
+		return false;
+	a->to.family = a->from.family;
+	a->port = ((const struct sockaddr_in *)addr)->sin_port;
+	a->sport = ((struct sockaddr_in *)&own)->sin_port;
+	return a->port;
+}
+
+PUBLIC int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	char name[NAME_STRLEN];
+	struct attempt a;
+	const char *text;
+	int err = errno;
+
+	if (!addr || len < sizeof(addr->sa_family) ||
+	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
+		return REAL(connect)(fd, addr, len);
+	if (!wants_esp(&a, fd, addr, len)) {
+		if (run_is_esp(fd)) {
+			errno = EISCONN;
+			return -1;
+		}
+		errno = err;
+		return REAL(connect)(fd, addr, len);
+	}
+	text = attempt(&a);
+	run_name_text(&a.to, a.port, name);
+	if (!text) {
+		run_log("to %s: ESP", name);
+		errno = err;
+		return 0;
+	}
+	if (run_only && a.route.type != RTN_LOCAL) {
+		run_log("to %s: not by ESP, %s", name, text);
+		errno = a.err;
+		return -1;
+	}
+	run_log("to %s: TCP, %s", name, text);
+	errno = err;
+	return REAL(connect)(fd, addr, len);
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Listeners. When the program calls listen(), an ESP socket is bound to the same port; it
+ * listens from the moment when the program waits for connections in a way that the library
+ * sees: accept(), poll(), select(), epoll_ctl(). One that waits in another way (io_uring) never
+ * has ESP connections which it would not accept: who tries gets an RST, and TCP.
+ *
+ * The processes that share the TCP listener after fork() share the ESP listener, too; exec()
+ * closes it, and who has the TCP listener then makes one again.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include "run.h"
+
+#define HIDDEN		512	/* descriptors from here on, if there are so many */
+#define RETRY_MS	100	/* a blocking accept() looks at both queues so often */
+
+atomic_bool run_listens;
+static atomic_uint turn;
+
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie;
+
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, sizeof(cookie)))
+		return 0;
+	return cookie;
+}
+
+static bool hides(const struct slot *slot)
+{
+	return slot->hidden >= 0 && cookie_of(slot->hidden) == slot->hidden_cookie;
+}
+
+/* The slot of a listener that has an ESP listener beside it; NULL: it has none. */
+struct slot *run_listener(int fd)
+{
+	struct slot *slot = run_slot(fd);
+	int err = errno;
+
+	if (!slot || atomic_load(&slot->kind) != LISTENER)
+		return NULL;
+	if (cookie_of(fd) != slot->cookie || !hides(slot))
+		slot = NULL;
+	errno = err;
+	return slot;
+}
+
+static int out_of_the_way(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIDDEN);
+
+	if (high < 0)
+		return fd;
+	sys_close(fd);
+	return high;
+}
+
+/* The device that the listener is restricted to, 0: none, -1: one without ESP. */
+static int device_of(int fd, const struct name *local)
+{
+	char dev[IF_NAMESIZE] = "";
+	int ifindex = 0;
+
+	sys_getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
+	if (!run_name_any(local))
+		ifindex = run_ifindex_of(local);
+	else
+		return ifindex;
+	/* not seen from outside, and so it must stay */
+	if (!ifindex || (if_indextoname(ifindex, dev) && !strcmp(dev, "lo")))
+		return -1;
+	return ifindex;
+}
+
+/* In ms; 0: none, or ours, that another process has set (see bound_accept()). */
+static int timeout_of(int fd)
+{
+	struct timeval t = { 0 };
+	int64_t ms;
+
+	sys_getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	ms = t.tv_sec * 1000ll + t.tv_usec / 1000;
+	return ms > RETRY_MS && ms <= INT_MAX ? ms : 0;
+}
+
+static int bind_esp(int fd, in_port_t port, int ifindex)
+{
+	struct sockaddr_esp esp = {
+		.sesp_family = AF_ESP,
+		.sesp_port = port,
+		.sesp_ifindex = ifindex,
+		.sesp_halen = ETH_ALEN,
+	};
+	int one = 1;
+
+	sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	return syscall(SYS_bind, fd, &esp, sizeof(esp));
+}
+
+/* An ESP socket for the TCP listener @fd, bound; NULL: it can have none. */
+static struct slot *cover(int fd, int backlog)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	struct slot *slot = run_slot(fd);
+	struct name local;
+	int hidden, ifindex, protocol, only = 0;
+	char name[NAME_STRLEN];
+	in_port_t port;
+
+	if (!slot)
+		return NULL;
+	atomic_store(&slot->kind, OTHER);
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) ||
+	    protocol != IPPROTO_TCP || syscall(SYS_getsockname, fd, &own, &len) ||
+	    !run_name_get((struct sockaddr *)&own, len, &local) || run_name_local(&local))
+		return NULL;
+	port = ((struct sockaddr_in *)&own)->sin_port;
+	run_name_text(&local, port, name);
+	ifindex = device_of(fd, &local);
+	if (ifindex < 0) {
+		run_log("at %s: TCP, the address is no Ethernet device's", name);
+		return NULL;
+	}
+	hidden = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (hidden < 0 || bind_esp(hidden, port, ifindex)) {
+		run_log("at %s: TCP, no ESP socket: %s", name, strerrordesc_np(errno));
+		goto fail;
+	}
+	slot->hidden = out_of_the_way(hidden);
+	hidden = slot->hidden;
+	slot->cookie = cookie_of(fd);
+	slot->hidden_cookie = cookie_of(hidden);
+	if (!slot->cookie || !slot->hidden_cookie)
+		goto fail;
+	slot->backlog = backlog;
+	slot->armed = false;
+	slot->timeo_set = false;
+	slot->timeo = timeout_of(fd);
+	slot->local = local;
+	sys_getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	if (!run_name_any(&local) && !IN6_IS_ADDR_V4MAPPED(&local.addr))
+		only = 1;
+	slot->prefer = only ? AF_INET6 : AF_INET;
+	atomic_store(&slot->kind, LISTENER);
+	atomic_store(&run_listens, true);
+	return slot;
+fail:
+	if (hidden >= 0)
+		sys_close(hidden);
+	return NULL;
+}
+
+/* The program waits for connections: now they may come. */
+static bool arm(int fd, struct slot *slot)
+{
+	char name[NAME_STRLEN];
+	in_port_t port = 0;
+	struct sockaddr_esp own;
+	socklen_t len = sizeof(own);
+
+	if (slot->armed)
+		return true;
+	if (!syscall(SYS_getsockname, slot->hidden, &own, &len))
+		port = own.sesp_port;
+	run_name_text(&slot->local, port, name);
+	run_copy_options(fd, slot->hidden);
+	if (syscall(SYS_listen, slot->hidden, slot->backlog)) {
+		run_log("at %s: TCP, no ESP listener: %s", name, strerrordesc_np(errno));
+		sys_close(slot->hidden);
+		slot->hidden = -1;
+		return false;
+	}
+	slot->armed = true;
+	run_log("at %s: TCP and ESP", name);
+	return true;
+}
+
+/* Of a descriptor that the program waits at; NULL: it is no listener, or of TCP only. */
+struct slot *run_waits(int fd)
+{
+	struct slot *slot = run_slot(fd);
+	int yes, err = errno;
+
+	if (!slot)
+		return NULL;
+	switch (atomic_load(&slot->kind)) {
+	case OTHER:
+		return NULL;
+	case LISTENER:
+		slot = run_listener(fd);
+		break;
+	default:	/* inherited, perhaps */
+		if (sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, sizeof(yes)) || !yes)
+			slot = NULL;
+		else
+			slot = cover(fd, SOMAXCONN);
+	}
+	if (slot && !arm(fd, slot))
+		slot = NULL;
+	errno = err;
+	return slot;
+}
+
+/* The descriptor goes: the ESP listener with it. Nothing is written, see run.h. */
+void run_uncover(int fd)
+{
+	struct slot *slot;
+
+	if (!atomic_load(&run_listens))
+		return;
+	slot = run_listener(fd);
+	if (slot)
+		sys_close(slot->hidden);
+}
+
+/* Two descriptors of one thing. */
+void run_copied(int fd, int copy)
+{
+	struct slot *from = run_slot(fd), *to = run_slot(copy);
+
+	if (!from || !to || atomic_load(&from->kind) == UNKNOWN)
+		return;
+	*to = *from;
+	to->epfd = 0;
+}
+
+PUBLIC int listen(int fd, int backlog)
+{
+	int ret = REAL(listen)(fd, backlog);
+	struct slot *slot;
+	int err = errno;
+
+	if (ret)
+		return ret;
+	slot = run_listener(fd);
+	if (slot) {
+		slot->backlog = backlog;
+		if (slot->armed)
+			syscall(SYS_listen, slot->hidden, backlog);
+	} else if (!run_is_esp(fd)) {
+		cover(fd, backlog);
+	}
+	errno = err;
+	return ret;
+}
+
+/* The next ESP connection, or -1 and errno: EAGAIN if there is none. */
+static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t *len, int flags)
+{
+	struct sockaddr_esp peer;
+	socklen_t peer_len = sizeof(peer);
+	char name[NAME_STRLEN];
+	struct name from = { .family = slot->local.family };
+	int fd = syscall(SYS_accept4, slot->hidden, &peer, &peer_len, flags);
+
+	if (fd < 0) {
+		/* what ends the listener is not for the program: TCP's is still there */
+		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)
+			errno = EAGAIN;
+		return -1;
+	}
+	run_name_accepted(fd, &peer, slot);
+	if (run_slot(fd))
+		from = run_slot(fd)->peer;
+	*len = run_name_put(&from, peer.sesp_port, sa);
+	run_name_text(&from, peer.sesp_port, name);
+	run_log("from %s: ESP%s", name,
+		run_name_any(&from) ? ", its address is not known" : "");
+	return fd;
+}
+
+static int accept_tcp(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
+		      int flags)
+{
+	char text[NAME_STRLEN];
+	struct name name;
+	int child;
+
+	*len = sizeof(*sa);
+	child = syscall(SYS_accept4, fd, sa, len, flags);
+	if (child < 0)
+		return -1;
+	if (slot->timeo_set) {
+		struct timeval t = { slot->timeo / 1000, slot->timeo % 1000 * 1000 };
+
+		sys_setsockopt(child, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	}
+	if (run_name_get((struct sockaddr *)sa, *len, &name)) {
+		run_name_text(&name, ((struct sockaddr_in *)sa)->sin_port, text);
+		run_log("from %s: TCP", text);
+	}
+	return child;
+}
+
+/*
+ * A blocking accept() that another process was quicker than would wait for TCP only: it is
+ * bounded, and those that it accepts get back the time that the program has set before listen().
+ */
+static void bound_accept(int fd, struct slot *slot)
+{
+	struct timeval bound = { .tv_usec = RETRY_MS * 1000 };
+
+	if (!slot->timeo_set && !sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound)))
+		slot->timeo_set = true;
+}
+
+/* Both queues, in turns. */
+static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
+			 int flags, int ready)
+{
+	bool esp_first = atomic_fetch_add(&turn, 1) & 1;
+	int i, child;
+
+	for (i = 0; i < 2; i++) {
+		if (esp_first == !i) {
+			child = accept_esp(slot, sa, len, flags);
+		} else {
+			if (!ready)
+				continue;
+			child = accept_tcp(fd, slot, sa, len, flags);
+		}
+		if (child >= 0 || errno != EAGAIN)
+			return child;
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
+static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
+			   int flags)
+{
+	struct pollfd pfds[2] = { { .fd = fd, .events = POLLIN },
+				  { .fd = slot->hidden, .events = POLLIN } };
+	int child, n;
+
+	bound_accept(fd, slot);
+	for (;;) {
+		n = REAL(poll)(pfds, 2, slot->timeo ? slot->timeo : -1);
+		if (n < 0)
+			return -1;
+		if (!n) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (pfds[1].revents & (POLLNVAL | POLLHUP))
+			pfds[1].fd = -1;
+		child = accept_either(fd, slot, sa, len, flags, pfds[0].revents);
+		if (child >= 0 || errno != EAGAIN)
+			return child;
+	}
+}
+
+PUBLIC int accept4(int fd, struct sockaddr *__restrict addr, socklen_t *__restrict len, int flags)
+{
+	struct slot *slot = run_waits(fd);
+	struct sockaddr_storage sa;
+	socklen_t real = sizeof(sa);
+	int child, how, err = errno;
+
+	if (!slot || (addr && (!len || (int)*len < 0)))
+		return REAL(accept4)(fd, addr, len, flags);
+	how = fcntl(fd, F_GETFL);
+	if (how >= 0 && (how & O_NONBLOCK))
+		child = accept_either(fd, slot, &sa, &real, flags, true);
+	else
+		child = accept_blocking(fd, slot, &sa, &real, flags);
+	if (child < 0)
+		return -1;
+	if (addr) {
+		memcpy(addr, &sa, *len < real ? *len : real);
+		*len = real;
+	}
+	errno = err;
+	return child;
+}
+
+PUBLIC int accept(int fd, struct sockaddr *__restrict addr, socklen_t *__restrict len)
+{
+	return accept4(fd, addr, len, 0);
+}
+
+PUBLIC int close(int fd)
+{
+	run_uncover(fd);
+	return REAL(close)(fd);
+}
+
+PUBLIC int dup(int fd)
+{
+	int copy = REAL(dup)(fd);
+
+	if (copy >= 0)
+		run_copied(fd, copy);
+	return copy;
+}
+
+PUBLIC int dup2(int fd, int copy)
+{
+	if (fd != copy && fcntl(fd, F_GETFD) >= 0)
+		run_uncover(copy);
+	if (REAL(dup2)(fd, copy) < 0)
+		return -1;
+	if (fd != copy)
+		run_copied(fd, copy);
+	return copy;
+}
+
+PUBLIC int dup3(int fd, int copy, int flags)
+{
+	if (fd != copy && fcntl(fd, F_GETFD) >= 0)
+		run_uncover(copy);
+	if (REAL(dup3)(fd, copy, flags) < 0)
+		return -1;
+	run_copied(fd, copy);
+	return copy;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What "esp run" asked for, and the log: a line for each connection and listener.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include "run.h"
+
+bool run_only;
+int run_wait_ms = 200;
+
+static int log_fd = -1;
+static struct stat log_file;
+
+/* The log's descriptor, out of the program's way. */
+static int out_of_the_way(int fd)
+{
+	struct rlimit limit;
+	int high = -1;
+
+	if (fd < 0)
+		return -1;
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > 64)
+		high = fcntl(fd, F_DUPFD_CLOEXEC,
+			     (int)(limit.rlim_cur > INT_MAX ? 1024 : limit.rlim_cur / 2));
+	if (high < 0)
+		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return high;
+}
+
+/* Standard error can be the connection that the program serves: not that. */
+static void open_log(const char *path)
+{
+	int fd = STDERR_FILENO;
+	struct stat st;
+
+	if (strcmp(path, "stderr"))
+		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	else if (fstat(fd, &st) || S_ISSOCK(st.st_mode))
+		return;
+	log_fd = out_of_the_way(fd);
+	if (fd > STDERR_FILENO)
+		sys_close(fd);
+	if (log_fd >= 0 && fstat(log_fd, &log_file)) {
+		sys_close(log_fd);
+		log_fd = -1;
+	}
+}
+
+static void __attribute__((constructor)) start(void)
+{
+	const char *log = secure_getenv("ESP_RUN_LOG");
+	const char *wait = secure_getenv("ESP_RUN_WAIT");
+	int err = errno;
+
+	run_only = secure_getenv("ESP_RUN_ONLY");
+	if (wait && atoi(wait) > 0)
+		run_wait_ms = atoi(wait);
+	if (log)
+		open_log(log);
+	errno = err;
+}
+
+/* A line, at once; nowhere if the program has closed what it should go to. */
+void run_log(const char *format, ...)
+{
+	char line[256];
+	struct stat st;
+	int err = errno;
+	va_list args;
+	size_t n;
+
+	if (log_fd < 0 || fstat(log_fd, &st) || st.st_dev != log_file.st_dev ||
+	    st.st_ino != log_file.st_ino)
+		goto out;
+	n = snprintf(line, sizeof(line), "esp run: %s[%d]: ", program_invocation_short_name,
+		     getpid());
+	if (n < sizeof(line)) {
+		va_start(args, format);
+		n += vsnprintf(line + n, sizeof(line) - n, format, args);
+		va_end(args);
+	}
+	if (n > sizeof(line) - 1)
+		n = sizeof(line) - 1;
+	line[n++] = '\n';
+	if (syscall(SYS_write, log_fd, line, n) < 0)
+		goto out;
+out:
+	errno = err;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What the kernel's tables say: the device that leads to an address, its MAC address, and back
+ * from a MAC address to a name.
+ */
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <net/ethernet.h>
+#include "run.h"
+
+#define ROOM 8192	/* what the kernel fills at most */
+
+struct request {
+	struct nlmsghdr nlh;
+	char room[256];
+};
+
+static bool is_v4(const struct name *name)
+{
+	return IN6_IS_ADDR_V4MAPPED(&name->addr);
+}
+
+static int af(const struct name *name)
+{
+	return is_v4(name) ? AF_INET : AF_INET6;
+}
+
+static size_t addr_len(const struct name *name)
+{
+	return is_v4(name) ? 4 : 16;
+}
+
+static const void *addr_of(const struct name *name)
+{
+	return is_v4(name) ? &name->addr.s6_addr[12] : &name->addr.s6_addr[0];
+}
+
+static void put_addr(struct nlmsghdr *nlh, int type, const struct name *name)
+{
+	mnl_attr_put(nlh, type, addr_len(name), addr_of(name));
+}
+
+static void take_addr(struct name *name, int family, const struct nlattr *attr)
+{
+	const void *data = mnl_attr_get_payload(attr);
+
+	memset(&name->addr, 0, sizeof(name->addr));
+	if (family == AF_INET) {
+		name->addr.s6_addr[10] = 0xff;
+		name->addr.s6_addr[11] = 0xff;
+		memcpy(&name->addr.s6_addr[12], data, 4);
+	} else {
+		memcpy(&name->addr, data, 16);
+	}
+}
+
+static bool addr_fits(int family, const struct nlattr *attr)
+{
+	return attr && (family == AF_INET || family == AF_INET6) &&
+	       mnl_attr_get_payload_len(attr) == (family == AF_INET ? 4 : 16);
+}
+
+static void *prepare(struct request *r, int type, int flags, size_t extra)
+{
+	mnl_nlmsg_put_header(r);
+	r->nlh.nlmsg_type = type;
+	r->nlh.nlmsg_flags = NLM_F_REQUEST | flags;
+	r->nlh.nlmsg_seq = 1;
+	return mnl_nlmsg_put_extra_header(&r->nlh, extra);
+}
+
+static int next_attr(const struct nlattr *attr, void *data)
+{
+	const struct nlattr **attrs = data;
+
+	if (mnl_attr_get_type(attr) <= RTA_MAX)
+		attrs[mnl_attr_get_type(attr)] = attr;
+	return MNL_CB_OK;
+}
+
+#define ATTRS (RTA_MAX + 1)	/* NDA_MAX and IFA_MAX are less */
+
+static void attributes(const struct nlmsghdr *nlh, size_t extra, const struct nlattr **attrs)
+{
+	memset(attrs, 0, ATTRS * sizeof(*attrs));
+	mnl_attr_parse(nlh, extra, next_attr, attrs);
+}
+
+/* One datagram of the kernel's answer; what anybody else sends is none. */
+static int receive(int fd, char *buf)
+{
+	struct sockaddr_nl from;
+	struct iovec iov = { buf, ROOM };
+	struct msghdr msg = { .msg_name = &from, .msg_iov = &iov, .msg_iovlen = 1 };
+	int n;
+
+	do {
+		msg.msg_namelen = sizeof(from);
+		n = syscall(SYS_recvmsg, fd, &msg, 0);
+	} while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid));
+	return n;
+}
+
+/* Asks the kernel; @each gets the messages of the answer until it returns other than 0. */
+static int ask(struct request *r, int (*each)(const struct nlmsghdr *nlh, void *data), void *data)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	union {
+		struct nlmsghdr nlh;
+		char data[ROOM];
+	} buf;
+	int fd = syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	struct nlmsghdr *nlh;
+	int n, err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (syscall(SYS_sendto, fd, &r->nlh, r->nlh.nlmsg_len, 0, &kernel, sizeof(kernel)) < 0)
+		goto fail;
+	for (;;) {
+		n = receive(fd, buf.data);
+		if (n < 0)
+			goto fail;
+		for (nlh = &buf.nlh; mnl_nlmsg_ok(nlh, n); nlh = mnl_nlmsg_next(nlh, &n)) {
+			if (nlh->nlmsg_type == NLMSG_ERROR) {
+				err = ((struct nlmsgerr *)mnl_nlmsg_get_payload(nlh))->error;
+				goto out;
+			}
+			if (nlh->nlmsg_type == NLMSG_DONE)
+				goto out;
+			err = each(nlh, data);
+			if (err || !(nlh->nlmsg_flags & NLM_F_MULTI))
+				goto out;
+		}
+	}
+fail:
+	err = -errno;
+out:
+	sys_close(fd);
+	return err;
+}
+
+static int take_route(const struct nlmsghdr *nlh, void *data)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *attrs[ATTRS];
+	struct route *route = data;
+
+	if (nlh->nlmsg_type != RTM_NEWROUTE)
+		return -EINVAL;
+	attributes(nlh, sizeof(*rt), attrs);
+	route->type = rt->rtm_type;
+	route->gateway = attrs[RTA_GATEWAY] || attrs[RTA_VIA] || attrs[RTA_ENCAP];
+	if (attrs[RTA_OIF])
+		route->ifindex = mnl_attr_get_u32(attrs[RTA_OIF]);
+	if (addr_fits(rt->rtm_family, attrs[RTA_PREFSRC]))
+		take_addr(&route->source, rt->rtm_family, attrs[RTA_PREFSRC]);
+	return 0;
+}
+
+/* @from, if it isn't NULL, is the source; @ifindex, if it isn't 0, the device. 0, or -errno. */
+int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
+	      struct route *route)
+{
+	struct request r;
+	struct rtmsg *rt = prepare(&r, RTM_GETROUTE, 0, sizeof(*rt));
+
+	memset(route, 0, sizeof(*route));
+	rt->rtm_family = af(to);
+	rt->rtm_dst_len = 8 * addr_len(to);
+	put_addr(&r.nlh, RTA_DST, to);
+	if (from) {
+		rt->rtm_src_len = rt->rtm_dst_len;
+		put_addr(&r.nlh, RTA_SRC, from);
+	}
+	if (!ifindex)
+		ifindex = to->scope;
+	if (ifindex)
+		mnl_attr_put_u32(&r.nlh, RTA_OIF, ifindex);
+	if (mark)
+		mnl_attr_put_u32(&r.nlh, RTA_MARK, mark);
+	return ask(&r, take_route, route);
+}
+
+struct entry {
+	unsigned char mac[ETH_ALEN];
+	int state;
+};
+
+static int take_entry(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *attrs[ATTRS];
+	struct entry *e = data;
+
+	if (nlh->nlmsg_type != RTM_NEWNEIGH)
+		return -EINVAL;
+	attributes(nlh, sizeof(*nd), attrs);
+	e->state = nd->ndm_state;
+	if (!(nd->ndm_state & (NUD_INCOMPLETE | NUD_FAILED)) && attrs[NDA_LLADDR]) {
+		if (mnl_attr_get_payload_len(attrs[NDA_LLADDR]) != ETH_ALEN)
+			return -ENODEV;
+		memcpy(e->mac, mnl_attr_get_payload(attrs[NDA_LLADDR]), ETH_ALEN);
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+/* 0: @mac is right as far as the kernel knows; -EAGAIN, -ENOENT: not yet. */
+int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *state)
+{
+	struct request r;
+	struct ndmsg *nd = prepare(&r, RTM_GETNEIGH, 0, sizeof(*nd));
+	struct entry e = { .state = 0 };
+	int err;
+
+	nd->ndm_family = af(to);
+	nd->ndm_ifindex = ifindex;
+	put_addr(&r.nlh, NDA_DST, to);
+	err = ask(&r, take_entry, &e);
+	*state = e.state;
+	if (!err)
+		memcpy(mac, e.mac, ETH_ALEN);
+	return err;
+}
+
+struct search {
+	const unsigned char *mac;
+	int ifindex;
+	int family;		/* preferred */
+	struct name *name;
+	bool found;
+	unsigned int rank;	/* of what was found: larger is better */
+	unsigned int age;	/* and then what was confirmed last */
+};
+
+/* An entry that an administrator made comes first, then one of the family, not link-local. */
+static int compare_entry(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *attrs[ATTRS];
+	unsigned int rank = 1, age = ~0u;
+	struct search *s = data;
+	struct name name = { 0 };
+
+	if (nlh->nlmsg_type != RTM_NEWNEIGH || nd->ndm_ifindex != s->ifindex ||
+	    !(nd->ndm_state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT)))
+		return 0;
+	attributes(nlh, sizeof(*nd), attrs);
+	if (!addr_fits(nd->ndm_family, attrs[NDA_DST]) || !attrs[NDA_LLADDR] ||
+	    mnl_attr_get_payload_len(attrs[NDA_LLADDR]) != ETH_ALEN ||
+	    memcmp(mnl_attr_get_payload(attrs[NDA_LLADDR]), s->mac, ETH_ALEN))
+		return 0;
+	take_addr(&name, nd->ndm_family, attrs[NDA_DST]);
+	if (IN6_IS_ADDR_LINKLOCAL(&name.addr))
+		name.scope = s->ifindex;
+	else
+		rank += 1;
+	if (nd->ndm_family == s->family)
+		rank += 2;
+	if (nd->ndm_state & NUD_PERMANENT)
+		rank += 4;
+	if (attrs[NDA_CACHEINFO] &&
+	    mnl_attr_get_payload_len(attrs[NDA_CACHEINFO]) >= sizeof(struct nda_cacheinfo))
+		age = ((struct nda_cacheinfo *)mnl_attr_get_payload(attrs[NDA_CACHEINFO]))
+			->ndm_confirmed;
+	if (s->found && (rank < s->rank || (rank == s->rank && age >= s->age)))
+		return 0;
+	s->found = true;
+	s->rank = rank;
+	s->age = age;
+	*s->name = name;
+	return 0;
+}
+
+/*
+ * The name of who has @mac, of @family if there is one, else with @any of the other. False:
+ * the kernel knows none.
+ */
+bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, struct name *name)
+{
+	struct search s = { .mac = mac, .ifindex = ifindex, .family = family, .name = name };
+	struct request r;
+	struct ndmsg *nd = prepare(&r, RTM_GETNEIGH, NLM_F_DUMP, sizeof(*nd));
+
+	nd->ndm_family = any ? AF_UNSPEC : family;
+	mnl_attr_put_u32(&r.nlh, NDA_IFINDEX, ifindex);
+	return !ask(&r, compare_entry, &s) && s.found;
+}
+
+struct holder {
+	const struct name *name;
+	int ifindex;
+};
+
+static int compare_addr(const struct nlmsghdr *nlh, void *data)
+{
+	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *attrs[ATTRS], *addr;
+	struct holder *h = data;
+	struct name name = { 0 };
+
+	if (nlh->nlmsg_type != RTM_NEWADDR)
+		return 0;
+	attributes(nlh, sizeof(*ifa), attrs);
+	addr = attrs[IFA_LOCAL] ? attrs[IFA_LOCAL] : attrs[IFA_ADDRESS];
+	if (!addr_fits(ifa->ifa_family, addr))
+		return 0;
+	take_addr(&name, ifa->ifa_family, addr);
+	if (IN6_ARE_ADDR_EQUAL(&name.addr, &h->name->addr) &&
+	    (!h->name->scope || h->name->scope == ifa->ifa_index))
+		h->ifindex = ifa->ifa_index;
+	return 0;
+}
+
+/* The device that has this address of the host's, or 0. */
+int run_ifindex_of(const struct name *name)
+{
+	struct holder h = { .name = name };
+	struct request r;
+	struct ifaddrmsg *ifa = prepare(&r, RTM_GETADDR, NLM_F_DUMP, sizeof(*ifa));
+
+	ifa->ifa_family = af(name);
+	return ask(&r, compare_addr, &h) ? 0 : h.ifindex;
+}

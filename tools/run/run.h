@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * libesp-run.so: TCP's sockets of a program that knows nothing of it, over ESP.
+ *
+ * Who connects: its descriptor becomes an ESP socket when connect() finds that the peer
+ * answers by ESP; else it stays what it is (connect.c).
+ *
+ * Who listens: its descriptor stays TCP's listener. Beside it is an ESP listener, hidden at a
+ * high number; what waits for the one waits for both (listen.c, wait.c).
+ *
+ * What the library remembers of a descriptor is a hint only, for descriptors are closed and
+ * copied behind its back: each time it asks the kernel whether this still is that socket. Calls
+ * of programs may come from signal handlers and from children of vfork(): no locks, no
+ * allocation but where poll() has very many descriptors, and close() writes nothing down.
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/af_esp.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The C library's own function, a cancellation point if it is one. */
+#define REAL(name)							\
+({									\
+	static typeof(name) *real_##name;				\
+									\
+	if (!real_##name)						\
+		real_##name = (typeof(name) *)dlsym(RTLD_NEXT, #name);	\
+	real_##name;							\
+})
+
+#define RUN_FDS 16384	/* of higher ones nothing is remembered */
+
+/**
+ * struct name - an end of a connection as the program is to see it
+ * @family:	AF_INET or AF_INET6; IPv4 in IPv6 is v4-mapped
+ * @addr:	the address, IPv4's is v4-mapped
+ * @scope:	device of a link-local address
+ */
+struct name {
+	int family;
+	struct in6_addr addr;
+	uint32_t scope;
+};
+
+enum kind {
+	UNKNOWN,
+	LISTENER,	/* TCP's, with an ESP listener beside it */
+	OTHER,		/* listens, but there is nothing beside it */
+	CONNECTED,	/* an ESP socket, whose names are known */
+};
+
+/**
+ * struct slot - what is remembered of a descriptor
+ * @kind:	which of the members mean anything
+ * @cookie:	LISTENER: the socket's SO_COOKIE
+ * @hidden:	LISTENER: descriptor of the ESP listener
+ * @hidden_cookie: its SO_COOKIE
+ * @backlog:	LISTENER: what listen() was given
+ * @armed:	LISTENER: the ESP socket listens
+ * @timeo_set:	LISTENER: SO_RCVTIMEO is ours, the program's is @timeo
+ * @timeo:	LISTENER: in ms, 0: none
+ * @prefer:	LISTENER: family of names that it likes best
+ * @esp:	CONNECTED: the peer's address
+ * @sport:	CONNECTED: own port
+ * @local:	CONNECTED: own name; LISTENER: what it is bound to
+ * @peer:	CONNECTED: the peer's name
+ * @epfd:	epoll instance that the descriptor was added to last, + 1
+ * @event:	with this
+ */
+struct slot {
+	_Atomic int kind;
+	uint64_t cookie;
+	uint64_t hidden_cookie;
+	int hidden;
+	int backlog;
+	bool armed;
+	bool timeo_set;
+	int timeo;
+	int prefer;
+	struct sockaddr_esp esp;
+	in_port_t sport;
+	struct name local;
+	struct name peer;
+	int epfd;
+	struct epoll_event event;
+};
+
+extern struct slot run_slots[RUN_FDS];
+extern atomic_bool run_listens;	/* there may be a LISTENER */
+
+static inline struct slot *run_slot(int fd)
+{
+	return fd >= 0 && fd < RUN_FDS ? &run_slots[fd] : NULL;
+}
+
+/* The kernel's calls, where a thread can't be cancelled. */
+static inline int sys_getsockopt(int fd, int level, int name, void *val, socklen_t len)
+{
+	return syscall(SYS_getsockopt, fd, level, name, val, &len);
+}
+
+static inline int sys_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	return syscall(SYS_setsockopt, fd, level, name, val, len);
+}
+
+static inline int sys_close(int fd)
+{
+	return syscall(SYS_close, fd);
+}
+
+static inline int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* log.c */
+extern bool run_only;
+extern int run_wait_ms;
+void run_log(const char *format, ...);
+
+/* route.c */
+struct route {
+	int ifindex;
+	unsigned int type;
+	bool gateway;
+	struct name source;
+};
+
+int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
+	      struct route *route);
+int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *state);
+bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, struct name *name);
+int run_ifindex_of(const struct name *name);
+
+/* name.c */
+#define NAME_STRLEN 64
+
+bool run_is_esp(int fd);
+bool run_name_get(const struct sockaddr *sa, socklen_t len, struct name *name);
+socklen_t run_name_put(const struct name *name, in_port_t port, struct sockaddr_storage *sa);
+const char *run_name_text(const struct name *name, in_port_t port, char *buf);
+bool run_name_any(const struct name *name);
+bool run_name_local(const struct name *name);
+void run_name_accepted(int fd, const struct sockaddr_esp *peer, const struct slot *listener);
+
+/* listen.c */
+struct slot *run_listener(int fd);
+struct slot *run_waits(int fd);
+void run_copied(int fd, int copy);
+void run_uncover(int fd);
+
+/* wait.c: what programs call that were compiled with _FORTIFY_SOURCE */
+struct pollfd;
+int __poll_chk(struct pollfd *fds, unsigned long n, int timeout, size_t size);
+int __ppoll_chk(struct pollfd *fds, unsigned long n, const struct timespec *timeout,
+		const sigset_t *mask, size_t size);
+
+/* option.c */
+int run_copy_options(int from, int to);
+
+#endif /* RUN_H */

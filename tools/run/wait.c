@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Waiting at a listener is waiting at the ESP listener beside it. For epoll, both have the same
+ * event; poll() and select() wait for more descriptors than they were given.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/select.h>
+#include "run.h"
+
+#define FEW 256		/* descriptors that need no memory */
+
+PUBLIC int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int ret = REAL(epoll_ctl)(epfd, op, fd, event);
+	struct slot *slot = run_slot(fd), *waits;
+	int err = errno;
+
+	if (ret || !slot)
+		return ret;
+	if (op == EPOLL_CTL_DEL) {
+		slot->epfd = 0;
+		waits = run_listener(fd);
+	} else {
+		slot->event = *event;
+		slot->epfd = epfd + 1;
+		waits = run_waits(fd);
+	}
+	if (waits) {
+		if (syscall(SYS_epoll_ctl, epfd, op, waits->hidden, event) && errno == ENOENT &&
+		    op == EPOLL_CTL_MOD)
+			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, waits->hidden, event);
+	}
+	errno = err;
+	return ret;
+}
+
+static bool waits_for_input(struct pollfd *pfd)
+{
+	struct slot *slot = run_slot(pfd->fd);
+
+	/* an inherited listener is known from its first accept() on */
+	return slot && (pfd->events & (POLLIN | POLLRDNORM)) &&
+	       atomic_load(&slot->kind) == LISTENER;
+}
+
+/* How many of them may be listeners. */
+static nfds_t listeners(struct pollfd *fds, nfds_t n)
+{
+	nfds_t i, count = 0;
+
+	if (!atomic_load(&run_listens))
+		return 0;
+	for (i = 0; i < n; i++)
+		count += waits_for_input(&fds[i]);
+	return count;
+}
+
+/*
+ * poll() with the ESP listeners behind the program's own descriptors, in the order of those that
+ * they belong to.
+ */
+static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct timespec *timeout,
+		     const sigset_t *mask)
+{
+	struct pollfd few[FEW], *all = few;
+	nfds_t i, j, end = n;
+	int ret, err;
+
+	if (n + more > FEW) {
+		all = calloc(n + more, sizeof(*all));
+		if (!all)
+			return -1;
+	}
+	memcpy(all, fds, n * sizeof(*all));
+	for (i = 0; i < n && end < n + more; i++) {
+		struct slot *slot = waits_for_input(&fds[i]) ? run_waits(fds[i].fd) : NULL;
+
+		if (!slot)
+			continue;
+		all[end].fd = slot->hidden;
+		all[end].events = fds[i].events & (POLLIN | POLLRDNORM);
+		end++;
+	}
+	ret = REAL(ppoll)(all, end, timeout, mask);
+	if (ret < 0)
+		goto out;
+	for (i = 0, j = n, ret = 0; i < n; i++) {
+		fds[i].revents = all[i].revents;
+		if (j < end && waits_for_input(&fds[i]) &&
+		    run_slot(fds[i].fd)->hidden == all[j].fd) {
+			fds[i].revents |= all[j].revents & all[j].events;
+			j++;
+		}
+		ret += !!fds[i].revents;
+	}
+out:
+	err = errno;
+	if (all != few)
+		free(all);
+	errno = err;
+	return ret;
+}
+
+PUBLIC int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct timespec t = { timeout / 1000, timeout % 1000 * 1000000L };
+	nfds_t more = listeners(fds, n);
+
+	if (!more)
+		return REAL(poll)(fds, n, timeout);
+	return poll_more(fds, n, more, timeout < 0 ? NULL : &t, NULL);
+}
+
+PUBLIC int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	nfds_t more = listeners(fds, n);
+
+	if (!more)
+		return REAL(ppoll)(fds, n, timeout, mask);
+	return poll_more(fds, n, more, timeout, mask);
+}
+
+PUBLIC int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t size)
+{
+	if (size / sizeof(*fds) < n)
+		return REAL(__poll_chk)(fds, n, timeout, size);
+	return poll(fds, n, timeout);
+}
+
+PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		       const sigset_t *mask, size_t size)
+{
+	if (size / sizeof(*fds) < n)
+		return REAL(__ppoll_chk)(fds, n, timeout, mask, size);
+	return ppoll(fds, n, timeout, mask);
+}
+
+/*
+ * A set of select() may have more bits than FD_SETSIZE, if the program made it so large.
+ */
+static bool in_set(const fd_set *set, int fd)
+{
+	return set && (((const unsigned long *)set)[fd / (8 * sizeof(long))] >>
+		       fd % (8 * sizeof(long)) & 1);
+}
+
+static void set_bit(fd_set *set, int fd, bool on)
+{
+	unsigned long *word = (unsigned long *)set + fd / (8 * sizeof(long));
+	unsigned long bit = 1ul << fd % (8 * sizeof(long));
+
+	*word = on ? *word | bit : *word & ~bit;
+}
+
+static bool any_listener(int n, const fd_set *read)
+{
+	int fd;
+
+	if (!read || !atomic_load(&run_listens))
+		return false;
+	for (fd = 0; fd < n; fd++) {
+		struct slot *slot = run_slot(fd);
+
+		if (in_set(read, fd) && slot && atomic_load(&slot->kind) == LISTENER)
+			return true;
+	}
+	return false;
+}
+
+/* By what the kernel's select() takes for readable, writable and exceptional. */
+#define SELECT_IN	(POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR)
+#define SELECT_OUT	(POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR)
+
+/* poll() instead. Unlike select() it tells of what was not asked for: that is nothing. */
+static int select_by_poll(int n, fd_set *read, fd_set *write, fd_set *except,
+			  const struct timespec *timeout, const sigset_t *mask)
+{
+	struct pollfd few[FEW], *fds = few;
+	int fd, i, used = 0, ret, err;
+
+	if (n > FEW) {
+		fds = calloc(n, sizeof(*fds));
+		if (!fds)
+			return -1;
+	}
+	for (fd = 0; fd < n; fd++) {
+		short events = (in_set(read, fd) ? POLLIN | POLLRDNORM | POLLRDBAND : 0) |
+			       (in_set(write, fd) ? POLLOUT | POLLWRNORM | POLLWRBAND : 0) |
+			       (in_set(except, fd) ? POLLPRI : 0);
+
+		if (events)
+			fds[used++] = (struct pollfd){ .fd = fd, .events = events };
+	}
+	ret = poll_more(fds, used, listeners(fds, used), timeout, mask);
+	for (i = 0; ret > 0 && i < used; i++) {
+		if (fds[i].revents & POLLNVAL) {
+			errno = EBADF;
+			ret = -1;
+		}
+	}
+	if (ret < 0)
+		goto out;
+	for (i = 0, ret = 0; i < used; i++) {
+		short got = fds[i].revents;
+
+		fd = fds[i].fd;
+		if (in_set(read, fd)) {
+			set_bit(read, fd, got & SELECT_IN);
+			ret += !!(got & SELECT_IN);
+		}
+		if (in_set(write, fd)) {
+			set_bit(write, fd, got & SELECT_OUT);
+			ret += !!(got & SELECT_OUT);
+		}
+		if (in_set(except, fd)) {
+			set_bit(except, fd, got & POLLPRI);
+			ret += !!(got & POLLPRI);
+		}
+	}
+out:
+	err = errno;
+	if (fds != few)
+		free(fds);
+	errno = err;
+	return ret;
+}
+
+PUBLIC int select(int n, fd_set *__restrict read, fd_set *__restrict write,
+		  fd_set *__restrict except, struct timeval *__restrict timeout)
+{
+	struct timespec t;
+	int64_t end, left;
+	int ret, err;
+
+	if (!any_listener(n, read) || (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+		return REAL(select)(n, read, write, except, timeout);
+	if (!timeout)
+		return select_by_poll(n, read, write, except, NULL, NULL);
+	t = (struct timespec){ timeout->tv_sec + timeout->tv_usec / 1000000,
+			       timeout->tv_usec % 1000000 * 1000 };
+	end = now_ms() + t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	ret = select_by_poll(n, read, write, except, &t, NULL);
+	err = errno;
+	/* Linux leaves there what is left of it */
+	left = end - now_ms();
+	if (left < 0 || !ret)
+		left = 0;
+	timeout->tv_sec = left / 1000;
+	timeout->tv_usec = left % 1000 * 1000;
+	errno = err;
+	return ret;
+}
+
+PUBLIC int pselect(int n, fd_set *__restrict read, fd_set *__restrict write,
+		   fd_set *__restrict except, const struct timespec *__restrict timeout,
+		   const sigset_t *__restrict mask)
+{
+	if (!any_listener(n, read))
+		return REAL(pselect)(n, read, write, except, timeout, mask);
+	return select_by_poll(n, read, write, except, timeout, mask);
+}
