@@ -17,6 +17,7 @@
 
 struct request {
 	const char *log;
+	bool verbose;
 	const char *wait;
 	bool only;
 	char **program;
@@ -189,14 +190,17 @@ static void preload(void)
 /* A relative name is of this directory, not of where the program goes. */
 static void set_log(const char *path)
 {
-	char dir[PATH_MAX], *whole;
+	char dir[PATH_MAX] = "", *whole;
+	int fd;
 
-	if (*path == '/' || !strcmp(path, "stderr")) {
-		setenv("ESP_RUN_LOG", path, 1);
-		return;
-	}
-	if (!getcwd(dir, sizeof(dir)) || asprintf(&whole, "%s/%s", dir, path) < 0)
+	if (*path != '/' && !getcwd(dir, sizeof(dir)))
 		error(EXIT_IO, errno, "%s", path);
+	if (asprintf(&whole, "%s%s%s", dir, *dir ? "/" : "", path) < 0)
+		error(EXIT_IO, errno, "memory");
+	fd = open(whole, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	if (fd < 0)
+		error(EXIT_IO, errno, "%s", path);
+	close(fd);
 	setenv("ESP_RUN_LOG", whole, 1);
 	free(whole);
 }
@@ -215,7 +219,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'v':
-		r->log = "stderr";
+		r->verbose = true;
 		break;
 	case 'l':
 		r->log = arg;
@@ -254,6 +258,8 @@ int cmd_run(int argc, char **argv)
 		error(EXIT_USAGE, 0, "%s: there is no such program", r.program[0]);
 	check(path, 0);
 	preload();
+	if (r.verbose)
+		setenv("ESP_RUN_LOG", "stderr", 1);
 	if (r.log)
 		set_log(r.log);
 	if (r.only)
