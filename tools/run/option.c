@@ -230,3 +230,16 @@ PUBLIC ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct
 		return ret;
 	return REAL(sendto)(fd, buf, n, flags, NULL, 0);
 }
+
+PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t ret = REAL(sendmsg)(fd, msg, flags);
+	struct msghdr nameless;
+
+	if (ret >= 0 || errno != EISCONN || !msg->msg_name || !run_is_esp(fd))
+		return ret;
+	nameless = *msg;
+	nameless.msg_name = NULL;
+	nameless.msg_namelen = 0;
+	return REAL(sendmsg)(fd, &nameless, flags);
+}
