@@ -567,6 +567,16 @@ while 1: s.send(bytes(1000))' >"$TMP/out" 2>&1 &
 	return $status
 }
 
+# The administrator ends the ESP listener. Nobody wakes for that again and again; TCP goes on.
+ended_listener()
+{
+	PORT=$((PORT + 1))
+	: >"$LOG"
+	serve run-calls serve "$1" 0.0.0.0 $PORT 1
+	up $PORT && n1 esp kill -l -p $PORT && run n0 run-calls call block 10.1.0.2 $PORT && wait $SERVER &&
+		told "to 10.1.0.2:$PORT: TCP, nothing listens there by ESP" || { cat "$TMP/server"; down; return 1; }
+}
+
 only()
 {
 	: >"$LOG"
@@ -609,6 +619,9 @@ if part fallback; then
 	check "an entry by hand says who a peer is" by_esp 100 pinned_peer
 	check "the server is killed" killed_peer
 	check "the cable is cut" cut_off
+	for way in accept poll select epoll; do
+		check "the ESP listener is ended, while $way waits: TCP" by_tcp ended_listener $way
+	done
 	check "with --only, nothing goes by TCP" only
 	check "a listener on loopback is not to be reached by ESP" on_loopback
 	check "a static program is refused" refuses "linked statically" ldconfig

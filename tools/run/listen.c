@@ -252,6 +252,18 @@ PUBLIC int listen(int fd, int backlog)
 	return ret;
 }
 
+/* Somebody has ended the ESP listener, or its device has left: TCP's goes on alone. */
+void run_end(struct slot *slot)
+{
+	int hidden = __atomic_exchange_n(&slot->hidden, -1, __ATOMIC_SEQ_CST);
+
+	if (hidden < 0)
+		return;		/* another thread was quicker */
+	if (slot->epfd)
+		syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_DEL, hidden, &slot->event);
+	sys_close(hidden);
+}
+
 /* The next ESP connection, or -1 and errno: EAGAIN if there is none. */
 static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t *len, int flags)
 {
@@ -262,9 +274,17 @@ static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t 
 	int fd = syscall(SYS_accept4, slot->hidden, &peer, &peer_len, flags);
 
 	if (fd < 0) {
-		/* what ends the listener is not for the program: TCP's is still there */
-		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)
-			errno = EAGAIN;
+		switch (errno) {
+		case EMFILE:
+		case ENFILE:
+		case ENOMEM:
+		case ENOBUFS:
+		case EAGAIN:
+		case EINTR:
+			return -1;
+		}
+		run_end(slot);
+		errno = EAGAIN;
 		return -1;
 	}
 	run_name_accepted(fd, &peer, slot);
@@ -337,12 +357,13 @@ static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa,
 static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
 			   int flags)
 {
-	struct pollfd pfds[2] = { { .fd = fd, .events = POLLIN },
-				  { .fd = slot->hidden, .events = POLLIN } };
+	struct pollfd pfds[2];
 	int child, n;
 
 	bound_accept(fd, slot);
 	for (;;) {
+		pfds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+		pfds[1] = (struct pollfd){ .fd = slot->hidden, .events = POLLIN };
 		n = REAL(poll)(pfds, 2, slot->timeo ? slot->timeo : -1);
 		if (n < 0)
 			return -1;
@@ -350,8 +371,6 @@ static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *s
 			errno = EAGAIN;
 			return -1;
 		}
-		if (pfds[1].revents & (POLLNVAL | POLLHUP))
-			pfds[1].fd = -1;
 		child = accept_either(fd, slot, sa, len, flags, pfds[0].revents);
 		if (child >= 0 || errno != EAGAIN)
 			return child;

@@ -169,6 +169,7 @@ struct slot *run_listener(int fd);
 struct slot *run_waits(int fd);
 void run_copied(int fd, int copy);
 void run_uncover(int fd);
+void run_end(struct slot *slot);
 
 /* wait.c: what programs call that were compiled with _FORTIFY_SOURCE */
 struct pollfd;

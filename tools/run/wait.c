@@ -64,14 +64,18 @@ static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct tim
 		     const sigset_t *mask)
 {
 	struct pollfd few[FEW], *all = few;
-	nfds_t i, j, end = n;
+	nfds_t i, j, end;
 	int ret, err;
+	bool ended;
 
 	if (n + more > FEW) {
 		all = calloc(n + more, sizeof(*all));
 		if (!all)
 			return -1;
 	}
+again:
+	ended = false;
+	end = n;
 	memcpy(all, fds, n * sizeof(*all));
 	for (i = 0; i < n && end < n + more; i++) {
 		struct slot *slot = waits_for_input(&fds[i]) ? run_waits(fds[i].fd) : NULL;
@@ -86,14 +90,22 @@ static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct tim
 	if (ret < 0)
 		goto out;
 	for (i = 0, j = n, ret = 0; i < n; i++) {
+		struct slot *slot = run_slot(fds[i].fd);
+
 		fds[i].revents = all[i].revents;
-		if (j < end && waits_for_input(&fds[i]) &&
-		    run_slot(fds[i].fd)->hidden == all[j].fd) {
+		if (j < end && waits_for_input(&fds[i]) && slot->hidden == all[j].fd) {
 			fds[i].revents |= all[j].revents & all[j].events;
+			if (all[j].revents & (POLLERR | POLLHUP)) {
+				run_end(slot);
+				ended = true;
+			}
 			j++;
 		}
 		ret += !!fds[i].revents;
 	}
+	/* that is no event of the program's */
+	if (!ret && ended)
+		goto again;
 out:
 	err = errno;
 	if (all != few)
