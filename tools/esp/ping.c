@@ -60,12 +60,17 @@ struct ping {
 	unsigned int longest;
 };
 
-static volatile sig_atomic_t interrupted;
+static int signals;
 
-static void on_interrupt(int sig)
+static void on_signal(int sig)
 {
 	(void)sig;
-	interrupted = 1;
+	__atomic_store_n(&signals, 1, __ATOMIC_RELAXED);
+}
+
+static bool interrupted(void)
+{
+	return __atomic_load_n(&signals, __ATOMIC_RELAXED);
 }
 
 /* Microseconds. */
@@ -193,12 +198,10 @@ static void ask(struct ping *p, unsigned int size)
 }
 
 /* The answer to the last question; others are late. */
-static bool is_answer(struct ping *p, const unsigned char *packet, ssize_t n,
+static bool is_answer(struct ping *p, const struct esp_wire *h,
 		      const struct sockaddr_ll *from)
 {
-	const struct esp_wire *h = (const void *)packet;
-
-	return n >= ESP_HLEN && h->ver_hlen >> 4 == ESP_VERSION &&
+	return h->ver_hlen >> 4 == ESP_VERSION &&
 	       from->sll_pkttype == PACKET_HOST &&
 	       !memcmp(from->sll_addr, p->to.sll_addr, ETH_ALEN) &&
 	       h->sport == htons(PORT) && h->cookie == p->cookie &&
@@ -209,18 +212,18 @@ static bool is_answer(struct ping *p, const unsigned char *packet, ssize_t n,
 /* Microseconds from question to answer, or -1 if there is none until @until. */
 static double answer(struct ping *p, double until)
 {
-	unsigned char packet[ESP_HLEN_MAX] __attribute__((aligned(4)));
 	struct sockaddr_ll from;
+	struct esp_wire h;
 
 	while (wait_for(p, p->fd, until)) {
 		socklen_t len = sizeof(from);
-		ssize_t n = recvfrom(p->fd, packet, sizeof(packet), MSG_DONTWAIT,
+		ssize_t n = recvfrom(p->fd, &h, sizeof(h), MSG_DONTWAIT,
 				     (struct sockaddr *)&from, &len);
 		double now = now_us();
 
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			error(exit_code(errno), 0, "%s: %s", p->target, strerror(errno));
-		if (n >= 0 && is_answer(p, packet, n, &from))
+		if (n == sizeof(h) && is_answer(p, &h, &from))
 			return now - p->asked;
 	}
 	return -1;
@@ -254,7 +257,7 @@ static bool fits(struct ping *p, unsigned int size)
 	double wait = WAIT_TRIPS * p->max;
 	int i;
 
-	for (i = 0; i < TRIES && !interrupted; i++) {
+	for (i = 0; i < TRIES && !interrupted(); i++) {
 		if (round_trip(p, size, now_us() + (wait > WAIT_US ? wait : WAIT_US)))
 			return true;
 	}
@@ -266,14 +269,14 @@ static void find_mtu(struct ping *p)
 {
 	unsigned int low = p->size, high = p->dev_mtu + 1, try = p->dev_mtu;
 
-	while (low + 1 < high && !interrupted) {
+	while (low + 1 < high && !interrupted()) {
 		if (fits(p, try))
 			low = try;
-		else if (!interrupted)
+		else if (!interrupted())
 			high = try;
 		try = (low + high) / 2;
 	}
-	if (!interrupted)
+	if (!interrupted())
 		p->longest = low;
 }
 
@@ -282,7 +285,7 @@ static void exchange(struct ping *p)
 	double end = p->deadline ? now_us() + p->deadline * 1e6 : INFINITY;
 	__u64 n;
 
-	for (n = 0; (!p->count || n < p->count) && !interrupted; n++) {
+	for (n = 0; (!p->count || n < p->count) && !interrupted(); n++) {
 		double next = now_us() + p->interval * 1e6;
 
 		if (round_trip(p, p->size, fmin(now_us() + p->wait * 1e6, end)) && p->mtu) {
@@ -398,17 +401,17 @@ int cmd_ping(int argc, char **argv)
 		"Asks a host whether it has ESP: round trips, and with -m the MTU on the way there.",
 		NULL, NULL, NULL
 	};
-	struct sigaction sa = { .sa_handler = on_interrupt };
-	sigset_t signals;
+	struct sigaction sa = { .sa_handler = on_signal };
+	sigset_t ending;
 	struct ping p = { .interval = 1, .wait = 1 };
 
 	argp_parse(&argp, argc, argv, 0, NULL, &p);
 	address_parse_host(&p.peer, p.target);
 	open_socket(&p);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigprocmask(SIG_BLOCK, &signals, &p.unblocked);
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ending, &p.unblocked);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	if (!p.quiet && !p.json)
