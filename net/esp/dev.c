@@ -224,6 +224,7 @@ static unsigned int dev_headroom(struct esp_dev *ed,
 static void dev_features(struct esp_dev *ed, const struct net_device *dev)
 {
 	WRITE_ONCE(ed->sums, !!(dev->features & NETIF_F_HW_CSUM));
+	WRITE_ONCE(ed->whole, !!(dev->features & NETIF_F_GSO_SCTP));
 }
 
 /**

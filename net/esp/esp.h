@@ -203,6 +203,7 @@ struct esp_peer {
  *		by now, esp_dev_xmit() makes room
  * @sums:	it computes checksums of what leaves, as its notifier says; if it
  *		doesn't when a frame leaves, the kernel does
+ * @whole:	it takes super-packets as they are, as no network adapter does
  * @lock:	guards @port's replacement and @socks
  * @port:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
@@ -224,6 +225,7 @@ struct esp_dev {
 	unsigned int		headroom;
 	bool			up;
 	bool			sums;
+	bool			whole;
 	spinlock_t		lock;	/* see @lock */
 	struct esp_port		*port;
 	bool			own_port;

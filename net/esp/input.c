@@ -108,6 +108,21 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 	esp_send_probe(sk);
 }
 
+/*
+ * Where there is no wire, the processor that an ACK comes on is the reader's, who
+ * has to copy; a writer that waited for this ACK has another one, and sends (wait_memory()).
+ * If it doesn't come, such as for want of memory, there is the timer, whose question has
+ * an answer without progress.
+ */
+static bool writer_sends(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return sk->sk_write_pending && !esp->probe_tries && READ_ONCE(esp->dev->whole) &&
+	       esp->min_rtt && esp->min_rtt <= ESP_NO_WIRE_RTT_US &&
+	       !esp_owned(sk) && sk_stream_is_writeable(sk);
+}
+
 /**
  * esp_connected_rcv() - a frame for a connection
  * @sk:		socket beyond the handshake; its lock is held
@@ -158,7 +173,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)
 		esp_rrq_rcv(sk, skb, now);
-	if (sk->sk_send_head)
+	if (sk->sk_send_head && !writer_sends(sk))
 		esp_push_frames(sk);
 	if (esp->snd.una_seq != esp->snd.send_next)
 		esp_ask_for_ack(sk);

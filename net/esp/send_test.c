@@ -58,6 +58,64 @@ static void send__first_burst_then_grants(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* An ACK with permission for ten packets, of which no round trip can be told. */
+static void feed_grant(struct kunit *test, struct t_conn *c)
+{
+	struct esp_frame f;
+
+	conn_frame(c, &f, ESP_ACK, c->seq, 0);
+	f.grant = 10;
+	f.ts_ecr -= ESP_RTT_MAX_US;
+	feed_frame(test, c->mac, &f, NULL);
+}
+
+/* Where there is no wire, a writer that is woken sends what permission has come for. */
+static void send__writer_sends(struct kunit *test)
+{
+	static const struct {
+		int	writers;
+		u32	min_rtt;
+		bool	whole;
+		bool	leaves;		/* with the ACK */
+	} v[] = {
+		{ 1, 50, true, false },
+		{ 0, 50, true, true },
+		{ 1, 50, true, false },
+		{ 1, 51, true, true },
+		{ 1, 50, true, false },
+		{ 1, 50, false, true },
+		{ 1, 0, true, true },
+		{ 1, 50, true, false },
+	};
+	u8 *buf = pattern(test);
+	struct t_conn c;
+	u32 i, s, sent;
+
+	open_conn(test, &c, 0, 4);
+	s = c.ack;
+	sent = s + 4;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 40 * T_MSS, 0), 40 * T_MSS);
+	expect_packets(test, &c, s, s + 39, s, sent);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		c.esp->sk.sk_write_pending = v[i].writers;
+		c.esp->min_rtt = v[i].min_rtt;
+		WRITE_ONCE(c.esp->dev->whole, v[i].whole);
+		c.ack++;
+		feed_grant(test, &c);
+		if (v[i].leaves) {
+			expect_packets(test, &c, s, s + 39, sent, c.ack + 10);
+			sent = c.ack + 10;
+		}
+		silence(test);
+	}
+	/* it has not come until the timer asked */
+	c.esp->probe_tries = 1;
+	feed_grant(test, &c);
+	expect_packets(test, &c, s, s + 39, sent, c.ack + 10);
+	c.esp->sk.sk_write_pending = 0;
+	close_conn(test, &c);
+}
+
 /* Rule 2: a write merges into the transmission whose end is unsent. */
 static void send__merges_into_unsent(struct kunit *test)
 {
@@ -582,6 +640,7 @@ static void keepalive__data_on_its_way(struct kunit *test)
 
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__first_burst_then_grants),
+	KUNIT_CASE(send__writer_sends),
 	KUNIT_CASE(send__merges_into_unsent),
 	KUNIT_CASE(send__announces_anew),
 	KUNIT_CASE(send__small_always_goes),

@@ -471,6 +471,8 @@ static int wait_memory(struct sock *sk, long *timeo)
 		esp_ask_for_ack(sk);
 	err = sk_stream_wait_memory(sk, timeo);
 	esp->waiting -= waits;
+	if (!err && sk->sk_send_head)	/* writer_sends() */
+		esp_push_frames(sk);
 	return err ? err : preconditions(sk);
 }
 
