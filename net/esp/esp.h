@@ -302,6 +302,8 @@ enum esp_timer {
  * @waiting:	those of them that wait for memory
  * @agreed_burst: the smaller burst_length of both sides in the handshake; 0: none
  * @feeding:	one of the former has filled a buffer and has more
+ * @for_room:	who began to wait last waits for room on the write queue, not
+ *		for the system's memory
  * @idle_reads:	reads that will help the sender's CPU, since one slept
  * @retransmits: expirations in a row
  * @probes:	unanswered probes in a row
@@ -423,7 +425,8 @@ struct esp_opt {
 	u16			copying;
 	u16			waiting;
 	u16			agreed_burst;
-	u8			feeding;
+	u8			feeding:1;
+	u8			for_room:1;
 	u8			idle_reads;
 	u8			retransmits;
 	u8			probes;

@@ -110,17 +110,20 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 
 /*
  * Where there is no wire, the processor that an ACK comes on is the reader's, who
- * has to copy; a writer that waited for this ACK has another one, and sends (wait_memory()).
- * If it doesn't come, such as for want of memory, there is the timer, whose question has
- * an answer without progress.
+ * has to copy. A writer that waited for room and has been woken (SOCK_NOSPACE is off)
+ * has another one, and sends: wait_memory(). If it gets no processor, there is the timer,
+ * whose question has an answer without progress; so much for a writer whose control
+ * group is throttled. A device that takes super-packets may stand before a wire, as
+ * macvlan does; the round trip tells.
  */
 static bool writer_sends(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	return sk->sk_write_pending && !esp->probe_tries && READ_ONCE(esp->dev->whole) &&
+	return esp->for_room && !esp->probe_tries && READ_ONCE(esp->dev->whole) &&
 	       esp->min_rtt && esp->min_rtt <= ESP_NO_WIRE_RTT_US &&
-	       !esp_owned(sk) && sk_stream_is_writeable(sk);
+	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !esp_owned(sk) &&
+	       sk->sk_socket && !test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 }
 
 /**

@@ -73,23 +73,30 @@ static void feed_grant(struct kunit *test, struct t_conn *c)
 static void send__writer_sends(struct kunit *test)
 {
 	static const struct {
-		int	writers;
+		bool	for_room;
 		u32	min_rtt;
 		bool	whole;
+		bool	asleep;
+		bool	shut;
 		bool	leaves;		/* with the ACK */
 	} v[] = {
-		{ 1, 50, true, false },
-		{ 0, 50, true, true },
-		{ 1, 50, true, false },
-		{ 1, 51, true, true },
-		{ 1, 50, true, false },
-		{ 1, 50, false, true },
-		{ 1, 0, true, true },
-		{ 1, 50, true, false },
+		{ true, 50, true, false, false, false },
+		{ false, 50, true, false, false, true },
+		{ true, 50, true, false, false, false },
+		{ true, 51, true, false, false, true },
+		{ true, 50, true, false, false, false },
+		{ true, 50, false, false, false, true },
+		{ true, 0, true, false, false, true },
+		{ true, 50, true, false, false, false },
+		{ true, 50, true, true, false, true },
+		{ true, 50, true, false, false, false },
+		{ true, 50, true, false, true, true },
+		{ true, 50, true, false, false, false },
 	};
 	u8 *buf = pattern(test);
 	struct t_conn c;
 	u32 i, s, sent;
+	int sndbuf;
 
 	open_conn(test, &c, 0, 4);
 	s = c.ack;
@@ -97,11 +104,21 @@ static void send__writer_sends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 40 * T_MSS, 0), 40 * T_MSS);
 	expect_packets(test, &c, s, s + 39, s, sent);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
-		c.esp->sk.sk_write_pending = v[i].writers;
+		c.esp->for_room = v[i].for_room;
 		c.esp->min_rtt = v[i].min_rtt;
 		WRITE_ONCE(c.esp->dev->whole, v[i].whole);
+		/* too little memory for it to be woken */
+		sndbuf = c.esp->sk.sk_sndbuf;
+		if (v[i].asleep) {
+			set_bit(SOCK_NOSPACE, &c.sock->flags);
+			c.esp->sk.sk_sndbuf = SOCK_MIN_SNDBUF;
+		}
+		c.esp->sk.sk_shutdown = v[i].shut ? SEND_SHUTDOWN : 0;
 		c.ack++;
 		feed_grant(test, &c);
+		clear_bit(SOCK_NOSPACE, &c.sock->flags);
+		c.esp->sk.sk_sndbuf = sndbuf;
+		c.esp->sk.sk_shutdown = 0;
 		if (v[i].leaves) {
 			expect_packets(test, &c, s, s + 39, sent, c.ack + 10);
 			sent = c.ack + 10;
@@ -112,7 +129,7 @@ static void send__writer_sends(struct kunit *test)
 	c.esp->probe_tries = 1;
 	feed_grant(test, &c);
 	expect_packets(test, &c, s, s + 39, sent, c.ack + 10);
-	c.esp->sk.sk_write_pending = 0;
+	c.esp->for_room = 0;
 	close_conn(test, &c);
 }
 

@@ -464,6 +464,7 @@ static int wait_memory(struct sock *sk, long *timeo)
 	int err;
 
 	drop_empty_tail(sk);
+	esp->for_room = waits && !sk_stream_memory_free(sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	esp->waiting += waits;
 	esp_push_frames(sk);
@@ -471,7 +472,8 @@ static int wait_memory(struct sock *sk, long *timeo)
 		esp_ask_for_ack(sk);
 	err = sk_stream_wait_memory(sk, timeo);
 	esp->waiting -= waits;
-	if (!err && sk->sk_send_head)	/* writer_sends() */
+	esp->for_room = 0;
+	if (waits && sk->sk_send_head)	/* writer_sends(); whatever woke us */
 		esp_push_frames(sk);
 	return err ? err : preconditions(sk);
 }
