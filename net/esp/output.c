@@ -287,10 +287,10 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 			return 0;
 		}
 	}
-	if (!esp_window_test(&esp->snd, ESP_TX(skb)->seq,
-			     ESP_TX(skb)->flags & ESP_TXS))
+	if (!esp_window_test(&esp->snd))
 		return 0;
-	return min_t(u32, ESP_TX(skb)->segs, esp->snd.edge - ESP_TX(skb)->seq);
+	return min_t(u32, ESP_TX(skb)->segs,
+		     esp_window_limit(&esp->snd) - ESP_TX(skb)->seq);
 }
 
 /*
@@ -348,13 +348,14 @@ u32 esp_push_one_frame(struct sock *sk)
 	struct sk_buff *skb = sk->sk_send_head;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_tx_cb *cb;
-	u32 n;
+	u32 n, limit;
 
 	if (!skb)
 		return 0;
 	cb = ESP_TX(skb);
-	if (!(cb->flags & ESP_TXS) && esp_after(esp->snd.edge, esp_tx_end(skb)))
-		esp_fill_up(sk, skb, esp->snd.edge - cb->seq);
+	limit = esp_window_limit(&esp->snd);
+	if (!(cb->flags & ESP_TXS) && esp_after(limit, esp_tx_end(skb)))
+		esp_fill_up(sk, skb, limit - cb->seq);
 	n = cb->segs;
 	if (hold_back(sk, skb)) {
 		n--;

@@ -189,13 +189,49 @@ static void send__small_always_goes(struct kunit *test)
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
 	KUNIT_EXPECT_EQ(test, f.len, ESP_SMALL);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
-	/* the next one waits for the answer to the first (rule 3) */
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_SMALL, 0), ESP_SMALL);
+	/* the next one waits for the answer to the first (rule 3), asks, and once only */
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_SMALL - 1, 0), ESP_SMALL - 1);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, f.len, 0);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 1, 0), 1);
 	silence(test);
 	c.ack++;
 	feed_ack(test, &c, 0);
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
+	KUNIT_EXPECT_EQ(test, f.len, ESP_SMALL);
+	close_conn(test, &c);
+}
+
+/* Small messages one behind the other: a first burst of them, then it asks. */
+static void send__small_ones_ask(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, s;
+
+	open_conn(test, &c, 0, 4);
+	s = c.ack;
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 20, 0), 20);
+	for (i = 0; i < 4; i++) {
+		next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, s + i);
+	}
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, f.len, 0);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 3);
+	silence(test);
+	/* what was sent before it came says nothing of permission: one more, and it asks */
+	feed_ack(test, &c, 7);
+	silence(test);
+	c.ack = s + 4;
+	feed_ack(test, &c, 4);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 4);
+	silence(test);
 	close_conn(test, &c);
 }
 
@@ -661,6 +697,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__merges_into_unsent),
 	KUNIT_CASE(send__announces_anew),
 	KUNIT_CASE(send__small_always_goes),
+	KUNIT_CASE(send__small_ones_ask),
 	KUNIT_CASE(send__empty_txs_at_advice_0),
 	KUNIT_CASE(send__hold_then_probe),
 	KUNIT_CASE(send__unanswered_probes_end),

@@ -426,6 +426,9 @@ static bool needs_ack(struct sock *sk)
 	    (esp->snd.burst_length != esp->agreed_burst || esp->late_cap) &&
 	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
 		return true;
+	/* what is on its way asks for nothing, and was all that may go unasked (rule 3) */
+	if (skb && esp->snd.announcing && !esp->snd.in_trans && !esp_window_test(&esp->snd))
+		return true;
 	if (skb && (ESP_TX(skb)->segs > 1 ||
 		    !skb_queue_is_last(&sk->sk_write_queue, skb)))
 		return false;
@@ -453,7 +456,10 @@ void esp_ask_for_ack(struct sock *sk)
 	    !needs_ack(sk))
 		return;
 	esp->asked = esp->snd.send_next;
-	esp_send_probe(sk);
+	if (esp->snd.in_trans)
+		esp_send_probe(sk);
+	else	/* of what follows nothing is announced yet, and need not be */
+		esp_send_empty(sk, ESP_TXS, esp->snd.send_next - 1);
 }
 
 /* Wait for room on the write queue; what is there may go meanwhile. */

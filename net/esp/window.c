@@ -23,6 +23,8 @@ void esp_window_init(struct esp_window *w, u32 isn)
 	w->in_trans = 0;
 	w->announcing = 0;
 	w->granted = 0;
+	w->first = 0;
+	w->ended = 0;
 	w->held = 0;
 	w->recovering = 0;
 }
@@ -61,8 +63,10 @@ void esp_window_announce(struct esp_window *w, bool small)
 		n = n > way ? n - way : 1;
 	w->announce_seq = w->send_next;
 	w->edge = w->send_next + n;
+	w->first = min_t(u32, n, U8_MAX);
 	w->announcing = 1;
 	w->granted = 0;
+	w->ended = 0;
 	w->held = 0;
 }
 

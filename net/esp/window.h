@@ -24,6 +24,8 @@
  * @in_trans:		the last packet sent did not end its transmission (TXF)
  * @announcing:		no ACK has answered the announcement yet
  * @granted:		@edge is by permission, not the end of the first burst
+ * @first:		packets from @announce_seq on that are the first burst
+ * @ended:		the announced transmission's last packet (TXF) was sent
  * @held:		the last ACK gave no permission (HOLD, rule 13)
  * @recovering:		@una_seq has not reached what was sent when the retransmission timer
  *			fired
@@ -41,8 +43,10 @@ struct esp_window {
 	u8	in_trans;
 	u8	announcing;
 	u8	granted;
-	u8	held;
-	u8	recovering;
+	u8	first;
+	u8	ended:1;
+	u8	held:1;
+	u8	recovering:1;
 };
 
 /* Result of esp_window_ack(), bits. */
@@ -79,25 +83,38 @@ static inline void esp_window_sent(struct esp_window *w, u32 n, bool txf)
 {
 	WRITE_ONCE(w->send_next, w->send_next + n);
 	w->in_trans = !txf;
+	if (txf)
+		w->ended = 1;
 }
 
 /**
- * esp_window_test() - may this packet be sent for the first time?
+ * esp_window_limit() - the first packet that may not be sent yet
  * @w:		window
- * @seq:	its number
- * @txs:	it begins a transmission
  *
- * The pure part of esp_cwnd_test(). While an announcement is unacknowledged,
- * the transmissions behind it share its first burst; but not the permission
- * that has come for it, which its end gives back (rule 16).
+ * While an announcement is unacknowledged, the transmissions behind it share
+ * its first burst; but not the permission that has come for it, which its end
+ * gives back (rule 16).
  *
- * Return: true if it is before the edge
+ * Return: its number
  */
-static inline bool esp_window_test(const struct esp_window *w, u32 seq, bool txs)
+static inline u32 esp_window_limit(const struct esp_window *w)
 {
-	if (txs && w->announcing && w->granted && seq != w->announce_seq)
-		return false;
-	return esp_before(seq, w->edge);
+	if (w->announcing && w->granted && w->ended)
+		return w->announce_seq + w->first;
+	return w->edge;
+}
+
+/**
+ * esp_window_test() - may the next packet be sent?
+ * @w:		window
+ *
+ * The pure part of esp_cwnd_test().
+ *
+ * Return: true if it is before the limit
+ */
+static inline bool esp_window_test(const struct esp_window *w)
+{
+	return esp_before(w->send_next, esp_window_limit(w));
 }
 
 #endif /* _ESP_WINDOW_H */

@@ -121,6 +121,7 @@ byte s_edge[N];		/* edge */
 byte s_ann[N];		/* announce_seq, while announcing */
 bool s_announcing[N];
 bool s_granted[N];	/* since then an ACK opened the edge */
+byte s_first[N];	/* where it was: end of the first burst */
 byte s_txs[N];		/* flags of the packets, masks */
 byte s_txf[N];
 byte s_rto[N];		/* rto_high while recovering, else 0 */
@@ -136,6 +137,7 @@ byte s_cut[N];		/* advice is that much below the first one */
 bool s_up[N] = true;	/* neither dead nor asleep */
 
 #define UNSENT(i)	(s_next[i] < s_seq[i])
+#define ENDED(i)	(s_txf[i] & UPTO(s_ann[i], s_next[i]))
 #define IN_TRANS(i)	(s_next[i] > 0 && !(s_txf[i] & BIT(s_next[i] - 1)))
 
 /* The wire. */
@@ -279,6 +281,7 @@ inline esp_push_frames(i)
 			s_ann[i] = s_next[i];
 			s_announcing[i] = true;
 			s_granted[i] = false;
+			s_first[i] = 0;
 			n = S_ADV(i);
 			if
 			:: n == 0 && IS_SMALL(i) && (s_txf[i] & BIT(s_next[i])) -> n = 1
@@ -305,8 +308,8 @@ inline esp_push_frames(i)
 		fi;
 #ifndef BREAK_RETURN
 		if
-		:: (s_txs[i] & BIT(s_next[i])) && s_announcing[i] && s_granted[i] &&
-		   s_next[i] != s_ann[i] -> stop = true
+		:: ENDED(i) && s_announcing[i] && s_granted[i] &&
+		   s_next[i] >= s_first[i] -> stop = true
 		:: else
 		fi;
 #endif
@@ -376,6 +379,10 @@ inline esp_ack(i, a, g, rrq, late)
 		:: else ->
 			if
 			:: a + g > s_edge[i] ->
+				if
+				:: !s_granted[i] && s_announcing[i] -> s_first[i] = s_edge[i]
+				:: else
+				fi;
 				s_edge[i] = a + g;
 				s_granted[i] = true;
 				opened = true
@@ -407,6 +414,7 @@ inline esp_ack(i, a, g, rrq, late)
 	:: !s_announcing[i] ->
 		s_ann[i] = 0;
 		s_granted[i] = false;
+		s_first[i] = 0;
 		if
 		:: !UNSENT(i) && s_una[i] == s_next[i] && !IN_TRANS(i) ->
 			s_edge[i] = s_next[i]
