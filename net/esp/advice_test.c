@@ -173,6 +173,64 @@ static void advice__connecting_is_not_behind(struct kunit *test)
 		close_conn(test, &c[i]);
 }
 
+/* Who sends small messages only gets a share, too: of what is left, or from who has more. */
+static void advice__small_messages(struct kunit *test)
+{
+	struct t_conn c[3];
+	struct esp_peer *most, *least;
+	struct esp_frame f;
+	int i;
+
+	conf()->first_burst_pool = 64;
+	esp_dev_policy(&init_net);
+	start_listener(test);
+	for (i = 0; i < 3; i++)
+		open_conn(test, &c[i], i, 4);
+	KUNIT_EXPECT_EQ(test, c[2].advice, 8);
+	most = c[0].esp->peer;
+	least = c[2].esp->peer;
+	/* 8 is less than half of 64 / 3 */
+	feed(test, &c[2], ESP_TXS, c[2].seq - 1, 0);
+	next(test, &c[2], ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 16);
+	KUNIT_EXPECT_EQ(test, most->port->given, 64);
+
+	/* as it is left by hosts that came while a cut was not echoed */
+	most->own += 15;
+	most->want = most->own;
+	least->own -= 15;
+	least->want = least->own;
+	c[2].esp->advice_told = least->want;
+	feed(test, &c[2], ESP_TXS, c[2].seq - 1, 0);
+	for (i = 0; i < 2; i++) {	/* the answer, and who has more is told */
+		struct sk_buff *skb = next_skb(T_ANSWER_MS);
+
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		read_frame(test, skb, &f, NULL);
+		if (ether_addr_equal(eth_hdr(skb)->h_dest, c[0].mac))
+			c[0].ts = f.ts_val;
+		kfree_skb(skb);
+	}
+	KUNIT_EXPECT_EQ(test, c[0].esp->advice_told, 21);
+	KUNIT_EXPECT_EQ(test, least->want, 1);
+	KUNIT_EXPECT_EQ(test, c[1].esp->peer->want, 16);
+	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
+	f.opts = ESP_HAS(ESP_OPT_ADVICE);
+	f.advice = 21;
+	feed_frame(test, c[0].mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, most->behind, 0);
+	skb_queue_purge(&fx.out);
+	feed(test, &c[2], ESP_TXS, c[2].seq - 1, 0);
+	next(test, &c[2], ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 21);
+	/* half a share and more may stay */
+	feed(test, &c[1], ESP_TXS, c[1].seq - 1, 0);
+	next(test, &c[1], ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 16);
+	for (i = 0; i < 3; i++)
+		close_conn(test, &c[i]);
+}
+
 static struct kunit_case advice_cases[] = {
 	KUNIT_CASE(advice__cut_is_told),
 	KUNIT_CASE(advice__echo_again),
@@ -180,5 +238,6 @@ static struct kunit_case advice_cases[] = {
 	KUNIT_CASE(advice__cut_then_abandoned),
 	KUNIT_CASE(advice__tries_take_their_time),
 	KUNIT_CASE(advice__connecting_is_not_behind),
+	KUNIT_CASE(advice__small_messages),
 	{}
 };

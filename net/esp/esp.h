@@ -46,6 +46,7 @@
 #define ESP_FORGOTTEN	3	/* timeouts in a row: does the peer know us still? */
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
+#define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
 
 /**
  * struct esp_conf - sysctls of a namespace, see Documentation/sysctl.rst
@@ -142,6 +143,7 @@ static inline struct esp_net *esp_net(const struct net *net)
  * @pending:	likewise, advised in SYN|ACKs that were not yet echoed; of this
  *		slot and of the one before
  * @slot:	start of this slot, microseconds
+ * @shared:	when those who had more than a share were last told so, microseconds
  * @pace:	calls esp_ack_pump() when the link has carried what was permitted;
  *		holds no reference, canceled before @rcu frees the port
  * @rcu:	the end
@@ -157,6 +159,7 @@ struct esp_port {
 	u32			given;
 	u32			pending[2];
 	u64			slot;
+	u64			shared;
 	struct hrtimer		pace;
 	struct rcu_head		rcu;
 };
@@ -691,6 +694,7 @@ void esp_peer_put(struct sock *sk);
 u16 esp_peer_advise(struct sock *sk);
 void esp_peer_told(struct sock *sk);
 bool esp_advice_changed(struct sock *sk);
+bool esp_advice_low(struct sock *sk);
 void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now);
 void esp_peer_tell(struct sock *sk);
 void esp_peer_leave(struct sock *sk);

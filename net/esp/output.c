@@ -435,6 +435,8 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 		esp_peer_advise(sk);
 		if (!READ_ONCE(esp->deadline[ESP_T_TELL]))
 			esp_timer_set(esp, ESP_T_TELL, esp_now() + 1000);
+	} else if (esp_advice_low(sk)) {
+		esp_peer_advise(sk);
 	}
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)

@@ -144,8 +144,8 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 }
 
 /*
- * Nothing is left for who comes next: whoever has more than a share gives it
- * up. Under the port's lock.
+ * Nothing is left for who comes next, or has less: whoever has more than a share
+ * gives it up. Under the port's lock.
  */
 static void share_out(struct esp_port *port)
 {
@@ -285,14 +285,14 @@ u16 esp_peer_advise(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_peer *peer = esp->peer;
 	struct esp_port *port = esp->port;
-	u32 taken, n;
+	u32 pool, n;
+	u64 now;
 
 	if (!peer)
 		return 0;
 	spin_lock_bh(&port->lock);
-	taken = pool_taken(port);
-	n = esp_advice_connected(READ_ONCE(port->ackq.policy.first_pool), taken,
-				 peer->own, port->npeers);
+	pool = READ_ONCE(port->ackq.policy.first_pool);
+	n = esp_advice_connected(pool, pool_taken(port), peer->own, port->npeers);
 	if (n > peer->want && !peer->behind) {
 		port->given += n - peer->own;
 		peer->own = n;
@@ -301,6 +301,13 @@ u16 esp_peer_advise(struct sock *sk)
 		peer_cut(peer, n, esp_now());
 	}
 	n = peer->want;
+	if (2 * n < min_t(u32, ESP_ADVICE_MAX, pool / port->npeers)) {
+		now = esp_now();
+		if (now - port->shared >= ESP_SHARE_US) {
+			port->shared = now;
+			share_out(port);
+		}
+	}
 	spin_unlock_bh(&port->lock);
 	if (esp->advice_told != n) {
 		WRITE_ONCE(esp->advice_told, n);
@@ -335,6 +342,28 @@ bool esp_advice_changed(struct sock *sk)
 	return esp->peer && READ_ONCE(esp->advice_gen) != READ_ONCE(esp->peer->gen) &&
 	       !esp->grant.recv_announced &&
 	       !((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV));
+}
+
+/**
+ * esp_advice_low() - has the peer less than half a share?
+ * @sk:	socket; its owner calls
+ *
+ * So it may stay after the handshake if it only sends small messages, which end no
+ * transmission that permission was given for.
+ *
+ * Return: true if so, and if an ACK can tell it more
+ */
+bool esp_advice_low(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_port *port = esp->port;
+
+	if (!esp->peer || esp->grant.recv_announced ||
+	    ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
+		return false;
+	return 2 * esp->advice_told < min_t(u32, ESP_ADVICE_MAX,
+					    READ_ONCE(port->ackq.policy.first_pool) /
+					    READ_ONCE(port->npeers));
 }
 
 /**
