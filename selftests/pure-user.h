@@ -33,7 +33,6 @@ typedef int64_t s64;
 #define smp_wmb()		do { } while (0)
 #define smp_load_acquire(p)	READ_ONCE(*(p))
 #define smp_store_release(p, v)	(*(p) = (v))
-#define U8_MAX			0xff
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define min_t(t, a, b)		min((t)(a), (t)(b))

@@ -173,6 +173,13 @@ static void advice__connecting_is_not_behind(struct kunit *test)
 		close_conn(test, &c[i]);
 }
 
+/* A small message, and the question of who can't go on without its ACK. */
+static void small_and_ask(struct kunit *test, struct t_conn *c)
+{
+	feed(test, c, ESP_TXS | ESP_TXF, c->seq++, 20);
+	feed(test, c, ESP_TXS, c->seq - 2, 0);
+}
+
 /* Who sends small messages only gets a share, too: of what is left, or from who has more. */
 static void advice__small_messages(struct kunit *test)
 {
@@ -189,8 +196,11 @@ static void advice__small_messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c[2].advice, 8);
 	most = c[0].esp->peer;
 	least = c[2].esp->peer;
-	/* 8 is less than half of 64 / 3 */
+	/* 8 is less than half of 64 / 3; but who sends nothing is told no more */
 	feed(test, &c[2], ESP_TXS, c[2].seq - 1, 0);
+	next(test, &c[2], ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.grant, 8);
+	small_and_ask(test, &c[2]);
 	next(test, &c[2], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 16);
 	KUNIT_EXPECT_EQ(test, most->port->given, 64);
@@ -201,7 +211,7 @@ static void advice__small_messages(struct kunit *test)
 	least->own -= 15;
 	least->want = least->own;
 	c[2].esp->advice_told = least->want;
-	feed(test, &c[2], ESP_TXS, c[2].seq - 1, 0);
+	small_and_ask(test, &c[2]);
 	for (i = 0; i < 2; i++) {	/* the answer, and who has more is told */
 		struct sk_buff *skb = next_skb(T_ANSWER_MS);
 
@@ -220,11 +230,11 @@ static void advice__small_messages(struct kunit *test)
 	feed_frame(test, c[0].mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, most->behind, 0);
 	skb_queue_purge(&fx.out);
-	feed(test, &c[2], ESP_TXS, c[2].seq - 1, 0);
+	small_and_ask(test, &c[2]);
 	next(test, &c[2], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 21);
 	/* half a share and more may stay */
-	feed(test, &c[1], ESP_TXS, c[1].seq - 1, 0);
+	small_and_ask(test, &c[1]);
 	next(test, &c[1], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 16);
 	for (i = 0; i < 3; i++)

@@ -379,7 +379,8 @@ u32 esp_push_one_frame(struct sock *sk)
 			   NULL : skb_queue_next(&sk->sk_write_queue, skb);
 	esp->notsent -= skb->len;
 	esp->unacked += skb->len;
-	esp_window_sent(&esp->snd, n, cb->flags & (ESP_TXF | ESP_FIN));
+	esp_window_sent(&esp->snd, n, cb->flags & ESP_TXS,
+			cb->flags & (ESP_TXF | ESP_FIN));
 	esp_skb_xmit(sk, skb, false);
 	return n;
 }
@@ -435,7 +436,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 		esp_peer_advise(sk);
 		if (!READ_ONCE(esp->deadline[ESP_T_TELL]))
 			esp_timer_set(esp, ESP_T_TELL, esp_now() + 1000);
-	} else if (esp_advice_low(sk)) {
+	} else if (esp->to_ack && esp_advice_low(sk)) {
 		esp_peer_advise(sk);
 	}
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);

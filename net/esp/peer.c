@@ -358,7 +358,7 @@ bool esp_advice_low(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_port *port = esp->port;
 
-	if (!esp->peer || esp->grant.recv_announced ||
+	if (!esp->peer || esp->grant.recv_announced || esp->fin_rcvd ||
 	    ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
 		return false;
 	return 2 * esp->advice_told < min_t(u32, ESP_ADVICE_MAX,

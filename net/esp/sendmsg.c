@@ -427,7 +427,8 @@ static bool needs_ack(struct sock *sk)
 	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
 		return true;
 	/* what is on its way asks for nothing, and was all that may go unasked (rule 3) */
-	if (skb && esp->snd.announcing && !esp->snd.in_trans && !esp_window_test(&esp->snd))
+	if (skb && esp->snd.whole && esp->snd.announcing && !esp_window_test(&esp->snd) &&
+	    esp->snd.announce_seq != esp->snd.send_next && !esp_hold_back(sk, skb))
 		return true;
 	if (skb && (ESP_TX(skb)->segs > 1 ||
 		    !skb_queue_is_last(&sk->sk_write_queue, skb)))
@@ -458,8 +459,8 @@ void esp_ask_for_ack(struct sock *sk)
 	esp->asked = esp->snd.send_next;
 	if (esp->snd.in_trans)
 		esp_send_probe(sk);
-	else	/* of what follows nothing is announced yet, and need not be */
-		esp_send_empty(sk, ESP_TXS, esp->snd.send_next - 1);
+	else	/* nothing is in progress, and nothing to be announced by this */
+		esp_send_empty(sk, ESP_TXS, esp->snd.una_seq - 1);
 }
 
 /* Wait for room on the write queue; what is there may go meanwhile. */

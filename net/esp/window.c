@@ -24,7 +24,9 @@ void esp_window_init(struct esp_window *w, u32 isn)
 	w->announcing = 0;
 	w->granted = 0;
 	w->first = 0;
+	w->begun = 0;
 	w->ended = 0;
+	w->whole = 0;
 	w->held = 0;
 	w->recovering = 0;
 }
@@ -42,6 +44,7 @@ u32 esp_window_first_burst(const struct esp_window *w)
 {
 	u32 n = w->initial >= 0 ? (u32)w->initial + 1 : w->advice;
 
+	n = min_t(u32, n, ESP_FIRST_MAX);
 	return w->burst_length ? min_t(u32, n, w->burst_length) : n;
 }
 
@@ -63,11 +66,26 @@ void esp_window_announce(struct esp_window *w, bool small)
 		n = n > way ? n - way : 1;
 	w->announce_seq = w->send_next;
 	w->edge = w->send_next + n;
-	w->first = min_t(u32, n, U8_MAX);
+	w->first = n;
 	w->announcing = 1;
 	w->granted = 0;
 	w->ended = 0;
 	w->held = 0;
+}
+
+/*
+ * The announced transmission has an answer, but one that shares its first burst is
+ * being sent, and has none: it has what is left of that, and no permission.
+ */
+static void announced_next(struct esp_window *w, u32 limit)
+{
+	w->announce_seq += w->begun;
+	w->edge = limit;
+	w->first = limit - w->announce_seq;
+	w->begun = 0;
+	w->announcing = 1;
+	w->granted = 0;
+	w->ended = 0;
 }
 
 /**
@@ -95,8 +113,14 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 		w->una_seq = ack_seq;
 		res |= ESP_ACK_PROGRESS;
 	}
-	if (w->announcing && esp_after(ack_seq, w->announce_seq))
+	if (w->announcing && esp_after(ack_seq, w->announce_seq)) {
+		u32 limit = esp_window_limit(w);
+
 		w->announcing = 0;
+		if (w->in_trans && w->begun &&
+		    !esp_after(ack_seq, w->announce_seq + w->begun))
+			announced_next(w, limit);
+	}
 
 	if (ack_seq == w->send_next && !w->in_trans && !w->announcing) {
 		if (grant < w->advice)

@@ -7,6 +7,7 @@
 
 /* Rule 7: a transmission of one packet up to this size never waits. */
 #define ESP_SMALL	256
+#define ESP_FIRST_MAX	65	/* rules 3, 21: ESP_ADVICE_MAX, and the packet that announces */
 
 /**
  * struct esp_window - what the sender may send; the socket's owner writes it
@@ -15,17 +16,21 @@
  * @send_seq:		number of the next packet to be made
  * @announce_seq:	packet that announced the last transmission; stands
  *			still while it is unacknowledged (rule 3)
- * @edge:		first packet that may not be sent
+ * @edge:		first packet that may not be sent, but see esp_window_limit()
  * @advice:		first burst that the peer advises, packets (rule 21)
  * @burst_length:	cap on what a grant opens, packets; 0: none
  * @initial:		esp_initial_ack_burst_length where the user fixed it for
  *			this socket; -1: the peer's advice counts
  * @trans_announced:	sendmsg goes on with a transmission (seed: state tables)
  * @in_trans:		the last packet sent did not end its transmission (TXF)
+ * @begun:		packets from @announce_seq to the one that began the last transmission
+ *			sent; 0: that is the announced one, or nothing is announced
  * @announcing:		no ACK has answered the announcement yet
  * @granted:		@edge is by permission, not the end of the first burst
  * @first:		packets from @announce_seq on that are the first burst
  * @ended:		the announced transmission's last packet (TXF) was sent
+ * @whole:		the last packet sent was a transmission of its own, which nothing but
+ *			a question has acknowledged at once (rule 7)
  * @held:		the last ACK gave no permission (HOLD, rule 13)
  * @recovering:		@una_seq has not reached what was sent when the retransmission timer
  *			fired
@@ -42,9 +47,11 @@ struct esp_window {
 	u8	trans_announced;
 	u8	in_trans;
 	u8	announcing;
-	u8	granted;
 	u8	first;
+	u8	begun;
+	u8	granted:1;
 	u8	ended:1;
+	u8	whole:1;
 	u8	held:1;
 	u8	recovering:1;
 };
@@ -77,12 +84,16 @@ static inline bool esp_window_may_announce(const struct esp_window *w)
  * esp_window_sent() - packets from send_next on were sent for the first time
  * @w:		window
  * @n:		how many
+ * @txs:	the first one began a transmission
  * @txf:	the last one ended its transmission
  */
-static inline void esp_window_sent(struct esp_window *w, u32 n, bool txf)
+static inline void esp_window_sent(struct esp_window *w, u32 n, bool txs, bool txf)
 {
+	if (txs)
+		w->begun = w->announcing ? w->send_next - w->announce_seq : 0;
 	WRITE_ONCE(w->send_next, w->send_next + n);
 	w->in_trans = !txf;
+	w->whole = txs && txf && n == 1;
 	if (txf)
 		w->ended = 1;
 }

@@ -40,7 +40,7 @@ static u32 send_some(struct esp_window *w, u32 n, bool txf)
 	u32 i;
 
 	for (i = 0; i < n && esp_window_test(w); i++)
-		esp_window_sent(w, 1, txf && i == n - 1);
+		esp_window_sent(w, 1, !i && !w->in_trans, txf && i == n - 1);
 	return i;
 }
 
@@ -216,6 +216,16 @@ static void window_test__not_the_next_transmission(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, send_some(&w, 1, false), 1);
 		take_ack(&w, s, 10);
 		KUNIT_EXPECT_EQ(test, send_some(&w, 20, false), 9);
+
+		/* a long one that follows isn't let go by an answer to the announced one */
+		announced(&w, isns[i], 8);
+		KUNIT_EXPECT_EQ(test, send_some(&w, 2, true), 2);
+		KUNIT_EXPECT_EQ(test, send_some(&w, 20, false), 6);
+		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 1, 15), ESP_ACK_PROGRESS);
+		KUNIT_EXPECT_EQ(test, w.announce_seq, s + 2);
+		KUNIT_EXPECT_FALSE(test, esp_window_test(&w));
+		take_ack(&w, s + 3, 15);
+		KUNIT_EXPECT_EQ(test, send_some(&w, 20, false), 10);
 
 		announced(&w, isns[i], 0);		/* by an empty TXS */
 		take_ack(&w, s, 10);

@@ -363,7 +363,25 @@ inline esp_ack(i, a, g, rrq, late)
 		opened = false;
 		s_una[i] = a;
 		if
-		:: s_announcing[i] && a > s_ann[i] -> s_announcing[i] = false
+		:: s_announcing[i] && a > s_ann[i] ->
+			s_announcing[i] = false;
+#ifndef BREAK_INHERIT
+			/* announced_next() */
+			n = s_next[i] - 1;
+			do
+			:: n > s_ann[i] && !(s_txs[i] & BIT(n)) -> n--
+			:: else -> break
+			od;
+			if
+			:: IN_TRANS(i) && n > s_ann[i] && a <= n ->
+				s_edge[i] = (s_granted[i] -> s_first[i] : s_edge[i]);
+				s_ann[i] = n;
+				s_announcing[i] = true;
+				s_granted[i] = false;
+				s_first[i] = 0
+			:: else
+			fi
+#endif
 		:: else
 		fi;
 		if
