@@ -24,6 +24,7 @@ install: ## install module, command, libraries, manual pages, modprobe's alias, 
 		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' $(KDIR)/include/generated/utsrelease.h)"
 	$(MAKE) -C tools/esp install
 	$(MAKE) -C tools/run install
+	$(MAKE) -C tools/trace install
 	$(MAKE) -C tools/am install
 	install -D -m 644 packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
 	install -D -m 644 packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service

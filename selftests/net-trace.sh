@@ -91,6 +91,35 @@ echo "# AckReleased: $all, released: $released"
 check "permission that leaves" [ "$released" -gt 0 -a "$released" -le $all ]
 check "... some has waited" [ "$(events ack_release "waited=0us")" -lt "$released" ]
 
+# A wait ends with permission, or without; a socket may have several turns for one wait.
+each_ends()
+{
+	awk '
+		match($0, /esp_ack_(park|release|leave): /) {
+			what = substr($0, RSTART + 8, RLENGTH - 10)
+			match($0, /sport=[0-9]+ peer=[0-9a-f:]+/)
+			sk = substr($0, RSTART, RLENGTH)
+			if (what == "park")
+				parked[sk]++
+			else
+				ended[sk]++
+			if (what == "leave")
+				left++
+		}
+		END {
+			for (sk in parked) {
+				n++
+				if (ended[sk] < parked[sk]) {
+					print sk ": " parked[sk] " waits, " ended[sk] " ends"
+					bad = 1
+				}
+			}
+			print n " have waited, " left + 0 " times to no end"
+			exit bad || !n
+		}' "$TMP/trace"
+}
+check "... each wait ends" each_ends
+
 check "listeners: one each" [ "$(events state "from=CLOSE to=LISTEN")" = $SENDERS ]
 # Who asks before the other end listens is refused, and asks again.
 refused=$(events state "from=SYN_SENT to=CLOSE")

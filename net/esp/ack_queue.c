@@ -329,12 +329,14 @@ void esp_ackq_leave(struct sock *sk, bool void_tokens)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_ackq *q;
+	u64 waited;
 
 	if (!esp->port)
 		return;
 	q = &esp->port->ackq;
 	if (esp_ackq_remove(q, &esp->grant)) {
-		count_parked(esp);
+		waited = count_parked(esp);
+		trace_esp_ack_leave(sk, waited);
 		__sock_put(sk);
 	}
 	if (void_tokens)

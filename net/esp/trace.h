@@ -188,12 +188,7 @@ TRACE_EVENT(esp_ack_park,
 		  __entry->queued, __entry->open, __entry->budget)
 );
 
-/**
- * esp_ack_release - its turn has come: permission leaves (rule 12)
- * @sk:		receiver
- * @waited:	microseconds in the queue
- */
-TRACE_EVENT(esp_ack_release,
+DECLARE_EVENT_CLASS(esp_waited,
 
 	TP_PROTO(const struct sock *sk, u64 waited),
 
@@ -221,6 +216,25 @@ TRACE_EVENT(esp_ack_release,
 		  ESP_TRACE_PRINT, __entry->waited, __entry->edge, __entry->queued,
 		  __entry->open, __entry->budget)
 );
+
+/**
+ * esp_ack_release - its turn has come: permission leaves (rule 12)
+ * @sk:		receiver
+ * @waited:	microseconds in the queue
+ */
+DEFINE_EVENT(esp_waited, esp_ack_release,
+	TP_PROTO(const struct sock *sk, u64 waited),
+	TP_ARGS(sk, waited));
+
+/**
+ * esp_ack_leave - it waits no longer, without permission: the peer's transmission has ended,
+ * or the connection
+ * @sk:		receiver
+ * @waited:	microseconds in the queue
+ */
+DEFINE_EVENT(esp_waited, esp_ack_leave,
+	TP_PROTO(const struct sock *sk, u64 waited),
+	TP_ARGS(sk, waited));
 
 #endif /* _ESP_TRACE_H */
 
