@@ -10,7 +10,7 @@ cd "${0%/*}/.." || exit 1
 shopt -s lastpipe	# verdict counts in this shell
 # shellcheck source=harness/fetch.sh
 . selftests/harness/fetch.sh
-need mandoc python3-docutils
+need mandoc python3-sphinx
 DOC=Documentation
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
@@ -307,9 +307,7 @@ sed -n '/^#include <stdio.h>$/,/^\.EE$/{/^\.EE$/d; s/\\e/\\/g; p}' man/am.3 >"$W
 		tools/am/[!a]*.c 2>&1 && diff <(echo 42) <(timeout 60 "$WORK/am" 2>&1)
 } | verdict "am.3's program adds"
 
-for page in $DOC/*.rst; do
-	docutils --report=2 "$page" /dev/null 2>&1
-done | verdict "reStructuredText"
+sphinx-build -q -n -C -b html $DOC "$WORK/html" 2>&1 | verdict "reStructuredText, by Sphinx"
 
 grep -nE '.{101}' $DOC/*.rst | cut -c1-80 | verdict "no line is longer than 100"
 
