@@ -110,4 +110,25 @@ check "... and shown" lists 2006
 wait "${LISTEN[2006]}"
 check "... and ends" [ $? = 6 ]
 exec 8>&-
+
+# timers FORM COMMAND...: it shows one that runs so.
+timers()
+{
+	local form=$1
+	shift
+
+	"$@" | tee "$TMP/out"
+	grep -qE "$form" "$TMP/out"
+}
+n0 sysctl -qw net.esp.time_wait_ms=60000
+n1 sysctl -qw net.esp.time_wait_ms=60000
+nsenter --net=/run/netns/n1 esp listen :2007 </dev/null >/dev/null 2>&1 &
+until_true 30 listens n1 2007
+check "a connection that ends by itself" n0 esp connect "$PEER%v0:2007" </dev/null
+wait $!
+both() { n0 esp show -a "$@" && n1 esp show -a "$@"; }
+check "its last timer is shown" timers 'timers:\(conn,[1-5][0-9]{4}\.[0-9]{3}ms\)' both -e
+check "... as JSON" timers '"timers_us":\{"conn":[1-5][0-9]{7}\}' both -e -j
+over() { n0 esp kill -a -P "$PEER" || n1 esp kill -a -P "$(mac n0 v0)"; }
+check "... and ended" gives 0 TIME-WAIT over
 finish

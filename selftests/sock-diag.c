@@ -111,6 +111,32 @@ static int state_of(const struct host *h, __u64 cookie)
 	return find(h, cookie, &m) ? m.state : -1;
 }
 
+/* Its timers, by ESP_DIAG_T_*; false: no such socket, or it has none. */
+static bool timers_of(const struct host *h, __u64 cookie, __u32 *left)
+{
+	const struct esp_diag_msg *m;
+	static struct list l;
+	bool here = false, more;
+
+	list_begin(&l, h);
+	while ((m = list_next(&l, &more))) {
+		const struct nlmsghdr *head = (const void *)((const char *)m - NLMSG_HDRLEN);
+		struct rtattr *a = (void *)((char *)m + NLMSG_ALIGN(sizeof(*m)));
+		int n = NLMSG_PAYLOAD(head, sizeof(*m));
+
+		if (cookie_in(m) != cookie)
+			continue;
+		for (; RTA_OK(a, n); a = RTA_NEXT(a, n)) {
+			if (a->rta_type != ESP_DIAG_TIMERS ||
+			    RTA_PAYLOAD(a) != ESP_DIAG_T_MAX * sizeof(*left))
+				continue;
+			memcpy(left, RTA_DATA(a), RTA_PAYLOAD(a));
+			here = true;
+		}
+	}
+	return here;
+}
+
 /* A socket that stays while a list is read, and how often it is in it. */
 struct seen {
 	__u64	cookie;
@@ -301,6 +327,32 @@ static bool asleep(pid_t pid)
 	MUST(UNTIL(asleep(pid_)) ? 0 : -1);				\
 	pid_;								\
 })
+
+/* Which run, and for how long still. */
+TEST_F(pair, list_timers)
+{
+	__u64 cookie = cookie_of(self->fd[0]);
+	__u32 left[ESP_DIAG_T_MAX];
+
+	ASSERT_TRUE(timers_of(A, cookie, left));
+	EXPECT_EQ(ESP_DIAG_T_OFF, left[ESP_DIAG_T_KEEP]);
+	EXPECT_EQ(ESP_DIAG_T_OFF, left[ESP_DIAG_T_CONN]);
+	MUST(set_int(self->fd[0], SOL_ESP, ESP_KEEPIDLE, 1000));
+	MUST(set_int(self->fd[0], SOL_SOCKET, SO_KEEPALIVE, 1));
+	ASSERT_TRUE(timers_of(A, cookie, left));
+	EXPECT_LT(500000000U, left[ESP_DIAG_T_KEEP]);
+	EXPECT_GE(1000000000U, left[ESP_DIAG_T_KEEP]);
+
+	sysctl(A, "time_wait_ms", 60000);
+	close(self->fd[0]);
+	close(self->fd[1]);
+	ASSERT_TRUE(UNTIL(state_of(A, cookie) == TCP_TIME_WAIT));
+	ASSERT_TRUE(timers_of(A, cookie, left));
+	EXPECT_EQ(ESP_DIAG_T_OFF, left[ESP_DIAG_T_SEND]);
+	EXPECT_LT(20000000U, left[ESP_DIAG_T_CONN]);
+	EXPECT_GE(60000000U, left[ESP_DIAG_T_CONN]);
+	ASSERT_EQ(0, kill_cookie(A, cookie));
+}
 
 /* Data on their way in both directions. */
 TEST_F(pair, kill_established)

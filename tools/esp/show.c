@@ -70,6 +70,36 @@ static const char *const meminfo[] = {
 	[SK_MEMINFO_DROPS]		= "d",
 };
 
+/* In microseconds, but for those that are off. */
+static const char *const timers[ESP_DIAG_T_MAX] = {
+	[ESP_DIAG_T_SEND]	= "send",
+	[ESP_DIAG_T_RRQ]	= "rrq",
+	[ESP_DIAG_T_REORDER]	= "reorder",
+	[ESP_DIAG_T_ACK]	= "ack",
+	[ESP_DIAG_T_CONN]	= "conn",
+	[ESP_DIAG_T_KEEP]	= "keep",
+	[ESP_DIAG_T_CORK]	= "cork",
+	[ESP_DIAG_T_TELL]	= "tell",
+};
+
+/**
+ * struct details - of a socket, beside struct esp_diag_msg; another kernel's may be shorter
+ * @info:	ESP_DIAG_INFO
+ * @has_info:	it was there
+ * @mem:	ESP_DIAG_MEMINFO, or NULL
+ * @nmem:	its members
+ * @left:	ESP_DIAG_TIMERS, or NULL
+ * @nleft:	its members
+ */
+struct details {
+	struct esp_info info;
+	bool has_info;
+	const __u32 *mem;
+	size_t nmem;
+	const __u32 *left;
+	size_t nleft;
+};
+
 static const char *type_name(unsigned int type)
 {
 	return type == SOCK_STREAM ? "stream" :
@@ -121,9 +151,40 @@ static void print_meminfo(const __u32 *mem, size_t n, bool json)
 	putchar(json ? '}' : ')');
 }
 
+static void print_timers(const __u32 *left, size_t n, bool json)
+{
+	const char *sep = "";
+	size_t i;
+
+	if (json)
+		fputs(",\"timers_us\":{", stdout);
+	for (i = 0; i < ARRAY_SIZE(timers) && i < n; i++) {
+		if (left[i] == ESP_DIAG_T_OFF)
+			continue;
+		if (json)
+			printf("%s\"%s\":%u", sep, timers[i], left[i]);
+		else
+			printf("%s%s,%.3fms", *sep ? sep : " timers:(", timers[i], left[i] / 1e3);
+		sep = json ? "," : " ";
+	}
+	if (json)
+		putchar('}');
+	else if (*sep)
+		putchar(')');
+}
+
+static void print_details(const struct details *d, bool json)
+{
+	if (d->mem)
+		print_meminfo(d->mem, d->nmem, json);
+	if (d->left)
+		print_timers(d->left, d->nleft, json);
+	if (d->has_info)
+		print_info(&d->info, json);
+}
+
 static void show_socket(struct show *show, const struct esp_diag_msg *msg,
-			const struct esp_info *info, const __u32 *mem,
-			size_t nmem)
+			const struct details *details)
 {
 	const char *state = states[msg->state < ARRAY_SIZE(states) ?
 				   msg->state : 0];
@@ -142,10 +203,7 @@ static void show_socket(struct show *show, const struct esp_diag_msg *msg,
 		if (show->extended) {
 			printf(",\"uid\":%u,\"ino\":%u,\"sk\":\"%llx\"",
 			       msg->uid, msg->ino, sk);
-			if (mem)
-				print_meminfo(mem, nmem, true);
-			if (info)
-				print_info(info, true);
+			print_details(details, true);
 		}
 		putchar('}');
 		return;
@@ -158,12 +216,9 @@ static void show_socket(struct show *show, const struct esp_diag_msg *msg,
 	       msg->rqueue, msg->wqueue, src, dst);
 	if (show->extended) {
 		printf(" uid:%u ino:%u sk:%llx", msg->uid, msg->ino, sk);
-		if (mem || info)
+		if (details->mem || details->has_info)
 			fputs("\n\t", stdout);
-		if (mem)
-			print_meminfo(mem, nmem, false);
-		if (info)
-			print_info(info, false);
+		print_details(details, false);
 	}
 	putchar('\n');
 }
@@ -222,11 +277,8 @@ static int diag_message(const struct nlmsghdr *nlh, void *data)
 {
 	const struct esp_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
 	struct show *show = data;
-	struct esp_info info = { 0 };
-	const __u32 *mem = NULL;
+	struct details d = { 0 };
 	const struct nlattr *attr;
-	bool has_info = false;
-	size_t nmem = 0;
 
 	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg)) {
 		errno = EPROTO;
@@ -239,18 +291,21 @@ static int diag_message(const struct nlmsghdr *nlh, void *data)
 
 		switch (mnl_attr_get_type(attr)) {
 		case ESP_DIAG_INFO:
-			/* Another kernel's may be shorter or longer. */
-			memcpy(&info, mnl_attr_get_payload(attr),
-			       len < sizeof(info) ? len : sizeof(info));
-			has_info = true;
+			memcpy(&d.info, mnl_attr_get_payload(attr),
+			       len < sizeof(d.info) ? len : sizeof(d.info));
+			d.has_info = true;
 			break;
 		case ESP_DIAG_MEMINFO:
-			mem = mnl_attr_get_payload(attr);
-			nmem = len / sizeof(*mem);
+			d.mem = mnl_attr_get_payload(attr);
+			d.nmem = len / sizeof(*d.mem);
+			break;
+		case ESP_DIAG_TIMERS:
+			d.left = mnl_attr_get_payload(attr);
+			d.nleft = len / sizeof(*d.left);
 			break;
 		}
 	}
-	show_socket(show, msg, has_info ? &info : NULL, mem, nmem);
+	show_socket(show, msg, &d);
 	return MNL_CB_OK;
 }
 

@@ -84,11 +84,40 @@ struct esp_diag_msg {
  * @ESP_DIAG_UNSPEC:	unused
  * @ESP_DIAG_INFO:	struct esp_info (not for SOCK_DGRAM)
  * @ESP_DIAG_MEMINFO:	__u32 array by SK_MEMINFO_*
+ * @ESP_DIAG_TIMERS:	__u32 array by ESP_DIAG_T_*: microseconds until the timer fires, 0: it
+ *			is late, ESP_DIAG_T_OFF: it is off (not for SOCK_DGRAM)
  */
 enum esp_diag_attr {
 	ESP_DIAG_UNSPEC,
 	ESP_DIAG_INFO,
 	ESP_DIAG_MEMINFO,
+	ESP_DIAG_TIMERS,
+};
+
+#define ESP_DIAG_T_OFF	0xffffffffU
+
+/**
+ * enum esp_diag_timer - timers of a socket
+ * @ESP_DIAG_T_SEND:	retransmission, or a probe while permission is awaited
+ * @ESP_DIAG_T_RRQ:	what the peer was permitted is asked for
+ * @ESP_DIAG_T_REORDER:	a gap lasts longer than reordering explains
+ * @ESP_DIAG_T_ACK:	an ACK that found nothing to ride on
+ * @ESP_DIAG_T_CONN:	handshake, an orphan's end, TIME_WAIT
+ * @ESP_DIAG_T_KEEP:	keepalive
+ * @ESP_DIAG_T_CORK:	a packet that is held back
+ * @ESP_DIAG_T_TELL:	the peer is to be told of room, or of its first burst
+ * @ESP_DIAG_T_MAX:	their number
+ */
+enum esp_diag_timer {
+	ESP_DIAG_T_SEND,
+	ESP_DIAG_T_RRQ,
+	ESP_DIAG_T_REORDER,
+	ESP_DIAG_T_ACK,
+	ESP_DIAG_T_CONN,
+	ESP_DIAG_T_KEEP,
+	ESP_DIAG_T_CORK,
+	ESP_DIAG_T_TELL,
+	ESP_DIAG_T_MAX,
 };
 
 #endif /* _UAPI_LINUX_ESP_DIAG_H */
