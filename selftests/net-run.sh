@@ -145,13 +145,31 @@ call()
 		END { exit bad }' "$TMP/server" "$TMP/call" "$TMP/self" && told ": ESP" 2 || { cat "$TMP/server" "$LOG"; return 1; }
 }
 
+# A listener that is shut down, but not closed: nobody gets there by ESP, nor by TCP.
+shut_down()
+{
+	local status
+
+	PORT=$((PORT + 1))
+	: >"$LOG"
+	serve run-calls serve shutdown 0.0.0.0 $PORT 1
+	up $PORT && run n0 run-calls call block 10.1.0.2 $PORT && until_true 60 gone $PORT &&
+		! in_tcp n1 $PORT && sleep 1 && kill -0 $SERVER
+	status=$?
+	[ $status = 0 ] || cat "$TMP/server"
+	down
+	return $status
+}
+gone() { ! listens "$1"; }
+
 if part calls; then
-	for way in accept poll ppoll select pselect epoll edge exclusive threads children dup exec; do
+	for way in accept poll ppoll select pselect epoll edge exclusive threads children signals dup exec; do
 		check "a server that waits by $way" call block $way 10.1.0.2 0.0.0.0
 	done
 	for way in nonblock epoll bound; do
 		check "a client that connects by $way" call $way accept 10.1.0.2 10.1.0.2
 	done
+	check "a listener that is shut down" shut_down
 	check "IPv6" call block accept fd01::2 fd01::2
 	check "IPv6 to a listener for both kinds, which knows IPv4" call nonblock epoll fd01::2 :: 10.1.0.2 10.1.0.1
 	check "IPv4 to a listener for both kinds" call block poll 10.1.0.2 ::
@@ -502,6 +520,16 @@ no_host()
 	fails_with 2 "No route to host" in_host n0 esp run -l "$LOG" -w 300 run-calls call block 10.1.0.77 6005 &&
 		told "to 10.1.0.77:6005: TCP, its MAC address is not known"
 }
+# Who polls must not wait for it each time.
+no_host_again()
+{
+	: >"$LOG"
+	in_host n0 esp run -l "$LOG" -w 300 /usr/bin/python3 -c 'import socket
+for i in 1, 2, 3:
+    s = socket.socket()
+    s.setblocking(False)
+    s.connect_ex(("10.1.0.78", 6005))' && told "its MAC address is not known" 1 && told "was not known lately, either" 2
+}
 
 # Neither does the server find out who it is, if n0 needn't ask for its address.
 unknown_peer()
@@ -615,6 +643,7 @@ if part fallback; then
 	check "behind a router: TCP" carried n2 "== 0" ">= 1" routed
 	check "a wrong MAC address: TCP, which finds nobody either" by_tcp wrong_neighbour
 	check "no such host" no_host
+	check "... again, at once" no_host_again
 	check "a peer whose address is not known has none" by_esp 100 unknown_peer
 	check "an entry by hand says who a peer is" by_esp 100 pinned_peer
 	check "the server is killed" killed_peer

@@ -25,6 +25,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -267,6 +268,64 @@ static void serve_children(int listener, int n)
 		must(wait(&status) > 0 && !status);
 }
 
+static volatile sig_atomic_t signals;
+
+static void on_signal(int sig)
+{
+	signals += !!sig;
+}
+
+/* A signal each @us, or no more, whose handler has these flags. */
+static void signal_each(int us, int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+	struct itimerval t = { { 0, us }, { 0, us } };
+
+	must(!sigaction(SIGALRM, &sa, NULL) && !setitimer(ITIMER_REAL, &t, NULL));
+}
+
+/* Signals interrupt accept() if their handlers are so. */
+static void serve_with_signals(int listener, int n)
+{
+	int fd;
+
+	signal_each(10000, 0);
+	must(take(listener) < 0 && errno == EINTR && signals);
+	for (; n; n--) {
+		signals = 0;
+		signal_each(1000, SA_RESTART);
+		fd = take(listener);
+		signal_each(0, SA_RESTART);
+		must(fd >= 0 && signals);
+		serve(fd);
+	}
+}
+
+/* Another thread shuts the listener down: who waits is woken, and nobody listens any more. */
+static void *shut(void *arg)
+{
+	usleep(200000);
+	must(!shutdown(*(int *)arg, SHUT_RDWR));
+	return NULL;
+}
+
+static void serve_until_shut(int listener, int n)
+{
+	pthread_t thread;
+	int fd;
+
+	for (; n; n--) {
+		fd = take(listener);
+		must(fd >= 0);
+		serve(fd);
+	}
+	must(!pthread_create(&thread, NULL, shut, &listener));
+	must(take(listener) < 0 && errno == EINVAL);
+	must(!pthread_join(thread, NULL));
+	/* until somebody has looked, and kills it */
+	pause();
+}
+
 /* The connection lives on in another program, as sshd's does. */
 static void serve_by_exec(int listener, char *self)
 {
@@ -308,6 +367,10 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		return serve_threads(listener, n);
 	if (!strcmp(way, "children"))
 		return serve_children(listener, n);
+	if (!strcmp(way, "signals"))
+		return serve_with_signals(listener, n);
+	if (!strcmp(way, "shutdown"))
+		return serve_until_shut(listener, n);
 	if (!strcmp(way, "dup")) {
 		must(dup2(listener, 40) == 40);
 		listener = 40;

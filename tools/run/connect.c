@@ -17,7 +17,7 @@
 #define SILENT_S	30	/* for so long */
 #define DISCARD		9	/* port of RFC 863 */
 
-/* MAC address << 16 | seconds at which it may be asked again. */
+/* MAC address << 16 | seconds at which it may be asked again. One of a group: see nobody_mac(). */
 static _Atomic uint64_t silent[SILENT];
 static atomic_uint silent_next;
 
@@ -52,6 +52,19 @@ static void remember_silent(const unsigned char *mac)
 
 	atomic_store(&silent[atomic_fetch_add(&silent_next, 1) % SILENT],
 		     mac_number(mac) | until);
+}
+
+/* For who has no MAC address: a group's, which no host has, of its address. */
+static void nobody_mac(const struct name *name, unsigned char *mac)
+{
+	uint64_t hash = 14695981039346656037u;	/* FNV-1a */
+	size_t i;
+
+	for (i = 0; i < sizeof(name->addr); i++)
+		hash = (hash ^ name->addr.s6_addr[i]) * 1099511628211u;
+	hash ^= name->scope;
+	memcpy(mac, &hash, ETH_ALEN);
+	mac[0] |= 1;
 }
 
 /**
@@ -145,17 +158,23 @@ static void knock(const struct attempt *a)
 static const char *find_neighbour(struct attempt *a, int64_t until)
 {
 	struct timespec pause = { .tv_nsec = 500000 };
+	unsigned char nobody[ETH_ALEN];
 	bool knocked = false;
 	int state, err;
 
+	nobody_mac(&a->to, nobody);
 	for (;;) {
 		err = run_neighbour(&a->to, a->route.ifindex, a->esp.sesp_addr, &state);
 		if (!err)
 			break;
 		if (err == -ENODEV)
 			return "its device is no Ethernet";
-		if ((knocked && (state & NUD_FAILED)) || now_ms() >= until)
+		if (!knocked && is_silent(nobody))
+			return "its MAC address was not known lately, either";
+		if ((knocked && (state & NUD_FAILED)) || now_ms() >= until) {
+			remember_silent(nobody);
 			return "its MAC address is not known";
+		}
 		if (!knocked)
 			knock(a);
 		knocked = true;

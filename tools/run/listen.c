@@ -332,6 +332,27 @@ static void bound_accept(int fd, struct slot *slot)
 		slot->timeo_set = true;
 }
 
+/*
+ * The kernel starts accept() again after a handler with SA_RESTART; poll() it doesn't. Which
+ * handler it was is not known: if one is without, the program must be told.
+ */
+static bool restarts(const struct slot *slot)
+{
+	struct sigaction sa;
+	int sig;
+
+	if (errno != EINTR || slot->timeo)
+		return false;
+	for (sig = 1; sig < NSIG; sig++) {
+		if (!sigaction(sig, NULL, &sa) && sa.sa_handler != SIG_DFL &&
+		    sa.sa_handler != SIG_IGN && !(sa.sa_flags & SA_RESTART)) {
+			errno = EINTR;
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Both queues, in turns. */
 static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
 			 int flags, int ready)
@@ -365,14 +386,17 @@ static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *s
 		pfds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 		pfds[1] = (struct pollfd){ .fd = slot->hidden, .events = POLLIN };
 		n = REAL(poll)(pfds, 2, slot->timeo ? slot->timeo : -1);
-		if (n < 0)
+		if (n < 0) {
+			if (restarts(slot))
+				continue;
 			return -1;
+		}
 		if (!n) {
 			errno = EAGAIN;
 			return -1;
 		}
 		child = accept_either(fd, slot, sa, len, flags, pfds[0].revents);
-		if (child >= 0 || errno != EAGAIN)
+		if (child >= 0 || (errno != EAGAIN && !restarts(slot)))
 			return child;
 	}
 }
@@ -404,6 +428,21 @@ PUBLIC int accept4(int fd, struct sockaddr *__restrict addr, socklen_t *__restri
 PUBLIC int accept(int fd, struct sockaddr *__restrict addr, socklen_t *__restrict len)
 {
 	return accept4(fd, addr, len, 0);
+}
+
+/* By this, too, programs end a listener: whoever waits at it is woken. */
+PUBLIC int shutdown(int fd, int how)
+{
+	int ret = REAL(shutdown)(fd, how), err = errno;
+	struct slot *slot;
+
+	if (!ret && how != SHUT_WR && atomic_load(&run_listens)) {
+		slot = run_listener(fd);
+		if (slot)
+			run_end(slot);
+	}
+	errno = err;
+	return ret;
 }
 
 PUBLIC int close(int fd)
