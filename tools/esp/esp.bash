@@ -27,7 +27,7 @@ _esp()
 		words='--buffer --port --type --verbose --timeout --help' ;;
 	*,perf,*)
 		words='--server --one-off --tcp --client --time --bytes --length
-			--parallel --reverse --latency --verify --interval
+			--parallel --reverse --latency --histogram --verify --interval
 			--json --help' ;;
 	*,ping,*)
 		words='--count --interval --wait --deadline --size --mtu --quiet

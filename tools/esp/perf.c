@@ -20,6 +20,7 @@ struct perf {
 	bool once;
 	bool tcp;
 	bool latency;
+	bool histogram;
 	bool reverse;
 	bool verify;
 	bool json;
@@ -264,6 +265,58 @@ static void latency_print(const struct perf *p, const struct histogram *h)
 	putchar(p->json ? '}' : '\n');
 }
 
+#define PARTS	4	/* of a power of two, as text */
+#define BAR	50	/* characters */
+
+/* So many round trips took from @from to @to, ns; the longest bar is of @most. */
+static void histogram_line(__u64 from, __u64 to, __u64 count, __u64 most)
+{
+	int bar = (count * BAR + most - 1) / most;
+
+	printf("%12.1f ... %10.1f us %10llu  %.*s\n", from / 1e3, to / 1e3, count, bar,
+	       "##################################################");
+}
+
+/* How many round trips took how long. */
+static void histogram_text(const struct histogram *h)
+{
+	enum { N = HISTOGRAM_SIZE * PARTS >> HISTOGRAM_BITS, EACH = HISTOGRAM_SIZE / N };
+	static __u64 count[N];
+	unsigned int i, first = N, last = 0;
+	__u64 most = 1;
+
+	for (i = 0; i < HISTOGRAM_SIZE; i++)
+		count[i / EACH] += h->bucket[i];
+	for (i = 0; i < N; i++) {
+		if (!count[i])
+			continue;
+		if (first == N)
+			first = i;
+		last = i;
+		if (count[i] > most)
+			most = count[i];
+	}
+	for (i = first; i < N && i <= last; i++)
+		histogram_line(histogram_least(i * EACH), histogram_least((i + 1) * EACH),
+			       count[i], most);
+}
+
+/* Pairs of the least duration and how many there were, of those that were. */
+static void histogram_json(const struct histogram *h)
+{
+	const char *sep = "";
+	unsigned int i;
+
+	fputs(",\"histogram_us\":[", stdout);
+	for (i = 0; i < HISTOGRAM_SIZE; i++) {
+		if (!h->bucket[i])
+			continue;
+		printf("%s[%.3f,%llu]", sep, histogram_least(i) / 1e3, h->bucket[i]);
+		sep = ",";
+	}
+	putchar(']');
+}
+
 /* Sums the streams up; returns the exit code. */
 static int client_result(const struct perf *p, struct stream *streams)
 {
@@ -301,6 +354,8 @@ static int client_result(const struct perf *p, struct stream *streams)
 	print(p, other, &sum_peer);
 	if (h)
 		latency_print(p, h);
+	if (h && p->histogram)
+		(p->json ? histogram_json : histogram_text)(h);
 	if (p->json)
 		puts("}");
 	return code;
@@ -383,7 +438,8 @@ static int client(const struct perf *p, const struct address *addr)
 }
 
 enum {
-	OPT_LATENCY = 256,
+	OPT_HISTOGRAM = 256,
+	OPT_LATENCY,
 	OPT_TCP,
 	OPT_VERIFY,
 };
@@ -399,6 +455,7 @@ static const struct argp_option options[] = {
 	{ "parallel", 'P', "NUMBER", 0, "streams at the same time (1)", 1 },
 	{ "reverse", 'R', NULL, 0, "the server sends", 1 },
 	{ "latency", OPT_LATENCY, NULL, 0, "ping-pong, one message at a time", 1 },
+	{ "histogram", OPT_HISTOGRAM, NULL, 0, "with --latency: how many took how long", 1 },
 	{ "verify", OPT_VERIFY, NULL, 0, "compare each byte that arrives", 1 },
 	{ "interval", 'i', "SECONDS", 0, "between progress lines, 0: none (1)", 1 },
 	{ "json", 'j', NULL, 0, "result as JSON", 1 },
@@ -411,6 +468,8 @@ static void check(struct perf *p, struct argp_state *state)
 		argp_error(state, "either -s or -c ADDRESS is needed");
 	if (p->latency && p->reverse)
 		argp_error(state, "--latency measures both ways, leave -R out");
+	if (p->histogram && !p->latency)
+		argp_error(state, "--histogram is of --latency");
 	if (p->once && p->client)
 		argp_error(state, "-1 is for the server");
 	if (!p->address)
@@ -456,6 +515,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_LATENCY:
 		p->latency = true;
+		break;
+	case OPT_HISTOGRAM:
+		p->histogram = true;
 		break;
 	case OPT_VERIFY:
 		p->verify = true;

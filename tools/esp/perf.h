@@ -121,6 +121,7 @@ bool hello_send(struct stream *s);
 bool hello_recv(struct stream *s);
 bool stream_run(struct stream *s, bool client);
 void histogram_merge(struct histogram *to, const struct histogram *from);
+__u64 histogram_least(unsigned int i);
 __u64 histogram_quantile(const struct histogram *h, double q);
 
 #endif /* PERF_H */

@@ -282,16 +282,21 @@ static unsigned int histogram_index(__u64 v)
 	return (shift << HISTOGRAM_BITS) + (v >> shift);
 }
 
-/* The middle of bucket @i: the inverse of histogram_index(). */
-static __u64 histogram_value(unsigned int i)
+/* The least value of bucket @i: the inverse of histogram_index(). */
+__u64 histogram_least(unsigned int i)
 {
 	unsigned int shift;
 
 	if (i < 2 << HISTOGRAM_BITS)
 		return i;
 	shift = (i >> HISTOGRAM_BITS) - 1;
-	return ((__u64)(i - (shift << HISTOGRAM_BITS)) << shift) +
-	       (1ULL << shift) / 2;
+	return (__u64)(i - (shift << HISTOGRAM_BITS)) << shift;
+}
+
+/* Its middle. */
+static __u64 histogram_value(unsigned int i)
+{
+	return histogram_least(i) + (histogram_least(i + 1) - histogram_least(i)) / 2;
 }
 
 static void histogram_add(struct histogram *h, __u64 v)
