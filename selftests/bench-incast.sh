@@ -43,6 +43,7 @@ for _ in 1 2 3; do
 	done
 done
 incast -w blocks -N 32 -r 2 -q "$QUEUES"
+incast -w requests -N 16 -t 0.5 -q "$QUEUES"
 
 {
 	echo '['
@@ -132,5 +133,15 @@ set xtics auto
 set xrange [0.008:0.16]
 set yrange [0:90]
 plot for [p in "esp seed cubic dctcp"] "$QUEUES/".p."-blocks-32" using 1:2 with lines title p
+set output "Documentation/incast-latency.png"
+set title "64 bytes there and back, beside 16 flows to the same port"
+set xlabel "microseconds"
+set ylabel "share that took no longer"
+set xrange [90:*]
+set yrange [0:1.02]
+set logscale x
+plot for [p in "esp seed cubic dctcp"] "$QUEUES/".p."-requests-16.us" using 1:(1) smooth cnormal linewidth 2 title p
 END
+tools/trace/esp-ackq -r "$QUEUES/esp-blocks-32.ackq" -g Documentation/incast-ackq.png >"$SRC/build/ackq.txt" || exit
+tools/trace/esp-ackq -r "$QUEUES/esp-blocks-32.ackq" -c 100 >>"$SRC/build/ackq.txt" || exit
 say "$(wc -l <"$LINES") runs in build/incast.json"

@@ -54,6 +54,40 @@ measure()
 # print NAME ESP TCP
 print() { printf '  %-34s %10s %10s\n' "$1" "$2" "$3"; }
 
+# distribution ESP TCP: of files of esp perf's JSON, how many of the round trips took how long; what
+# less than one in a thousand took is left out.
+distribution()
+{
+	awk -v esp="$1" -v tcp="$2" '
+		{
+			match($0, /"histogram_us":[^}]*/)
+			n = split(substr($0, RSTART + 15, RLENGTH - 15), v, /[],[]+/)
+			for (i = 2; i + 1 <= n; i += 2) {
+				part = int(4 * log(v[i] + 0.001) / log(2))
+				count[FILENAME, part] += v[i + 1]
+				sum[FILENAME] += v[i + 1]
+				if (!most || part > most)
+					most = part
+				if (!least || part < least)
+					least = part
+			}
+		}
+		function share(file) { return 100 * count[file, part] / sum[file] }
+		function bar(percent,   s) {
+			while (percent > 0) {
+				s = s "#"
+				percent -= 4
+			}
+			return s
+		}
+		END {
+			for (part = least; part <= most; part++)
+				if (share(esp) >= 0.1 || share(tcp) >= 0.1)
+					printf "  %7.1f ... %7.1f us  %5.1f %% %-26s %5.1f %% %s\n", 2 ^ (part / 4),
+						2 ^ ((part + 1) / 4), share(esp), bar(share(esp)), share(tcp), bar(share(tcp))
+		}' "$1" "$2"
+}
+
 # Gbit/s from bit/s.
 giga() { awk -v v="$1" 'BEGIN { printf "%.3f", v / 1e9 }'; }
 
@@ -114,8 +148,8 @@ in_order=$(($(counter InData) - in_order)) empty=$(($(counter OutEmpty) - empty)
 fast=$(($(counter AckFast) - fast)) parked=$(($(counter AckParked) - parked))
 again=$(($(n0 awk '$1 == "OutRetrans" { print $2 }' /proc/net/esp/stat) - again))
 measure tcp -c 10.9.0.2:5201 --tcp
-measure esp-rtt -c "$peer%v0:5201" --latency
-measure tcp-rtt -c 10.9.0.2:5201 --tcp --latency
+measure esp-rtt -c "$peer%v0:5201" --latency --histogram
+measure tcp-rtt -c 10.9.0.2:5201 --tcp --latency --histogram
 
 esp_rate=$(giga "$(said esp receiver bits_per_second)")
 tcp_rate=$(giga "$(said tcp receiver bits_per_second)")
@@ -135,8 +169,24 @@ awk -v data="$in_order" -v empty="$empty" -v fast="$fast" -v parked="$parked" -v
 	printf "  from the ACK queue.\n"
 }'
 
+echo
+echo "  How many of the round trips took how long:"
+echo
+print "" ESP TCP
+distribution "$TMP/esp-rtt" "$TMP/tcp-rtt"
+
+# The delay is for permission to be worth waiting for.
+echo
+echo "  Six senders at once, on a cable that takes a millisecond: who waits when in the receiver's ACK queue"
+echo
+n0 tc qdisc add dev v0 root netem limit 10000 delay 1ms && ip -n n0 link set v0 gso_max_segs 1 &&
+	"${SRC:-.}/tools/trace/esp-ackq" -c 100 ip netns exec n0 esp perf -i 0 -j -n 4M -l 4M -P 6 -c "$peer%v0:5201" >"$TMP/queue" ||
+	die "the ACK queue cannot be watched"
+sed -n '/^ACK queue/,/^open/s/^/  /p' "$TMP/queue"
+waits=$(sed -n 's/^ACK queue.* \([0-9]*\) let go.*/\1/p' "$TMP/queue")
+
 cat >"$OUT" <<END
-{"hash_equal": $equal, "bytes": $bytes, "kernel": "$(uname -r)", "esp": {"gbit_s": $esp_rate, "rtt_us": $esp_rtt}, "tcp": {"gbit_s": $tcp_rate, "rtt_us": $tcp_rtt}}
+{"hash_equal": $equal, "bytes": $bytes, "kernel": "$(uname -r)", "esp": {"gbit_s": $esp_rate, "rtt_us": $esp_rtt}, "tcp": {"gbit_s": $tcp_rate, "rtt_us": $tcp_rtt}, "ack_queue": {"let_go": ${waits:-0}}}
 END
 echo
 echo "  hash_equal: $equal; all of it is in build/demo.json"

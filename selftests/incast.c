@@ -58,10 +58,11 @@ static const char usage_text[] =
 "  -i US         between looks at the port's queue (100)\n"
 "  -p PORT       of the receiver (5000)\n"
 "  -F TEXT       what netem does to frames, for the record\n"
-"  -o FILE       the queue over time, for gnuplot\n";
+"  -o FILE       the queue over time, for gnuplot\n"
+"  -l FILE       how long blocks or requests took, microseconds, the shortest first\n";
 
 static enum { ESP, CUBIC, DCTCP } proto;
-static const char *policy = "adaptive", *faults = "", *queue_file;
+static const char *policy = "adaptive", *faults = "", *queue_file, *latency_file;
 static int nsenders = 16, rounds = 20, mbit = 1000, rtt_us = 100, buffer_kib = 128;
 static int interval_us = 100, server_port = 5000;
 static double seconds = 1;
@@ -133,6 +134,20 @@ static double percentile(const struct samples *s, double p)
 	if (!s->n)
 		return 0;
 	return s->v[i < s->n ? i : s->n - 1];
+}
+
+/* Sorted samples, a line each. */
+static void save(const struct samples *s, const char *path)
+{
+	FILE *f = fopen(path, "w");
+	size_t i;
+
+	if (!f)
+		die("%s", path);
+	for (i = 0; i < s->n; i++)
+		fprintf(f, "%.1f\n", s->v[i] * 1e6);
+	if (fclose(f))
+		die("%s", path);
 }
 
 /*
@@ -578,7 +593,7 @@ int main(int argc, char **argv)
 	long again;
 	int c, i, listener;
 
-	while ((c = getopt(argc, argv, "n:k:r:t:R:D:B:P:i:o:p:F:")) != -1) {
+	while ((c = getopt(argc, argv, "n:k:r:t:R:D:B:P:i:o:l:p:F:")) != -1) {
 		switch (c) {
 		case 'n':
 			nsenders = atoi(optarg);
@@ -615,6 +630,9 @@ int main(int argc, char **argv)
 			break;
 		case 'o':
 			queue_file = optarg;
+			break;
+		case 'l':
+			latency_file = optarg;
 			break;
 		default:
 			goto usage;
@@ -693,6 +711,8 @@ int main(int argc, char **argv)
 		ideal = percentile(&idle, 0.5);
 	}
 	qsort(fct.v, fct.n, sizeof(*fct.v), compare);
+	if (latency_file)
+		save(&fct, latency_file);
 	qsort(queue.v, queue.n, sizeof(*queue.v), compare);
 	printf("{\"proto\": \"%s\", \"policy\": \"%s\", \"workload\": \"%s\", \"n\": %d, \"rate_mbit\": %d, \"rtt_us\": %d, "
 	       "\"buffer_kib\": %d, \"faults\": \"%s\", \"goodput_share\": %.4f, \"port_drops\": %u, \"retransmits\": %ld, \"jain\": %.4f, ",

@@ -14,6 +14,8 @@
 #	incast.sh [-R MBIT] [-D US] [-N LIST of senders] [-p LIST of protocols]
 #		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR] [-X FAULTS]
 #
+# Into DIR goes what there is to be drawn: PROTOCOL-WORKLOAD-N, the port's queue over time; the same
+# with .us, how long blocks or requests took; and with .ackq, the events of ESP's ACK queue.
 # FAULTS are arguments of netem for all cables, both ways: -X "loss 1%".
 #
 # Protocols: esp (adaptive), seed (ESP with the seed's policy), cubic, dctcp.
@@ -119,10 +121,13 @@ for workload in $WORKLOADS; do
 			esac
 			port "$proto"
 			PORT=$((PORT + 1))
-			incast -n "$n" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS" \
-				${QUEUES:+-o "$QUEUES/$p-$workload-$n"} "$proto" "$workload" >"$TMP/run" ||
+			watch=()
+			[ -z "$QUEUES" ] || [ "$proto" != esp ] ||
+				watch=("$SRC/tools/trace/esp-ackq" -o "$QUEUES/$p-$workload-$n.ackq")
+			"${watch[@]}" incast -n "$n" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS" \
+				${QUEUES:+-o "$QUEUES/$p-$workload-$n" -l "$QUEUES/$p-$workload-$n.us"} "$proto" "$workload" >"$TMP/run" ||
 				{ echo "$p $workload $n failed" >&2; failed=1; }
-			tee -a "$OUT" <"$TMP/run"
+			grep '^{' "$TMP/run" | tee -a "$OUT"
 			sleep 1
 		done
 	done

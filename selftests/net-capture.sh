@@ -135,11 +135,41 @@ check "round trips are told" [ "$(frames 'rtt != "" && rtt >= 0 && rtt < 10')" -
 check "none is negative" same frames "$(frames 'rtt != "" && rtt < 0')" 0
 
 #
-# Records
+# Transmissions, given to who is registered for the port
 #
 
 n2 tc qdisc del dev p0 root
 n2 tc qdisc del dev p1 root
+cat >"$TMP/whole.lua" <<-'END'
+	local whole = Proto("whole", "What a subdissector is given")
+	local bytes = ProtoField.bytes("whole.bytes", "Bytes")
+
+	whole.fields = { bytes }
+	function whole.dissector(tvb, pinfo, tree)
+		tree:add(whole, tvb()):add(bytes, tvb())
+		return tvb:len()
+	end
+	DissectorTable.get("ethesp.port"):add(79, whole)
+END
+head -c 100000 "$TMP/sent" >"$TMP/part"
+capture "$TMP/whole.pcap"
+n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
+LISTENER=$!
+check "a transfer in transmissions of several packets" n0 esp connect -w 60 -b 8000 "$(mac n1 v1)%v0:79" <"$TMP/part"
+wait $LISTENER
+check "the capture is whole" captured
+shark "$TMP/whole.pcap" -X "lua_script:$TMP/whole.lua" -T fields -e whole.bytes |
+	awk 'length($1) { n++; printf "%s", toupper($1) } END { print n + 0 >"/dev/stderr" }' 2>"$TMP/pieces" |
+	basenc --base16 -di >"$TMP/shown"
+check "a subdissector is given all bytes, in order" cmp "$TMP/part" "$TMP/shown"
+pieces=$(<"$TMP/pieces")
+echo "# $pieces pieces"
+check "... put together" [ "$pieces" -gt 0 -a "$pieces" -le 25 ]
+
+#
+# Records
+#
+
 capture "$TMP/records.pcap"
 start n0 v0 n1 v1 -q -n 200k -b 0 -w 20000
 check "records arrive" ended

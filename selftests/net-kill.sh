@@ -129,6 +129,10 @@ wait $!
 both() { n0 esp show -a "$@" && n1 esp show -a "$@"; }
 check "its last timer is shown" timers 'timers:\(conn,[1-5][0-9]{4}\.[0-9]{3}ms\)' both -e
 check "... as JSON" timers '"timers_us":\{"conn":[1-5][0-9]{7}\}' both -e -j
-over() { n0 esp kill -a -P "$PEER" || n1 esp kill -a -P "$(mac n0 v0)"; }
+check "a state that there isn't" gives 1 "'time' is no state" n0 esp show -S estab,time
+none() { both "$@" >"$TMP/out" && [ ! -s "$TMP/out" ]; }
+check "none is in these" none -S close-wait,ESTAB
+check "by state" timers TIME-WAIT both -S fin-wait-2,time-wait
+over() { n0 esp kill -S time-wait || n1 esp kill -S time-wait; }
 check "... and ended" gives 0 TIME-WAIT over
 finish

@@ -308,7 +308,9 @@ memory_cache()
 	{
 		mkdir -p "$TMP/got" && head -c 500000 "$TMP/data" >"$TMP/part" &&
 			run n0 memccp --servers=10.1.0.2:11211 "$TMP/part" &&
-			run n0 memccat --servers=10.1.0.2:11211 --file="$TMP/got/part" part && cmp "$TMP/part" "$TMP/got/part"
+			run n0 memccat --servers=10.1.0.2:11211 --file="$TMP/got/part" part && cmp "$TMP/part" "$TMP/got/part" &&
+			run n0 memcaslap -s 10.1.0.2:11211 -T 1 -c 4 -x 2000 >"$TMP/slap" && grep -E "TPS|get_misses" "$TMP/slap" &&
+			grep -q "^get_misses: 0$" "$TMP/slap"
 	}
 	serve memcached -u root -l 0.0.0.0 -p 11211 -U 0
 	with 11211 memcached_calls
@@ -371,7 +373,7 @@ if part programs; then
 	have sshd && program 6000 "OpenSSH: ssh, scp, rsync" secure_shell
 	have rsync && program 4000 "rsync's daemon" rsync_daemon
 	have sockperf && program 100 "sockperf" sockperf_tcp
-	have memcached memccp && program 300 "memcached, memccp, memccat" memory_cache
+	have memcached memccp memcaslap && program 2000 "memcached, memccp, memccat, memcaslap" memory_cache
 	program 5000 "Python: http.server, urllib, asyncio" python_http
 	if have hey socat; then
 		check "a program in Go is refused" go_client

@@ -73,6 +73,7 @@ static const char usage_text[] =
 "  -l LABEL      for the output          -v BUFFERS (16)\n"
 "  -d            one way: what comes is thrown away, not copied (esp, tcp)\n"
 "  -I            cycles are instructions\n"
+"  -o FILE       pingpong: behind what is there, how long each took, microseconds\n"
 "  -P FIFO       perf record is told there when to count, and answers in FIFO.ack\n"
 "An empty NETNS is the present one.\n";
 
@@ -592,6 +593,21 @@ static void ping(int fd, struct answer *server)
 	read_all(fd, data, req.size);
 }
 
+static const char *samples;
+
+static void save(const double *took)
+{
+	FILE *f = fopen(samples, "a");
+	uint64_t i;
+
+	if (!f)
+		die("%s", samples);
+	for (i = 0; i < req.times; i++)
+		fprintf(f, "%.2f\n", took[i]);
+	if (fclose(f))
+		die("%s", samples);
+}
+
 static void pingpong(struct answer *server)
 {
 	double *took = calloc(req.times, sizeof(*took)), t;
@@ -616,6 +632,8 @@ static void pingpong(struct answer *server)
 	result("median", "us", took[req.times / 2]);
 	result("p99", "us", took[req.times * 99 / 100]);
 	result("cost", cycle, (double)cycles / req.times);
+	if (samples)
+		save(took);
 	free(took);
 	close(fd);
 }
@@ -841,7 +859,7 @@ int main(int argc, char **argv)
 	char *a = NULL, *b = NULL;
 	int c, pair[2], listening = 0;
 
-	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:P:dIL")) != -1) {
+	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:o:P:dIL")) != -1) {
 		switch (c) {
 		case 'a': a = optarg; break;
 		case 'b': b = optarg; break;
@@ -851,6 +869,7 @@ int main(int argc, char **argv)
 		case 'n': req.times = atoll(optarg); break;
 		case 'k': req.connections = atoi(optarg); break;
 		case 'v': req.buffers = atoi(optarg); break;
+		case 'o': samples = optarg; break;
 		case 'P': perf = optarg; break;
 		case 'd': req.discard = 1; break;
 		case 'I': cycle = "instructions"; break;

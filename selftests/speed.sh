@@ -11,15 +11,17 @@
 #	speed.sh [-r ROUNDS] [-c CASES] memory		what a connection takes of the kernel's
 #	speed.sh [-r ROUNDS] [-c CASES] pair		two machines (vm pair)
 #
-# CASES is a pattern of their names.
+# CASES is a pattern of their names. With -q DIR how long each message took, there and back, goes to
+# DIR/CASE-PROTO.
 
 . "${0%/*}/lib.sh"
 
-ROUNDS=3 CASES='*' failed=0
-while getopts r:c: o; do
+ROUNDS=3 CASES='*' SAMPLES='' failed=0
+while getopts r:c:q: o; do
 	case $o in
 	r) ROUNDS=$OPTARG ;;
 	c) CASES=$OPTARG ;;
+	q) SAMPLES=$OPTARG ;;
 	*) FINISHED=1; exit 2 ;;
 	esac
 done
@@ -104,7 +106,7 @@ run()
 	# shellcheck disable=SC2053
 	[[ $case = $CASES ]] || return
 	for p in $protos; do
-		timeout 100 speed "${OPTIONS[@]}" -l "$case" "$@" "$p" "$kind" ||
+		timeout 100 speed "${OPTIONS[@]}" -l "$case" ${SAMPLES:+-o "$SAMPLES/$case-$p"} "$@" "$p" "$kind" ||
 			{ echo "$case $p failed" >&2; failed=1; }
 	done
 }

@@ -78,19 +78,26 @@ static void hide_numbers(const struct esp_opt *esp, u8 state, struct esp_info *i
 	info->recv_edge -= rcv;
 }
 
+static const enum esp_timer timers[ESP_DIAG_T_MAX] = {
+	[ESP_DIAG_T_SEND]	= ESP_T_SEND,
+	[ESP_DIAG_T_RRQ]	= ESP_T_RRQ,
+	[ESP_DIAG_T_REORDER]	= ESP_T_REORDER,
+	[ESP_DIAG_T_ACK]	= ESP_T_ACK,
+	[ESP_DIAG_T_CONN]	= ESP_T_CONN,
+	[ESP_DIAG_T_KEEP]	= ESP_T_KEEP,
+	[ESP_DIAG_T_CORK]	= ESP_T_CORK,
+	[ESP_DIAG_T_TELL]	= ESP_T_TELL,
+};
+
 static int put_timers(struct sk_buff *skb, const struct esp_opt *esp)
 {
 	__u32 left[ESP_DIAG_T_MAX];
 	u64 now = esp_now();
 	int t;
 
-	/* programs know them by these numbers */
-	BUILD_BUG_ON((int)ESP_DIAG_T_RRQ != ESP_T_RRQ || (int)ESP_DIAG_T_REORDER != ESP_T_REORDER ||
-		     (int)ESP_DIAG_T_ACK != ESP_T_ACK || (int)ESP_DIAG_T_CONN != ESP_T_CONN ||
-		     (int)ESP_DIAG_T_KEEP != ESP_T_KEEP || (int)ESP_DIAG_T_CORK != ESP_T_CORK ||
-		     (int)ESP_DIAG_T_TELL != ESP_T_TELL || (int)ESP_DIAG_T_MAX != ESP_T_MAX);
+	BUILD_BUG_ON(ARRAY_SIZE(timers) != ESP_T_MAX);
 	for (t = 0; t < ESP_DIAG_T_MAX; t++) {
-		u64 at = READ_ONCE(esp->deadline[t]);
+		u64 at = READ_ONCE(esp->deadline[timers[t]]);
 
 		left[t] = !at ? ESP_DIAG_T_OFF : at <= now ? 0 :
 			  min_t(u64, at - now, ESP_DIAG_T_OFF - 1);

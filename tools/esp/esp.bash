@@ -21,6 +21,9 @@ _esp()
 	*,listen,-t | *,listen,--type | *,connect,-t | *,connect,--type | \
 	*,show,-t | *,show,--type | *,kill,-t | *,kill,--type)
 		words='stream seqpacket dgram' ;;
+	*,show,-S | *,show,--state | *,kill,-S | *,kill,--state)
+		words='estab syn-sent syn-recv fin-wait-1 fin-wait-2 time-wait unconn
+			close-wait last-ack listen closing' ;;
 	*,listen,*)
 		words='--buffer --keep --type --verbose --timeout --help' ;;
 	*,connect,*)
@@ -34,10 +37,10 @@ _esp()
 			--json --help' ;;
 	*,show,*)
 		words='sockets stats dev --sockets --all --listening --extended
-			--nonzero --type --port --peer --sk --json --help' ;;
+			--nonzero --state --type --port --peer --sk --json --help' ;;
 	*,kill,*)
-		words='--all --listening --type --port --peer --sk --extended
-			--json --help' ;;
+		words='--all --listening --state --type --port --peer --sk
+			--extended --json --help' ;;
 	2,dev,*)
 		words='enable disable' ;;
 	*,dev,*)

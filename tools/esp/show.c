@@ -29,6 +29,7 @@ struct show {
 	bool nonzero;
 	/* only these sockets */
 	unsigned int type;
+	unsigned int states;
 	unsigned int port;
 	__u64 cookie;
 	struct address peer;
@@ -327,7 +328,8 @@ static void show_sockets(struct show *show)
 	req->sdiag_family = AF_ESP;
 	req->sdiag_type = show->type;
 	req->port = htons(show->port);
-	req->states = show->all || show->cookie ? STATES_ALL :
+	req->states = show->states ? show->states :
+		      show->all || show->cookie ? STATES_ALL :
 		      show->listening ? STATES_LISTEN :
 		      STATES_ALL & ~(STATES_LISTEN | BIT(TCP_TIME_WAIT));
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
@@ -459,6 +461,7 @@ static const struct argp_option socket_options[] = {
 	{ "all", 'a', NULL, 0, "sockets in all states", 0 },
 	{ "listening", 'l', NULL, 0, "listening sockets, and unconnected ones for datagrams", 0 },
 	{ "type", 't', "TYPE", 0, "sockets of this type: stream, seqpacket or dgram", 0 },
+	{ "state", 'S', "STATE[,...]", 0, "sockets in these states, by the names that are shown", 0 },
 	{ "port", 'p', "PORT", 0, "sockets of this port", 0 },
 	{ "peer", 'P', "[MAC][%DEV][:PORT]", 0, "sockets with this peer", 0 },
 	{ "sk", 'k', "SK", 0, "the socket that -e shows as sk:SK, in any state", 0 },
@@ -466,6 +469,27 @@ static const struct argp_option socket_options[] = {
 	{ "json", 'j', NULL, 0, "output as JSON", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
+
+/* Names of states with commas between, in capitals or not. */
+static unsigned int parse_states(struct argp_state *state, const char *arg)
+{
+	unsigned int mask = 0;
+	size_t i, n;
+
+	for (;; arg += n + 1) {
+		n = strcspn(arg, ",");
+		for (i = 1; i < ARRAY_SIZE(states); i++) {
+			if (strlen(states[i]) == n && !strncasecmp(states[i], arg, n))
+				break;
+		}
+		if (i == ARRAY_SIZE(states))
+			argp_error(state, "'%.*s' is no state as 'esp show -a' prints them", (int)n,
+				   arg);
+		mask |= BIT(i);
+		if (!arg[n])
+			return mask;
+	}
+}
 
 static error_t parse_sockets(int key, char *arg, struct argp_state *state)
 {
@@ -486,6 +510,9 @@ static error_t parse_sockets(int key, char *arg, struct argp_state *state)
 		if (!show->type)
 			argp_error(state, "type '%s' is none of stream, seqpacket and dgram",
 				   arg);
+		break;
+	case 'S':
+		show->states |= parse_states(state, arg);
 		break;
 	case 'p':
 		show->port = parse_number(state, arg, "port", 1, 65535);
@@ -578,9 +605,9 @@ static error_t parse_kill(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = state->input;
 		return 0;
 	case ARGP_KEY_END:
-		if (!show->listening && !show->type && !show->port && !show->cookie &&
+		if (!show->listening && !show->states && !show->type && !show->port && !show->cookie &&
 		    !show->peer.len)
-			argp_error(state, "which sockets? Name -l, -t, -p, -P or -k");
+			argp_error(state, "which sockets? Name -l, -S, -t, -p, -P or -k");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
