@@ -461,7 +461,7 @@ static const struct argp_option socket_options[] = {
 	{ "all", 'a', NULL, 0, "sockets in all states", 0 },
 	{ "listening", 'l', NULL, 0, "listening sockets, and unconnected ones for datagrams", 0 },
 	{ "type", 't', "TYPE", 0, "sockets of this type: stream, seqpacket or dgram", 0 },
-	{ "state", 'S', "STATE[,...]", 0, "sockets in these states, by the names that are shown", 0 },
+	{ "state", 'S', "STATE[,...]", 0, "sockets in these states, as they are shown", 0 },
 	{ "port", 'p', "PORT", 0, "sockets of this port", 0 },
 	{ "peer", 'P', "[MAC][%DEV][:PORT]", 0, "sockets with this peer", 0 },
 	{ "sk", 'k', "SK", 0, "the socket that -e shows as sk:SK, in any state", 0 },
@@ -605,8 +605,8 @@ static error_t parse_kill(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = state->input;
 		return 0;
 	case ARGP_KEY_END:
-		if (!show->listening && !show->states && !show->type && !show->port && !show->cookie &&
-		    !show->peer.len)
+		if (!show->listening && !show->states && !show->type && !show->port &&
+		    !show->cookie && !show->peer.len)
 			argp_error(state, "which sockets? Name -l, -S, -t, -p, -P or -k");
 		return 0;
 	default:
