@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A receiver: what data_rcv.c, ack_queue.c and esp_empty_rcv() do with ackq.c and
+ * policy.c. Its reader reads at once.
+ */
+#include <stdlib.h>
+#include "esp_sim.h"
+
+static struct esp_sk *owner(struct esp_grant *g)
+{
+	return container_of(g, struct esp_sk, grant);
+}
+
+static struct kept *kept_at(const struct esp_sk *sk, u32 seq)
+{
+	return &sk->kept[seq & (sk->kept_room - 1)];
+}
+
+static bool is_here(const struct esp_sk *sk, u32 seq)
+{
+	return seq - sk->recv_seq < sk->kept_room && kept_at(sk, seq)->here;
+}
+
+/* others_time() */
+static u32 others_time(struct esp_sk *sk, u64 now)
+{
+	struct esp_ackq *q = queue_of(sk);
+	int n = atomic_read(&q->open) - atomic_read(&sk->grant.open);
+	s64 first = sk->first_until - now;
+	s64 known = n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
+
+	return max(first, known);
+}
+
+/* expiry_time() */
+static u32 expiry_time(struct esp_sk *sk, u64 now)
+{
+	u32 lo = max_t(u32, RRQ_MIN_US, esp_qctl_wire_time(&queue_of(sk)->ctl, ESP_EXTRA_FRAMES));
+	u32 wait = esp_rtt_timeout(&sk->rtt, others_time(sk, now), lo, RTO_MAX_US);
+
+	return esp_rtt_backoff(wait, sk->expiries, RTO_MAX_US);
+}
+
+/* packets_due() */
+static bool packets_due(struct esp_sk *sk)
+{
+	return sk->grant.recv_announced && !sk->grant.queued &&
+	       esp_after(sk->grant.edge, sk->recv_seq);
+}
+
+/* esp_start_rrq_timer() */
+static void start_rrq_timer(struct esp_sk *sk)
+{
+	u64 now = sim_us();
+
+	if (!atomic_read(&sk->grant.open) && !packets_due(sk))
+		return;
+	sk->rrq_wait = expiry_time(sk, now);
+	timer_set(sk, T_RRQ, now + sk->rrq_wait);
+}
+
+/* esp_grant_room(): only what came out of order stays in the buffer */
+u32 grant_room_now(const struct esp_sk *sk)
+{
+	u32 used = sk->grant.here * TRUESIZE;
+
+	return used < RCVBUF ? (RCVBUF - used) / TRUESIZE : 0;
+}
+
+/* more_room(); with nothing to be read least_room() does not count */
+static u32 more_room(struct esp_sk *sk, u32 recv_seq)
+{
+	u32 n = grant_room_now(sk) + sk->grant.here, edge = sk->grant.edge;
+
+	if (sk->grant.recv_announced && esp_after(edge, recv_seq))
+		n -= min(n, edge - recv_seq);
+	return n;
+}
+
+/* grant_room() */
+static u32 grant_room(struct esp_grant *g, u32 recv_seq)
+{
+	u32 edge = g->edge, n = more_room(owner(g), recv_seq);
+
+	if (esp_before(edge, recv_seq))
+		edge = recv_seq;
+	return min_t(u32, edge - recv_seq + n, SEQ_WINDOW) + recv_seq;
+}
+
+/* grant_send(), esp_ack_send_other() */
+static void grant_send(struct esp_grant *g, bool queued)
+{
+	struct esp_sk *sk = owner(g);
+
+	(void)queued;
+	if (sk->state == SK_CLOSED)
+		return;
+	sk->told_seq = sk->recv_seq;
+	packet_send(frame(sk, 0, sk->snd.send_next, 0));
+	start_rrq_timer(sk);
+}
+
+/* grant_hold(): nobody who is queued is freed, esp_close() */
+static void grant_hold(struct esp_grant *g)
+{
+	(void)g;
+}
+
+/* pump_later() */
+static void pump_later(struct esp_ackq *q, u32 wait)
+{
+	struct host *h = container_of(q, struct host, ackq);
+
+	if (h->pace_armed)
+		return;
+	h->pace_armed = true;
+	event_at(sim_now + wait, EVENT_PACE, h);
+}
+
+/* esp_pace_timeout() */
+void esp_pace(void *arg)
+{
+	struct host *h = arg;
+
+	h->pace_armed = false;
+	esp_ackq_resume(&h->ackq);
+}
+
+static u64 now_ns(void)
+{
+	return sim_now;
+}
+
+const struct esp_ackq_ops ackq_ops = {
+	.room	= grant_room,
+	.send	= grant_send,
+	.hold	= grant_hold,
+	.later	= pump_later,
+	.now	= now_ns,
+};
+
+/* esp_announced() */
+static void announced(struct esp_sk *sk, u32 recv_seq, u32 edge)
+{
+	struct esp_ackq *q = queue_of(sk);
+
+	sk->first_until = sim_us();
+	if (sk->host->npeers > 1)
+		sk->first_until += esp_qctl_wire_time(&q->ctl, q->policy.first_pool);
+	esp_ackq_announced(q, &sk->grant, recv_seq, edge);
+}
+
+/* still_permitted() */
+static u32 still_permitted(struct esp_sk *sk)
+{
+	u32 ahead = sk->grant.edge - sk->recv_seq;
+
+	return ahead - min(ahead, sk->grant.here);
+}
+
+/* esp_permission_due() */
+static bool permission_due(struct esp_sk *sk)
+{
+	struct esp_ackq *q = queue_of(sk);
+
+	if (!q->policy.adaptive)
+		return sk->to_ack >= PACKETS_TO_ACK;
+	return still_permitted(sk) <= esp_policy_ask(&q->policy, &q->ctl,
+						     atomic_read(&q->esp_recv_count));
+}
+
+/* esp_enqueue_ack() */
+static void enqueue_ack(struct esp_sk *sk, bool answer)
+{
+	struct esp_grant *g = &sk->grant;
+	struct esp_ackq *q = queue_of(sk);
+
+	if (g->queued) {
+		sk->to_ack = 0;
+		if (answer)
+			send_ack(sk);
+		return;
+	}
+	if (!answer && !more_room(sk, sk->recv_seq)) {
+		if (sk->to_ack >= PACKETS_TO_ACK)
+			send_ack(sk);
+		return;
+	}
+	sk->to_ack = 0;
+	if (esp_ackq_fast(q, g)) {
+		start_rrq_timer(sk);
+		send_ack(sk);
+		return;
+	}
+	esp_ackq_park(q, g);
+	state.queue_most = max(state.queue_most, q->qlen);
+	esp_ack_pump(q);
+	if (answer && g->queued)
+		send_ack(sk);
+}
+
+/* esp_ackq_leave() */
+void ackq_leave(struct esp_sk *sk)
+{
+	struct esp_ackq *q = queue_of(sk);
+
+	esp_ackq_remove(q, &sk->grant);
+	esp_ackq_void(q, &sk->grant);
+	esp_ackq_ended(q, &sk->grant);
+	timer_clear(sk, T_RRQ);
+	esp_ack_pump(q);
+}
+
+/* esp_send_rrq() */
+static void send_rrq(struct esp_sk *sk, u32 end)
+{
+	u32 seq = sk->recv_seq, from;
+	struct packet *p;
+	int n = 0;
+
+	if (esp_after(end, sk->recv_seq + SEQ_WINDOW))
+		end = sk->recv_seq + SEQ_WINDOW;
+	if (!esp_before(seq, end))
+		return;
+	p = frame(sk, 0, sk->snd.send_next, PKT_RRQ);
+	while (n < 3 && esp_before(seq, end)) {
+		for (from = seq; esp_before(seq, end) && !is_here(sk, seq); seq++)
+			;
+		if (seq != from) {
+			p->r[n].offset = from - sk->recv_seq;
+			p->r[n++].count = seq - from;
+		}
+		while (esp_before(seq, end) && is_here(sk, seq))
+			seq++;
+	}
+	p->ranges = n;
+	ack_left(sk);
+	state.rrqs++;
+	packet_send(p);
+}
+
+/* esp_expiry() */
+void expiry(struct esp_sk *sk)
+{
+	struct esp_ackq *q = queue_of(sk);
+	struct esp_grant *g = &sk->grant;
+
+	if (!esp_ackq_void(q, g) && !packets_due(sk))
+		return;
+	state.expiries++;
+	if (++sk->expiries > EXPIRIES) {
+		sk->expiries = 0;
+		ackq_leave(sk);
+		if (advice_changed(sk))
+			timer_set(sk, T_TELL, sim_us());
+		return;
+	}
+	if (g->recv_announced && esp_after(g->edge, sk->recv_seq)) {
+		send_rrq(sk, g->edge);
+		esp_ackq_expired(q, g, sk->expiries > 1);
+	}
+	esp_ack_pump(q);
+}
+
+/* esp_ack_now() */
+void ack_now(struct esp_sk *sk)
+{
+	if (sim_us() - sk->last_ack_us >= DUP_ACK_US) {
+		send_ack(sk);
+		return;
+	}
+	sk->ack_pending = 1;
+	timer_set(sk, T_ACK, sk->last_ack_us + DUP_ACK_US);
+}
+
+/* esp_ack_soon() */
+void ack_soon(struct esp_sk *sk, u32 us)
+{
+	if (sk->ack_pending)
+		return;
+	sk->ack_pending = 1;
+	timer_set(sk, T_ACK, sk->progress_us + max(us, ACK_DELAY_US));
+}
+
+/* reorder_time() */
+static u32 reorder_time(struct esp_sk *sk)
+{
+	return max_t(u32, esp_rtt_smooth(&sk->rtt) / 4, 20);
+}
+
+/* esp_gap_seen() */
+static void gap_seen(struct esp_sk *sk, u32 end)
+{
+	if (esp_after(end, sk->ooo_high))
+		sk->ooo_high = end;
+	if (sk->deadline[T_REORDER])
+		return;
+	sk->rrqs = 0;
+	sk->gap_seq = sk->recv_seq;
+	timer_set(sk, T_REORDER, sim_us() + reorder_time(sk));
+}
+
+/* esp_gap_timeout() */
+void gap_timeout(struct esp_sk *sk)
+{
+	struct esp_ackq *q = queue_of(sk);
+	u32 wait;
+
+	if (!esp_after(sk->ooo_high, sk->recv_seq))
+		return;
+	if (sk->gap_seq != sk->recv_seq) {
+		sk->gap_seq = sk->recv_seq;
+		sk->rrqs = 0;
+	}
+	if (!sk->rrqs)
+		esp_qctl_loss(&q->ctl, &q->policy, esp_rtt_smooth(&sk->rtt), sim_us());
+	send_rrq(sk, sk->ooo_high);
+	if (++sk->rrqs > RETRIES) {
+		sk->rrqs = 0;
+		return;
+	}
+	wait = esp_rtt_timeout(&sk->rtt, 0, RRQ_MIN_US, RTO_MAX_US);
+	timer_set(sk, T_REORDER, sim_us() + esp_rtt_backoff(wait, sk->rrqs - 1, RTO_MAX_US));
+}
+
+/* What consumed packets ask for, bits. */
+#define ASK_PERMISSION	1
+#define ASK_AT_ONCE	2
+
+/* consume(): a packet in order */
+static u32 consume(struct esp_sk *sk, u8 flags, u32 len, u32 ask)
+{
+	u32 seq = sk->recv_seq, end = seq + 1;
+
+	if (!(flags & PKT_TXF) && !sk->grant.recv_announced) {
+		announced(sk, end, seq + (flags & PKT_TXS ? sk->advice_told : 1));
+		ask |= ASK_PERMISSION;
+	}
+	if ((flags & PKT_TXF) && sk->grant.recv_announced) {
+		ackq_leave(sk);
+		sk->expiries = 0;
+		peer_advise(sk);
+		ask = ASK_AT_ONCE;
+	}
+	sk->grant.recv_seq = end;
+	sk->recv_seq = end;
+	if (ask & ASK_PERMISSION)
+		start_rrq_timer(sk);
+	sk->to_ack++;
+	conn_received(sk->conn, len);
+	return ask;
+}
+
+static void kept_grow(struct esp_sk *sk, u32 need)
+{
+	u32 room = max(sk->kept_room, 16u), s;
+	struct kept *old = sk->kept;
+
+	if (need <= sk->kept_room)
+		return;
+	while (room < need)
+		room *= 2;
+	sk->kept = sim_alloc(room * sizeof(*sk->kept));
+	for (s = sk->recv_seq; s != sk->recv_seq + sk->kept_room; s++)
+		sk->kept[s & (room - 1)] = old[s & (sk->kept_room - 1)];
+	sk->kept_room = room;
+	free(old);
+}
+
+/* keep_ooo(); false: it is here already */
+static bool keep_ooo(struct esp_sk *sk, struct packet *p)
+{
+	struct kept *k;
+
+	kept_grow(sk, p->seq - sk->recv_seq + 1);
+	k = kept_at(sk, p->seq);
+	if (k->here)
+		return false;
+	k->here = 1;
+	k->len = p->len;
+	k->flags = p->flags;
+	sk->grant.here++;
+	if (esp_after(p->seq + 1, sk->ooo_high))
+		sk->ooo_high = p->seq + 1;
+	return true;
+}
+
+/* consume_ooo() */
+static u32 consume_ooo(struct esp_sk *sk, u32 ask)
+{
+	while (sk->grant.here && is_here(sk, sk->recv_seq)) {
+		struct kept *k = kept_at(sk, sk->recv_seq);
+
+		k->here = 0;
+		sk->grant.here--;
+		ask = consume(sk, k->flags, k->len, ask);
+	}
+	return ask;
+}
+
+/* ack_due() */
+static bool ack_due(struct esp_sk *sk)
+{
+	struct esp_ackq *q = queue_of(sk);
+
+	if (sk->to_ack < PACKETS_TO_ACK || sk->grant.queued)
+		return false;
+	return sk->to_ack >= 2 * PACKETS_TO_ACK || !q->policy.adaptive ||
+	       atomic_read(&q->esp_recv_count) > 1 ||
+	       still_permitted(sk) > esp_policy_ask(&q->policy, &q->ctl, 1) + PACKETS_TO_ACK;
+}
+
+/* asks_later() */
+static bool asks_later(struct esp_sk *sk)
+{
+	struct esp_ackq *q = queue_of(sk);
+
+	return sk->to_ack < PACKETS_TO_ACK && atomic_read(&q->esp_recv_count) <= 1 &&
+	       still_permitted(sk) > 2 * ESP_LONE_MAX && grant_room_now(sk) < q->ctl.q;
+}
+
+/* ack_consumed() */
+static void ack_consumed(struct esp_sk *sk, u32 ask, u32 packets)
+{
+	struct esp_grant *g = &sk->grant;
+
+	if (esp_after(sk->told_seq, sk->ack_seq) && !esp_after(sk->told_seq, sk->recv_seq)) {
+		sk->ack_seq = sk->told_seq;
+		sk->to_ack = sk->recv_seq - sk->told_seq;
+	}
+	if (g->recv_announced) {
+		s32 ahead = g->edge - sk->recv_seq;
+
+		if (ahead <= 0 && packets > 1)
+			esp_ackq_dry(queue_of(sk));
+		if ((ask & ASK_PERMISSION) || ahead <= 0)
+			enqueue_ack(sk, true);
+		else if (permission_due(sk) && !asks_later(sk))
+			enqueue_ack(sk, false);
+		else if (ack_due(sk))
+			send_ack(sk);
+		if (sk->ack_seq != sk->recv_seq)
+			ack_soon(sk, max_t(u32, esp_rtt_smooth(&sk->rtt), RTO_MIN_US));
+		if ((ask & ASK_AT_ONCE) && sk->ack_seq != sk->recv_seq)
+			ack_now(sk);
+		return;
+	}
+	if (ask & ASK_AT_ONCE)
+		send_ack(sk);
+	else if (sk->to_ack >= PACKETS_TO_ACK)
+		ack_now(sk);
+	else
+		ack_soon(sk, 0);
+}
+
+/* tokens_arrived() */
+static bool tokens_arrived(struct esp_sk *sk, u32 seq)
+{
+	bool pump = esp_ackq_arrived(queue_of(sk), &sk->grant, seq, 1), anew = sk->expiries;
+
+	sk->expiries = 0;
+	if ((sk->grant.begun || sk->host->npeers == 1) &&
+	    (anew || sk->deadline[T_RRQ] < sk->progress_us + sk->rrq_wait - sk->rrq_wait / 8))
+		start_rrq_timer(sk);
+	return pump;
+}
+
+/* duplicate() */
+static void duplicate(struct esp_sk *sk)
+{
+	state.duplicate++;
+	ack_now(sk);
+}
+
+/* What esp_data_rcv() does with a packet that is ahead. */
+static void ahead_rcv(struct esp_sk *sk, struct packet *p)
+{
+	bool pump;
+
+	if (!keep_ooo(sk, p)) {
+		duplicate(sk);
+		return;
+	}
+	state.ooo++;
+	pump = tokens_arrived(sk, p->seq);
+	gap_seen(sk, p->seq);
+	if (pump)
+		esp_ack_pump(queue_of(sk));
+	if (sk->grant.recv_announced && !sk->grant.queued && permission_due(sk))
+		enqueue_ack(sk, false);
+	if (sk->ack_seq != sk->recv_seq)
+		ack_now(sk);
+}
+
+/* esp_data_rcv() */
+void data_rcv(struct esp_sk *sk, struct packet *p)
+{
+	struct esp_ackq *q = queue_of(sk);
+	u32 from = sk->recv_seq, ask;
+	bool pump;
+
+	if (esp_before(p->seq, sk->recv_seq)) {
+		duplicate(sk);
+		return;
+	}
+	if (p->seq - sk->recv_seq >= SEQ_WINDOW)
+		return;
+	if (p->seq != sk->recv_seq) {
+		ahead_rcv(sk, p);
+		return;
+	}
+	pump = tokens_arrived(sk, p->seq);
+	ask = consume_ooo(sk, consume(sk, p->flags, p->len, 0));
+	if ((esp_ackq_consumed(q, &sk->grant) || pump) && !esp_ackq_paced(q, sk->progress_us))
+		esp_ack_pump(q);
+	if (!esp_after(sk->ooo_high, sk->recv_seq)) {
+		sk->ooo_high = sk->recv_seq;
+		timer_clear(sk, T_REORDER);
+	} else if (sk->gap_seq != sk->recv_seq && sk->deadline[T_REORDER]) {
+		sk->gap_seq = sk->recv_seq;
+		sk->rrqs = 0;
+		timer_set(sk, T_REORDER, sim_us() + reorder_time(sk));
+	}
+	ack_consumed(sk, ask, sk->recv_seq - from);
+}
+
+/* answer_probe() */
+static void answer_probe(struct esp_sk *sk)
+{
+	if (sk->to_ack)
+		send_ack(sk);
+	else
+		ack_now(sk);
+}
+
+/* esp_empty_rcv() */
+void empty_rcv(struct esp_sk *sk, struct packet *p)
+{
+	if (esp_after(p->seq, sk->recv_seq) && p->seq - sk->recv_seq < SEQ_WINDOW) {
+		gap_seen(sk, p->seq);
+		if (p->flags & PKT_TXS)
+			ack_now(sk);
+		return;
+	}
+	if (!(p->flags & PKT_TXS))
+		return;
+	if (p->seq != sk->recv_seq) {
+		answer_probe(sk);
+		return;
+	}
+	if (!sk->grant.recv_announced)
+		announced(sk, p->seq, p->seq);
+	if (esp_after(sk->grant.edge, sk->recv_seq))
+		answer_probe(sk);
+	else
+		enqueue_ack(sk, true);
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A sender: what output.c, ack_rcv.c and the sender's part of timer.c do with window.c
+ * and rtt.c. The write queue is a count of bytes and a ring of what was sent.
+ */
+#include <stdlib.h>
+#include "esp_sim.h"
+
+static struct sent *sent_at(struct esp_sk *sk, u32 seq)
+{
+	return &sk->sent[seq & (sk->sent_room - 1)];
+}
+
+static void sent_grow(struct esp_sk *sk)
+{
+	u32 need = sk->snd.send_next - sk->snd.una_seq + 1, room = max(sk->sent_room, 16u), s;
+	struct sent *old = sk->sent;
+
+	if (need <= sk->sent_room)
+		return;
+	while (room < need)
+		room *= 2;
+	sk->sent = sim_alloc(room * sizeof(*sk->sent));
+	for (s = sk->snd.una_seq; s != sk->snd.send_next; s++)
+		sk->sent[s & (room - 1)] = old[s & (sk->sent_room - 1)];
+	sk->sent_room = room;
+	free(old);
+}
+
+/* grant_now() */
+static u16 grant_now(struct esp_sk *sk)
+{
+	u32 edge = sk->grant.edge;
+
+	if (!sk->grant.recv_announced)
+		return min_t(u32, sk->advice_told, grant_room_now(sk));
+	return esp_after(edge, sk->recv_seq) ? min_t(u32, edge - sk->recv_seq, SEQ_WINDOW) : 0;
+}
+
+/* fill_frame(), esp_skb_alloc_sk() */
+struct packet *frame(struct esp_sk *sk, u32 len, u32 seq, u8 flags)
+{
+	u32 now = sim_us();
+	struct packet *p = packet_new(sk->conn, sk->client, len, SIM_ESP_HEADER);
+
+	p->flags = flags | PKT_ACK;
+	p->seq = seq;
+	p->ts_val = now;
+	p->ack = sk->recv_seq;
+	p->grant = grant_now(sk);
+	p->ts_ecr = sk->ts_val + (now - sk->ts_at);
+	if (sk->echo) {
+		p->flags |= PKT_HELLO;
+		p->advice = sk->syn_advice;
+	} else if (!len || (sk->advice_echo && len + 4u <= ESP_MSS)) {
+		p->flags |= PKT_ADVICE;
+		p->advice = sk->snd.advice;
+	}
+	return p;
+}
+
+/* ack_left() */
+static void left(struct esp_sk *sk, u32 len)
+{
+	sk->ack_seq = sk->recv_seq;
+	sk->ack_pending = 0;
+	sk->to_ack = 0;
+	if (len + 4u <= ESP_MSS)
+		sk->advice_echo = 0;
+	timer_clear(sk, T_ACK);
+}
+
+void ack_left(struct esp_sk *sk)
+{
+	left(sk, 0);
+}
+
+/* esp_send_empty() */
+void send_empty(struct esp_sk *sk, u8 flags, u32 seq)
+{
+	struct packet *p;
+
+	if (advice_changed(sk)) {
+		peer_advise(sk);
+		if (!sk->deadline[T_TELL])
+			timer_set(sk, T_TELL, sim_us() + 1000);
+	}
+	p = frame(sk, 0, seq, flags);
+	left(sk, 0);
+	sk->last_ack_us = sim_us();
+	packet_send(p);
+}
+
+/* esp_send_ack() */
+void send_ack(struct esp_sk *sk)
+{
+	send_empty(sk, 0, sk->snd.send_next);
+}
+
+/* esp_send_probe() */
+static void send_probe(struct esp_sk *sk)
+{
+	send_empty(sk, PKT_TXS, sk->unsent ? sk->snd.send_next : sk->snd.send_next - 1);
+}
+
+/* esp_skb_xmit() */
+static void xmit(struct esp_sk *sk, u32 seq, bool again)
+{
+	struct sent *s = sent_at(sk, seq);
+	struct packet *p;
+
+	s->us = sim_us();
+	p = frame(sk, s->len, seq, s->flags);
+	left(sk, s->len);
+	if (again)
+		state.again++;
+	packet_send(p);
+}
+
+/* esp_cwnd_test(), of one packet */
+static bool may_go(struct esp_sk *sk, u32 len, bool txs, bool txf)
+{
+	if (txs && esp_window_may_announce(&sk->snd)) {
+		esp_window_announce(&sk->snd, txf && len <= ESP_SMALL);
+		if (sk->snd.edge == sk->snd.send_next) {
+			state.empty_txs++;
+			send_probe(sk);
+			return false;
+		}
+	}
+	return esp_window_test(&sk->snd, sk->snd.send_next, txs);
+}
+
+/* esp_push_one_frame() */
+static bool push_one_frame(struct esp_sk *sk)
+{
+	u32 len = min_t(u64, sk->unsent, ESP_MSS), seq = sk->snd.send_next;
+	bool txs = sk->txs && sk->txs_seq == seq, txf = sk->unsent == len;
+
+	if (!len)
+		return false;
+	if (txf)
+		sk->trans_announced = 0;
+	if (!may_go(sk, len, txs, txf))
+		return false;
+	sent_grow(sk);
+	*sent_at(sk, seq) = (struct sent) {
+		.len = len,
+		.flags = (txs ? PKT_TXS : 0) | (txf ? PKT_TXF : 0),
+	};
+	if (txs)
+		sk->txs = 0;
+	sk->unsent -= len;
+	esp_window_sent(&sk->snd, 1, txf);
+	sk->snd.send_seq = sk->snd.send_next;
+	xmit(sk, seq, false);
+	return true;
+}
+
+/* esp_rto() */
+static u32 rto(struct esp_sk *sk)
+{
+	return esp_rtt_backoff(esp_rtt_timeout(&sk->rtt, ACK_DELAY_US, RTO_MIN_US, RTO_MAX_US),
+			       sk->retransmits, RTO_MAX_US);
+}
+
+/* esp_arm_send() */
+static void arm_send(struct esp_sk *sk, u64 now)
+{
+	u32 wait;
+
+	if (sk->snd.una_seq != sk->snd.send_next) {
+		wait = rto(sk);
+	} else if (sk->unsent) {
+		wait = esp_rtt_backoff(rto(sk), sk->probe_tries +
+				       (sk->snd.held ? HELD_SHIFT : 0), PROBE_MAX_US);
+	} else {
+		timer_clear(sk, T_SEND);
+		return;
+	}
+	timer_set(sk, T_SEND, now + wait);
+}
+
+/* esp_push_frames() */
+void push_frames(struct esp_sk *sk)
+{
+	bool idle = sk->snd.una_seq == sk->snd.send_next, sent = false;
+
+	if (sk->state != SK_OPEN)
+		return;
+	while (push_one_frame(sk))
+		sent = true;
+	if ((sent && idle) || ((sent || sk->unsent) && !sk->deadline[T_SEND])) {
+		sk->progress_us = sim_us();
+		arm_send(sk, sk->progress_us);
+	}
+}
+
+/* do_sendmsg(), announce(): a call takes all that it is given */
+void esp_write(struct conn *c, u64 bytes)
+{
+	struct esp_sk *sk = c->esp[0];
+
+	/* as programs do: 64 KiB a call */
+	while (bytes) {
+		u64 n = min_t(u64, bytes, 64 << 10);
+
+		if (!sk->trans_announced) {
+			sk->trans_announced = 1;
+			if (!sk->unsent) {
+				sk->txs = 1;
+				sk->txs_seq = sk->snd.send_next;
+			}
+		}
+		sk->unsent += n;
+		bytes -= n;
+		push_frames(sk);
+	}
+}
+
+/* send_timeout() */
+void send_timeout(struct esp_sk *sk, u64 now)
+{
+	if (sk->snd.una_seq != sk->snd.send_next) {
+		if (sk->probes < 255)
+			sk->probes++;
+		if (sk->retransmits < 255)
+			sk->retransmits++;
+		state.timeouts++;
+		sk->rto_high = sk->snd.send_next;
+		sk->snd.recovering = 1;
+		xmit(sk, sk->snd.una_seq, true);
+	} else if (sk->unsent) {
+		if (sk->probes < 255)
+			sk->probes++;
+		if (sk->probe_tries < 16)
+			sk->probe_tries++;
+		send_probe(sk);
+	}
+	arm_send(sk, now);
+}
+
+/* take_rtt() */
+static void take_rtt(struct esp_sk *sk, struct packet *p, u64 now)
+{
+	u32 rtt = (u32)now - p->ts_ecr, median, least;
+
+	if (rtt >= ESP_RTT_MAX_US)
+		return;
+	esp_rtt_sample(&sk->rtt, rtt);
+	if (!esp_rtt_round_add(&sk->round, rtt, esp_rtt_smooth(&sk->rtt), now, &median))
+		return;
+	least = peer_rtt(sk, sk->round.sample[0], now);
+	if (sk->grant.recv_announced && sk->host->ackq.policy.adaptive) {
+		struct esp_ackq *q = queue_of(sk);
+
+		esp_qctl_arrivals(&q->ctl, atomic_read(&q->arrived), median, now);
+		esp_qctl_sample(&q->ctl, &q->policy, atomic_read(&q->esp_recv_count), median,
+				least, now);
+		esp_ack_pump(q);
+	}
+}
+
+/* proof_time() */
+static u32 proof_time(struct esp_sk *sk, struct packet *p, u32 now)
+{
+	u32 rtt = now - p->ts_ecr;
+
+	return rtt < ESP_RTT_MAX_US ? rtt : esp_rtt_smooth(&sk->rtt);
+}
+
+/* recover() */
+static void recover(struct esp_sk *sk, struct packet *p, u32 now)
+{
+	u32 proof = proof_time(sk, p, now), seq = sk->snd.una_seq, n;
+
+	for (n = 0; n < 4 && esp_before(seq, sk->rto_high); n++, seq++) {
+		if (now - sent_at(sk, seq)->us < proof)
+			break;
+		xmit(sk, seq, true);
+	}
+}
+
+/* esp_ack() */
+bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
+{
+	bool held = sk->snd.held;
+	unsigned int res;
+
+	res = late && p->ack == sk->snd.una_seq ? ESP_ACK_STALE :
+	      esp_window_ack(&sk->snd, p->ack, p->grant);
+	if (res & ESP_ACK_INVALID)
+		return false;
+	take_rtt(sk, p, now);
+	sk->progress_us = now;
+	sk->probes = 0;
+	if (res & ESP_ACK_STALE)
+		return true;
+	if (res & ESP_ACK_CUT)
+		sk->advice_echo = 1;
+	if (res & ESP_ACK_HOLD)
+		state.holds++;
+	if (res & ESP_ACK_PROGRESS) {
+		sk->retransmits = 0;
+		if (sk->snd.recovering) {
+			if (esp_before(sk->snd.una_seq, sk->rto_high))
+				recover(sk, p, now);
+			else
+				sk->snd.recovering = 0;
+		}
+	}
+	if (res & (ESP_ACK_PROGRESS | ESP_ACK_OPENED)) {
+		sk->probe_tries = 0;
+		arm_send(sk, now);
+	}
+	if (held && !sk->snd.held && sk->retransmits && sk->snd.una_seq != sk->snd.send_next) {
+		sk->retransmits = 0;
+		timer_set(sk, T_SEND, now);
+	}
+	return true;
+}
+
+/* esp_rrq_rcv() */
+void rrq_rcv(struct esp_sk *sk, struct packet *p, u64 now)
+{
+	u32 proof = proof_time(sk, p, now);
+	int i;
+
+	for (i = 0; i < p->ranges; i++) {
+		u32 from = p->ack + p->r[i].offset, to = from + p->r[i].count;
+
+		if (esp_before(from, sk->snd.una_seq))
+			from = sk->snd.una_seq;
+		if (esp_after(to, sk->snd.send_next))
+			to = sk->snd.send_next;
+		for (; esp_before(from, to); from++)
+			if ((u32)now - sent_at(sk, from)->us >= proof)
+				xmit(sk, from, true);
+	}
+}

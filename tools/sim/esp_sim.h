@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An ESP socket without what a kernel needs: struct esp_opt as far as it decides on
+ * permission, time and loss. Decisions are made by net/esp/{window,ackq,policy,rtt}.c;
+ * what is between them is done here, each function named with the one it stands for.
+ *
+ * Left out, because it changes nothing here: super-packets (frames come one by one),
+ * Nagle, cork and records (messages are full packets but for the last), urgent memory
+ * (readers read at once), keepalive, RST, FIN's own frames (see esp_close()).
+ */
+#ifndef _ESP_SIM_ESP_H
+#define _ESP_SIM_ESP_H
+
+#include "window.h"
+#include "ackq.h"
+#include "sim.h"
+
+/* Defaults of sysctl.c, and constants of the files named. */
+#define PACKETS_TO_ACK	16
+#define RTO_MIN_US	1000
+#define RRQ_MIN_US	300
+#define RTO_MAX_US	500000u
+#define ACK_DELAY_US	500
+#define PROBE_MAX_US	500000u
+#define EXPIRIES	5
+#define RETRIES		60
+#define TIME_WAIT_US	50000
+#define FIRST_POOL	64
+#define Q_MIN		8
+#define Q_MAX		4096
+#define RCVBUF		(4u << 20)
+#define SEQ_WINDOW	0xffff		/* esp.h */
+#define PEER_BUCKETS	64
+#define ADVICE_TRIES	9
+#define SLOT_US		(1000 * 1000)
+#define LATE_US		(1000 * 1000)
+#define SYN_RTO_US	(20 * 1000)	/* connect.c */
+#define SYN_RTO_MAX_US	(1000 * 1000)
+#define DUP_ACK_US	100		/* data_rcv.c */
+#define HELD_SHIFT	3		/* timer.c */
+#define SLACK_US	100
+#define TRUESIZE	2304		/* of a full frame's buffer, bytes */
+
+#define ESP_MSS		(SIM_MTU - SIM_ESP_HEADER)
+
+/* What the module's structures take, bytes: pahole; Documentation/esp-opt.rst. */
+#define BYTES_SOCK	1552
+#define BYTES_PEER	96
+
+enum { T_SEND, T_RRQ, T_REORDER, T_ACK, T_CONN, T_TELL, T_MAX };
+
+enum { SK_OPENING, SK_OPEN, SK_TIME_WAIT, SK_CLOSED };
+
+/* struct esp_peer */
+struct peer {
+	struct peer *next;
+	struct list_head sockets;
+	u32 other;
+	u32 socks;
+	u32 own;
+	u32 want;
+	u32 gen;
+	u32 behind;
+	struct esp_min_rtt min_rtt;
+};
+
+/* struct esp_port: a host has one */
+struct host {
+	struct esp_ackq ackq;
+	struct peer *peers[PEER_BUCKETS];
+	u32 npeers;
+	u32 given;
+	u32 pending[2];
+	u64 slot;
+	bool pace_armed;
+	u32 id;
+	u32 socks;
+	u32 timewait;
+	u64 queued;	/* packets on write queues, and kept out of order */
+};
+
+/* A packet that was sent and is not acknowledged. */
+struct sent {
+	u32 us;
+	u16 len;
+	u8 flags;
+};
+
+/* One that is to come, or is here out of order. */
+struct kept {
+	u16 len;
+	u8 flags;
+	u8 here;
+};
+
+/* struct esp_opt; see there */
+struct esp_sk {
+	struct esp_grant grant;
+	struct conn *conn;
+	struct host *host;
+	struct peer *peer;
+	struct list_head peer_node;
+	u8 state;
+	u8 client;
+	u8 echo;
+	u8 trans_announced;
+	u16 syn_advice;
+	u16 advice_told;
+
+	struct esp_window snd;
+	u64 unsent;		/* bytes on the write queue never sent */
+	u32 txs_seq;		/* packet that begins a transmission, if txs */
+	u8 txs;
+	struct sent *sent;
+	u32 sent_room;
+	u8 retransmits;
+	u8 probes;
+	u8 probe_tries;
+	u8 conn_tries;
+	u32 rto_high;
+	u64 progress_us;
+
+	u32 recv_seq;
+	u32 ack_seq;
+	u32 told_seq;
+	u32 to_ack;
+	struct kept *kept;
+	u32 kept_room;
+	u32 ooo_high;
+	u32 gap_seq;
+	u8 ack_pending;
+	u8 advice_echo;
+	u8 expiries;
+	u8 rrqs;
+	u8 advice_tries;
+	u32 ts_val;		/* ts_recent */
+	u32 ts_at;
+	u32 rrq_wait;
+	u32 advice_gen;
+	u64 told_at;
+	u64 last_ack_us;
+	u64 first_until;
+
+	struct esp_rtt rtt;
+	struct esp_rtt_round round;
+	u64 deadline[T_MAX];
+	u64 timer_at;
+};
+
+/* esp_peer.c */
+void peer_get(struct esp_sk *sk);
+void peer_put(struct esp_sk *sk);
+void peer_leave(struct esp_sk *sk);
+u16 peer_advise(struct esp_sk *sk);
+u32 port_handshake(struct host *h, u32 other);
+bool advice_changed(const struct esp_sk *sk);
+void peer_echoed(struct esp_sk *sk, const struct packet *p, u64 now);
+void peer_tell(struct esp_sk *sk);
+u32 peer_rtt(struct esp_sk *sk, u32 rtt, u64 now);
+
+/* esp_sock.c: connecting, input, timers */
+void timer_set(struct esp_sk *sk, int t, u64 at);
+void peer_told(struct esp_sk *sk);
+
+/* esp_send.c */
+struct packet *frame(struct esp_sk *sk, u32 len, u32 seq, u8 flags);
+void push_frames(struct esp_sk *sk);
+void send_empty(struct esp_sk *sk, u8 flags, u32 seq);
+void send_ack(struct esp_sk *sk);
+void send_timeout(struct esp_sk *sk, u64 now);
+bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late);
+void rrq_rcv(struct esp_sk *sk, struct packet *p, u64 now);
+void ack_left(struct esp_sk *sk);
+
+/* esp_recv.c */
+extern const struct esp_ackq_ops ackq_ops;
+void data_rcv(struct esp_sk *sk, struct packet *p);
+void empty_rcv(struct esp_sk *sk, struct packet *p);
+void ack_now(struct esp_sk *sk);
+void ack_soon(struct esp_sk *sk, u32 us);
+void ackq_leave(struct esp_sk *sk);
+void expiry(struct esp_sk *sk);
+void gap_timeout(struct esp_sk *sk);
+u32 grant_room_now(const struct esp_sk *sk);
+
+static inline struct esp_ackq *queue_of(struct esp_sk *sk)
+{
+	return &sk->host->ackq;
+}
+
+static inline void timer_clear(struct esp_sk *sk, int t)
+{
+	sk->deadline[t] = 0;
+}
+
+#endif /* _ESP_SIM_ESP_H */

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * espsim: the command line.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "sim.h"
+
+const char *argp_program_version = "espsim " VERSION;
+
+struct sim_config cfg = {
+	.per_leaf = 16,
+	.rate = 10000,
+	.buffer = 128 << 10,
+	.hop = 1000,
+	.load = 0.5,
+	.block = 256 << 10,
+	.rounds = 10,
+	.seed = 1,
+};
+
+static bool json;
+static bool time_set, limit_set, mark_set, uplink_set;
+
+enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
+	OPT_LIMIT, OPT_LOSS, OPT_LIST };
+
+static const struct argp_option options[] = {
+	{ "proto", 'p', "NAME", 0, "esp (default), seed (ESP with the seed's policy), newreno, cubic, dctcp; ideal: fluid, max-min fair (with -w)", 0 },
+	{ "senders", 'n', "N", 0, "many to one: N senders (1 ... 4095)", 1 },
+	{ "connected", OPT_CONNECTED, "N", 0, "hosts that are connected to the receiver (default: the senders)", 1 },
+	{ "block", 'b', "BYTES", 0, "each sends a block, and the next when all are in (default: 262144)", 1 },
+	{ "rounds", 'r', "N", 0, "of blocks (default: 10)", 1 },
+	{ "flows", 'f', NULL, 0, "instead of blocks each sends without end", 1 },
+	{ "workload", 'w', "NAME", 0, "instead: flows between all hosts, with sizes of websearch, datamining or hadoop", 2 },
+	{ "load", 'l', "SHARE", 0, "of the hosts' links (0.01 ... 1; default: 0.5)", 2 },
+	{ "hosts", 'N', "N", 0, "in all (2 ... 4096; default: senders and one, or 64)", 3 },
+	{ "per-leaf", OPT_PER_LEAF, "N", 0, "hosts at a leaf (default: 16); 0: one switch for all", 3 },
+	{ "spines", OPT_SPINES, "N", 0, "spine switches (1 ... 256; default: 4)", 3 },
+	{ "rate", 'R', "MBIT", 0, "of a host's link, Mbit/s (10 ... 400000; default: 10000)", 3 },
+	{ "uplink", OPT_UPLINK, "MBIT", 0, "of a link between leaf and spine (default: so that a leaf's are as fast as its hosts')", 3 },
+	{ "buffer", 'B', "KIB", 0, "of a port (2 ... 65536; default: 128)", 3 },
+	{ "mark", OPT_MARK, "KIB", 0, "from which DCTCP's frames are marked (default: 20 frames, 65 beyond 1 Gbit/s)", 3 },
+	{ "hop", OPT_HOP, "US", 0, "time on a link and in a switch (0.01 ... 10000; default: 1)", 3 },
+	{ "rtt", 'D', "US", 0, "the rack of selftests/incast.sh: one slow port, with this round trip", 3 },
+	{ "spray", OPT_SPRAY, NULL, 0, "each packet takes a spine of its own", 3 },
+	{ "loss", OPT_LOSS, "SHARE", 0, "of frames lost at random on each link (0 ... 0.5)", 3 },
+	{ "time", 't', "MS", 0, "during which flows begin, or are measured (default: 10)", 4 },
+	{ "limit", OPT_LIMIT, "MS", 0, "of simulated time (default: 60 s; with -w a second more than -t)", 4 },
+	{ "seed", 's', "N", 0, "of what is drawn (default: 1)", 4 },
+	{ "json", 'j', NULL, 0, "one line of JSON", 5 },
+	{ "list", OPT_LIST, NULL, 0, "workloads, and where they are published", 5 },
+	{}
+};
+
+static double number(struct argp_state *s, const char *what, const char *arg, double least,
+		     double most, bool whole)
+{
+	char *end;
+	double v;
+
+	errno = 0;
+	v = strtod(arg, &end);
+	if (end == arg || *end || errno || !isfinite(v) || (whole && v != floor(v)))
+		argp_error(s, "%s: '%s' is no %snumber", what, arg, whole ? "whole " : "");
+	if (v < least || v > most)
+		argp_error(s, "%s: %s is not within %g ... %g", what, arg, least, most);
+	return v;
+}
+
+static enum sim_proto find_proto(struct argp_state *s, const char *arg)
+{
+	static const char *const names[] = {
+		"esp", "seed", "newreno", "cubic", "dctcp", "ideal",
+	};
+	int i;
+
+	for (i = 0; i < PROTO_MAX; i++)
+		if (!strcmp(arg, names[i]))
+			return i;
+	argp_error(s, "protocol '%s' is unknown", arg);
+	return 0;
+}
+
+/* What follows from other options, and what does not go together. */
+static void complete(struct argp_state *s)
+{
+	bool load = cfg.pattern == PATTERN_LOAD;
+
+	if (s->arg_num)
+		argp_error(s, "there are no arguments");
+	if (load && cfg.senders)
+		argp_error(s, "--workload has no --senders");
+	if (load && cfg.rtt)
+		argp_error(s, "--workload has no --rtt: use --hop");
+	if (!load && !cfg.senders)
+		argp_error(s, "one of --senders and --workload must be given");
+	if (!load && cfg.proto == PROTO_IDEAL)
+		argp_error(s, "the ideal is for --workload; blocks are compared with theirs anyway");
+	if (cfg.rtt)
+		cfg.per_leaf = 0;
+	if (!cfg.connected)
+		cfg.connected = cfg.senders;
+	if (cfg.connected < cfg.senders)
+		argp_error(s, "%u senders, but %u connected", cfg.senders, cfg.connected);
+	if (!cfg.hosts)
+		cfg.hosts = load ? 64 : cfg.connected + 1;
+	if (!load && cfg.hosts < cfg.connected + 1)
+		argp_error(s, "%u hosts are too few for %u connections to one", cfg.hosts, cfg.connected);
+	if (cfg.proto == PROTO_IDEAL && cfg.hosts > 256)
+		argp_error(s, "the ideal takes too long for more than 256 hosts");
+	if (!cfg.spines)
+		cfg.spines = 4;
+	if (!uplink_set)
+		cfg.uplink = max((u64)cfg.rate * cfg.per_leaf / cfg.spines, 1ull);
+	if (!mark_set)
+		cfg.mark = (cfg.rate > 1000 ? 65 : 20) * 1514;
+	if (!time_set)
+		cfg.time = 10 * NS_PER_MS;
+	if (!limit_set)
+		cfg.limit = load ? cfg.time + NS_PER_S : 60 * NS_PER_S;
+}
+
+static void list_workloads(void)
+{
+	static const char *const names[] = { "websearch", "datamining", "hadoop" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct workload *w = workload_find(names[i]);
+
+		printf("%-12s mean %9.0f bytes  %s\n", w->name, workload_mean(w), w->source);
+	}
+}
+
+static error_t option(int key, char *arg, struct argp_state *s)
+{
+	switch (key) {
+	case 'p':
+		cfg.proto = find_proto(s, arg);
+		break;
+	case 'n':
+		cfg.senders = number(s, "senders", arg, 1, 4095, true);
+		break;
+	case OPT_CONNECTED:
+		cfg.connected = number(s, "connected", arg, 1, 4095, true);
+		break;
+	case 'b':
+		cfg.block = number(s, "block", arg, 1, 1 << 30, true);
+		break;
+	case 'r':
+		cfg.rounds = number(s, "rounds", arg, 1, 1e6, true);
+		break;
+	case 'f':
+		cfg.pattern = PATTERN_FLOWS;
+		break;
+	case 'w':
+		cfg.pattern = PATTERN_LOAD;
+		cfg.workload = workload_find(arg);
+		if (!cfg.workload)
+			argp_error(s, "workload '%s' is unknown; see --list", arg);
+		break;
+	case 'l':
+		cfg.load = number(s, "load", arg, 0.01, 1, false);
+		break;
+	case 'N':
+		cfg.hosts = number(s, "hosts", arg, 2, 4096, true);
+		break;
+	case OPT_PER_LEAF:
+		cfg.per_leaf = number(s, "per-leaf", arg, 0, 4096, true);
+		break;
+	case OPT_SPINES:
+		cfg.spines = number(s, "spines", arg, 1, 256, true);
+		break;
+	case 'R':
+		cfg.rate = number(s, "rate", arg, 10, 400000, true);
+		break;
+	case OPT_UPLINK:
+		cfg.uplink = number(s, "uplink", arg, 10, 1600000, true);
+		uplink_set = true;
+		break;
+	case 'B':
+		cfg.buffer = 1024 * number(s, "buffer", arg, 2, 65536, false);
+		break;
+	case OPT_MARK:
+		cfg.mark = 1024 * number(s, "mark", arg, 1, 65536, false);
+		mark_set = true;
+		break;
+	case OPT_HOP:
+		cfg.hop = 1000 * number(s, "hop", arg, 0.01, 10000, false);
+		break;
+	case 'D':
+		cfg.rtt = 1000 * number(s, "rtt", arg, 1, 1e6, false);
+		break;
+	case OPT_SPRAY:
+		cfg.spray = true;
+		break;
+	case OPT_LOSS:
+		cfg.loss = number(s, "loss", arg, 0, 0.5, false);
+		break;
+	case 't':
+		cfg.time = NS_PER_MS * number(s, "time", arg, 0.01, 1e6, false);
+		time_set = true;
+		break;
+	case OPT_LIMIT:
+		cfg.limit = NS_PER_MS * number(s, "limit", arg, 0.01, 1e7, false);
+		limit_set = true;
+		break;
+	case 's':
+		cfg.seed = number(s, "seed", arg, 0, 1e15, true);
+		break;
+	case 'j':
+		json = true;
+		break;
+	case OPT_LIST:
+		list_workloads();
+		exit(0);
+	case ARGP_KEY_END:
+		complete(s);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = option,
+		.doc = "Simulates ESP's flow control, as the module decides, or a model of TCP, in a rack or a data centre."
+	};
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	net_build();
+	workload_run();
+	workload_report(json);
+	return 0;
+}
