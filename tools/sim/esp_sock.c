@@ -381,3 +381,18 @@ void esp_free(struct conn *c)
 	}
 }
 
+
+/**
+ * esp_look() - who waits for permission now, and does the port know why?
+ */
+void esp_look(void)
+{
+	u32 i;
+
+	for (i = 0; i < cfg.hosts; i++) {
+		if (!hosts[i].ackq.qlen)
+			continue;
+		state.waits++;
+		state.waits_idle += !net_edge_backlog(i);
+	}
+}

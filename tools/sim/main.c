@@ -90,8 +90,6 @@ static void complete(struct argp_state *s)
 {
 	bool load = cfg.pattern == PATTERN_LOAD;
 
-	if (s->arg_num)
-		argp_error(s, "there are no arguments");
 	if (load && cfg.senders)
 		argp_error(s, "--workload has no --senders");
 	if (load && cfg.rtt)

@@ -180,7 +180,6 @@ struct packet {
  * @lost:	at random
  * @marks:	frames
  * @most:	largest backlog of a last port, bytes
- * @samples:	backlog seen by frames that came to receiver 0's port
  */
 struct net_stats {
 	u64 drops[4];
@@ -285,6 +284,8 @@ struct sim_state {
 	u64 empty_txs;		/* announcements without data */
 	u64 holds;
 	u64 duplicate;		/* packets that had come already */
+	u64 waits;		/* looks at hosts: somebody waits in the ACK queue, */
+	u64 waits_idle;		/* and the last port has nothing to send */
 };
 
 extern struct sim_state state;
@@ -299,6 +300,7 @@ bool esp_all_acked(const struct conn *c);
 void esp_free(struct conn *c);
 void esp_timer(void *arg);
 void esp_pace(void *arg);
+void esp_look(void);
 
 /* tcp.c */
 void tcp_open(struct conn *c);

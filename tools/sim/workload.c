@@ -9,7 +9,7 @@
 
 #define REFILL		(16 << 20)	/* bytes that a flow without end has to send at least */
 #define SETTLE		(10 * NS_PER_MS)
-#define INTERVAL	(100 * NS_PER_US)	/* at which the last port is looked at */
+#define INTERVAL	(100 * NS_PER_US)	/* at which ports and queues are looked at */
 #define SMALL		100000		/* bytes: classes of flows */
 #define LARGE		1000000
 
@@ -181,6 +181,7 @@ static void start_round(void)
 	if (!rounds_done++) {
 		began = sim_now;
 		memset(&net_stats, 0, sizeof(net_stats));
+		step_at(sim_now, STEP_LOOK);
 	}
 	pending = cfg.senders;
 	for (i = 0; i < cfg.senders; i++) {
@@ -216,7 +217,10 @@ static void measure(void)
 
 static void look(void)
 {
-	sample_add(&queue, (double)net_edge_backlog(0) / (SIM_MTU + SIM_FRAMING));
+	if (is_esp())
+		esp_look();
+	if (cfg.pattern == PATTERN_FLOWS)
+		sample_add(&queue, (double)net_edge_backlog(0) / (SIM_MTU + SIM_FRAMING));
 	step_at(sim_now + INTERVAL, STEP_LOOK);
 }
 
@@ -334,6 +338,7 @@ void workload_run(void)
 			return;
 		}
 		step_at(arrivals[0].at, STEP_ARRIVAL);
+		step_at(INTERVAL, STEP_LOOK);
 	} else {
 		conns = sim_alloc(cfg.connected * sizeof(*conns));
 		step_at(0, STEP_OPEN);
@@ -458,6 +463,8 @@ static u32 fields(struct field *f)
 		FIELD("expiries", state.expiries, 0);
 		FIELD("empty_txs", state.empty_txs, 0);
 		FIELD("holds", state.holds, 0);
+		FIELD("waits", state.waits, 0);
+		FIELD("waits_idle", state.waits_idle, 0);
 		FIELD("queue_most", state.queue_most, 0);
 		FIELD("host_socks_most", state.host_socks_most, 0);
 		FIELD("host_peers_most", state.host_peers_most, 0);
