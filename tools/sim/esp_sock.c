@@ -381,7 +381,6 @@ void esp_free(struct conn *c)
 	}
 }
 
-
 /**
  * esp_look() - who waits for permission now, and does the port know why?
  */

@@ -15,6 +15,7 @@
 #define RTO_MAX		(120 * NS_PER_S)
 #define SYN_RTO		NS_PER_S
 #define PROBE_MIN	(8 * NS_PER_MS)		/* two jiffies at 250 Hz */
+#define TICK		(4 * NS_PER_MS)		/* a jiffy at 250 Hz */
 #define CUBIC_C		0.4
 #define CUBIC_BETA	0.7
 #define DCTCP_GAIN	(1.0 / 16)
@@ -112,6 +113,14 @@ static void set_timer(struct tcp *t, u64 at)
 	event_at(at, EVENT_TCP, t);
 }
 
+/* Timers fire with a jiffy of their host, which have begun at different times. */
+static u64 tick(const struct tcp *t, u64 at)
+{
+	u64 phase = cfg.rtt ? 0 : t->conn->src * 0x9e3779b97f4a7c15ull % TICK;
+
+	return (at - phase + TICK - 1) / TICK * TICK + phase;
+}
+
 static u64 rto(const struct tcp *t)
 {
 	u64 dev = 4 * t->rttvar, v;
@@ -140,7 +149,7 @@ static void rearm(struct tcp *t)
 		t->probing = probe < wait;
 		wait = min(wait, probe);
 	}
-	set_timer(t, sim_now + wait);
+	set_timer(t, tick(t, sim_now + wait));
 }
 
 static void xmit(struct tcp *t, u32 seq)
@@ -402,7 +411,7 @@ static void send_syn(struct tcp *t)
 	p->flags = PKT_SYN;
 	p->ts_val = sim_us();
 	packet_send(p);
-	set_timer(t, sim_now + rto(t));
+	set_timer(t, tick(t, sim_now + rto(t)));
 }
 
 /**
