@@ -26,7 +26,7 @@ static bool json;
 static bool time_set, limit_set, mark_set, uplink_set;
 
 enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
-	OPT_LIMIT, OPT_LOSS, OPT_LIST };
+	OPT_FAIR, OPT_LIMIT, OPT_LOSS, OPT_LIST };
 
 static const struct argp_option options[] = {
 	{ "proto", 'p', "NAME", 0, "esp (default), seed (ESP with the seed's policy), newreno, cubic, dctcp; ideal: fluid, max-min fair (with -w)", 0 },
@@ -47,6 +47,7 @@ static const struct argp_option options[] = {
 	{ "hop", OPT_HOP, "US", 0, "time on a link and in a switch (0.01 ... 10000; default: 1)", 3 },
 	{ "rtt", 'D', "US", 0, "the rack of selftests/incast.sh: one slow port, with this round trip", 3 },
 	{ "spray", OPT_SPRAY, NULL, 0, "each packet takes a spine of its own", 3 },
+	{ "fair", OPT_FAIR, NULL, 0, "ESP's connections take turns at their host's link, as TCP's do", 3 },
 	{ "loss", OPT_LOSS, "SHARE", 0, "of frames lost at random on each link (0 ... 0.5)", 3 },
 	{ "time", 't', "MS", 0, "during which flows begin, or are measured (default: 10)", 4 },
 	{ "limit", OPT_LIMIT, "MS", 0, "of simulated time (default: 60 s; with -w a second more than -t)", 4 },
@@ -195,6 +196,9 @@ static error_t option(int key, char *arg, struct argp_state *s)
 		break;
 	case OPT_SPRAY:
 		cfg.spray = true;
+		break;
+	case OPT_FAIR:
+		cfg.fair = true;
 		break;
 	case OPT_LOSS:
 		cfg.loss = number(s, "loss", arg, 0, 0.5, false);

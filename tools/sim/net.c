@@ -8,6 +8,9 @@
  * so a frame is one event a hop. Without leaves there is one switch; with a round trip
  * given it is the rack of selftests/incast.sh: only the way down to a host is slow, behind
  * a token bucket, and half of the round trip is on each host's way up.
+ *
+ * A host's own queue is fq_codel's, as Debian's is: TCP's connections take turns. ESP's
+ * frames have no hash by which it could tell their connections apart, and are one queue.
  */
 #include <stdlib.h>
 #include "sim.h"
@@ -36,8 +39,23 @@ struct port {
 	u8 where;
 };
 
+/**
+ * struct nic - a host's connections that have frames to send, in turn
+ * @first:	whose turn it is
+ * @last:	who comes last
+ * @up:		the port behind
+ * @busy:	a frame is being sent
+ */
+struct nic {
+	struct turn *first;
+	struct turn *last;
+	struct port *up;
+	bool busy;
+};
+
 struct net_stats net_stats;
 
+static struct nic *nics;
 static struct port *host_up, *leaf_down, *leaf_up, *spine_down;
 static u32 leaves;
 static struct packet *free_packets;
@@ -70,10 +88,12 @@ void net_build(void)
 	leaves = cfg.per_leaf ? (cfg.hosts + cfg.per_leaf - 1) / cfg.per_leaf : 1;
 	uplinks = leaves > 1 ? leaves * cfg.spines : 0;
 	host_up = sim_alloc(cfg.hosts * sizeof(*host_up));
+	nics = sim_alloc(cfg.hosts * sizeof(*nics));
 	leaf_down = sim_alloc(cfg.hosts * sizeof(*leaf_down));
 	leaf_up = sim_alloc((uplinks + 1) * sizeof(*leaf_up));
 	spine_down = sim_alloc((uplinks + 1) * sizeof(*spine_down));
 	for (i = 0; i < cfg.hosts; i++) {
+		nics[i].up = &host_up[i];
 		port_init(&host_up[i], rack ? 0 : cfg.rate, rack ? cfg.rtt / 2 : cfg.hop, 0);
 		port_init(&leaf_down[i], rack && i ? 0 : cfg.rate, rack ? 0 : cfg.hop, 3);
 	}
@@ -175,10 +195,11 @@ static bool port_send(struct port *port, struct packet *p)
 		p->ecn = 3;
 		net_stats.marks++;
 	}
-	if (port->where == 3 && wait) {
-		u64 bytes = wait * 1000 / port->ps;
+	if (wait && (port->where == 3 || !port->where)) {
+		u64 bytes = wait * 1000 / port->ps, *most;
 
-		net_stats.most = max(net_stats.most, bytes);
+		most = port->where ? &net_stats.most : &net_stats.host_most;
+		*most = max(*most, bytes);
 	}
 	port->free_at = (port->free_at > sim_now ? port->free_at : sim_now);
 	if (port->burst && port->free_at < leaves_at)
@@ -233,14 +254,64 @@ void packet_arrives(void *arg)
 	packet_free(p);
 }
 
+static void nic_enqueue(struct nic *nic, struct turn *t)
+{
+	t->next = NULL;
+	if (nic->first)
+		nic->last->next = t;
+	else
+		nic->first = t;
+	nic->last = t;
+}
+
+/**
+ * nic_ready() - a host can send its next frame
+ * @arg:	struct nic
+ */
+void nic_ready(void *arg)
+{
+	struct nic *nic = arg;
+	struct turn *t = nic->first;
+	struct packet *p;
+
+	nic->busy = t;
+	if (!t)
+		return;
+	nic->first = t->next;
+	p = t->first;
+	t->first = p->next;
+	if (t->first)
+		nic_enqueue(nic, t);
+	event_at(sim_now + wire_time(nic->up->ps, p->bytes), EVENT_NIC, nic);
+	if (!port_send(nic->up, p))
+		packet_free(p);
+}
+
 /**
  * packet_send() - a host sends a frame
  * @p:	frame; no longer the caller's
  */
 void packet_send(struct packet *p)
 {
-	if (!port_send(next_port(p), p))
-		packet_free(p);
+	struct port *port = next_port(p);
+	struct nic *nic = &nics[p->src];
+	struct turn *t = &p->conn->out[p->to_server];
+
+	if ((cfg.proto <= PROTO_SEED && !cfg.fair) || !port->ps) {
+		if (!port_send(port, p))
+			packet_free(p);
+		return;
+	}
+	p->next = NULL;
+	if (t->first) {
+		t->last->next = p;
+	} else {
+		t->first = p;
+		nic_enqueue(nic, t);
+	}
+	t->last = p;
+	if (!nic->busy)
+		nic_ready(nic);
 }
 
 /**

@@ -62,6 +62,7 @@ enum sim_pattern {
  * @hop:	time on a link, and in the switch behind it
  * @rtt:	of the rack (per_leaf 0), as selftests/incast.sh has it; 0: links as of a leaf
  * @spray:	each packet of a connection takes a spine of its own
+ * @fair:	connections take turns in ESP's hosts, too
  * @load:	of the hosts' links, 0 ... 1
  * @block:	bytes
  * @rounds:	of blocks
@@ -86,6 +87,7 @@ struct sim_config {
 	u64 hop;
 	u64 rtt;
 	bool spray;
+	bool fair;
 	double load;
 	u64 block;
 	u32 rounds;
@@ -103,6 +105,7 @@ enum event_kind {
 	EVENT_TIMER,
 	EVENT_PACE,
 	EVENT_TCP,
+	EVENT_NIC,
 	EVENT_APP,
 	EVENT_MAX,
 };
@@ -180,12 +183,14 @@ struct packet {
  * @lost:	at random
  * @marks:	frames
  * @most:	largest backlog of a last port, bytes
+ * @host_most:	of a host's own
  */
 struct net_stats {
 	u64 drops[4];
 	u64 lost;
 	u64 marks;
 	u64 most;
+	u64 host_most;
 };
 
 extern struct net_stats net_stats;
@@ -194,16 +199,24 @@ void net_build(void);
 struct packet *packet_new(struct conn *conn, bool to_server, u32 payload, u32 header);
 void packet_send(struct packet *p);
 void packet_arrives(void *arg);
+void nic_ready(void *arg);
 u64 net_ideal(u32 src, u32 dst, u64 bytes, u32 header);
 u64 net_edge_backlog(u32 host);
 
 /* workload.c */
 
+/* Frames of one direction that wait at their host, TCP's; in turn with other connections'. */
+struct turn {
+	struct packet *first;
+	struct packet *last;
+	struct turn *next;
+};
+
 /**
  * struct conn - a connection, and what goes over it
  * @esp:	ends: who opened it, and sends; who was asked
  * @tcp:	both ends in one
- * @next_done:	list of those that may be freed
+ * @out:	frames that wait at their host: to who opened it, to who was asked
  * @refs:	packets on their way and timers
  * @id:		number
  * @src:	host that opened it
@@ -219,6 +232,7 @@ u64 net_edge_backlog(u32 host);
 struct conn {
 	struct esp_sk *esp[2];
 	struct tcp *tcp;
+	struct turn out[2];
 	u32 refs;
 	u32 id;
 	u16 src;

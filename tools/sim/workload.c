@@ -322,6 +322,7 @@ void workload_run(void)
 		[EVENT_TIMER]	= esp_timer,
 		[EVENT_PACE]	= esp_pace,
 		[EVENT_TCP]	= tcp_timer,
+		[EVENT_NIC]	= nic_ready,
 		[EVENT_APP]	= step,
 	};
 
@@ -430,6 +431,7 @@ static u32 fields(struct field *f)
 	FIELD("lost", net_stats.lost, 0);
 	FIELD("marks", net_stats.marks, 0);
 	FIELD("buffer_most", net_stats.most, 0);
+	FIELD("host_queue_most", net_stats.host_most, 0);
 	FIELD("retransmits", state.again, 0);
 	FIELD("duplicates", state.duplicate, 0);
 	FIELD("out_of_order", state.ooo, 0);
@@ -491,13 +493,13 @@ void workload_report(bool json)
 	if (json) {
 		printf("{\"proto\": \"%s\", \"pattern\": \"%s\", \"workload\": \"%s\", \"hosts\": %u, \"senders\": %u, "
 		       "\"connected\": %u, \"per_leaf\": %u, \"spines\": %u, \"rate_mbit\": %u, \"uplink_mbit\": %u, "
-		       "\"buffer_kib\": %llu, \"rtt_us\": %.1f, \"hop_us\": %.3f, \"spray\": %d, \"load\": %.2f, "
+		       "\"buffer_kib\": %llu, \"rtt_us\": %.1f, \"hop_us\": %.3f, \"spray\": %d, \"fair\": %d, \"load\": %.2f, "
 		       "\"block\": %llu, \"seed\": %llu",
 		       proto_names[cfg.proto], pattern_names[cfg.pattern],
 		       cfg.workload ? cfg.workload->name : "-", cfg.hosts, cfg.senders, cfg.connected,
 		       cfg.per_leaf, cfg.spines, cfg.rate, cfg.uplink,
 		       (unsigned long long)cfg.buffer / 1024, (double)cfg.rtt / NS_PER_US,
-		       (double)cfg.hop / NS_PER_US, cfg.spray, cfg.load,
+		       (double)cfg.hop / NS_PER_US, cfg.spray, cfg.fair, cfg.load,
 		       (unsigned long long)cfg.block, (unsigned long long)cfg.seed);
 		for (i = 0; i < n; i++)
 			printf(", \"%s\": %.*f", f[i].name, f[i].digits, f[i].value);
