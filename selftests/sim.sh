@@ -126,6 +126,7 @@ for p in esp dctcp; do
 	holds "$p: a narrow core" '.finished == .flows and .drops_up + .drops_core > 0' \
 		-w websearch -N 64 -t 4 -l 0.8 --uplink 5000 -p $p
 done
+holds "esp: in turn at their host" '.finished == .flows and .host_queue_most == 0' -w websearch -N 64 -t 4 --fair
 holds "1000 senders: no port is overrun" '.rounds_done == 2 and .goodput_share > 0.95 and .drops_edge < 100 and
 	.queue_most <= 1000 and .host_socks_most == 1000' -n 1000 -r 2
 holds "beyond first_burst_pool hosts are advised to ask first" '.empty_txs >= 8 and .empty_txs <= 24' \

@@ -118,6 +118,8 @@ u64 sim_random(void)
 
 	if (!x)
 		x = cfg.seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
+	if (!x)
+		x = 1;
 	x ^= x >> 12;
 	x ^= x << 25;
 	x ^= x >> 27;

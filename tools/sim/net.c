@@ -62,7 +62,7 @@ static struct packet *free_packets;
 
 static u64 wire_time(u32 ps, u64 bytes)
 {
-	return bytes * ps / 1000;
+	return (bytes * ps + 500) / 1000;
 }
 
 static void port_init(struct port *port, u32 mbit, u64 delay, int where)
