@@ -126,7 +126,7 @@ for h in 0.5 1 5 20 50; do
 	sim hop -n 64 -R 10000 --hop $h -r 10
 done
 say "workloads"
-for l in 0.2 0.4 0.6 0.8; do
+for l in 0.2 0.4 0.6; do
 	for p in esp cubic dctcp ideal; do
 		sim load -w websearch -N 64 -l $l -t 100 -p $p
 		sim load -w datamining -N 64 -l $l -t 200 -p $p
@@ -138,10 +138,8 @@ for l in 0.2 0.4 0.6 0.8; do
 done
 say "more hosts"
 for n in 16 64 256 1024 4096; do
-	for p in esp dctcp; do
-		sim scale -w websearch -N $n -t 5 -p $p
-		sim scale -w hadoop -N $n -t 3 -p $p
-	done
+	sim scale -w hadoop -N $n -t 2
+	sim scale -w hadoop -N $n -t 2 -p dctcp
 done
 for t in 5 10 20 40; do
 	sim timewait -w hadoop -N 256 -t $t
@@ -149,8 +147,8 @@ done
 say "the core"
 for u in 40000 20000 10000; do
 	for p in esp cubic dctcp; do
-		sim core -w websearch -N 64 -l 0.4 -t 50 --uplink $u -p $p
-		sim core -w websearch -N 64 -l 0.4 -t 50 --uplink $u --spray -p $p
+		sim core -w websearch -N 64 -l 0.4 -t 20 --uplink $u -p $p
+		sim core -w websearch -N 64 -l 0.4 -t 20 --uplink $u --spray -p $p
 	done
 done
 

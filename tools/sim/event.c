@@ -95,7 +95,7 @@ static void sift_down(struct event e)
  *
  * Return: false if nothing is left
  */
-bool event_run(void (*const handler[EVENT_MAX])(void *arg))
+bool event_run(const event_handler handler[EVENT_MAX])
 {
 	struct event e;
 

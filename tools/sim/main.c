@@ -29,31 +29,36 @@ enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_M
 	OPT_FAIR, OPT_LIMIT, OPT_LOSS, OPT_LIST };
 
 static const struct argp_option options[] = {
-	{ "proto", 'p', "NAME", 0, "esp (default), seed (ESP with the seed's policy), newreno, cubic, dctcp; ideal: fluid, max-min fair (with -w)", 0 },
-	{ "senders", 'n', "N", 0, "many to one: N senders (1 ... 4095)", 1 },
-	{ "connected", OPT_CONNECTED, "N", 0, "hosts that are connected to the receiver (default: the senders)", 1 },
-	{ "block", 'b', "BYTES", 0, "each sends a block, and the next when all are in (default: 262144)", 1 },
-	{ "rounds", 'r', "N", 0, "of blocks (default: 10)", 1 },
-	{ "flows", 'f', NULL, 0, "instead of blocks each sends without end", 1 },
-	{ "workload", 'w', "NAME", 0, "instead: flows between all hosts, with sizes of websearch, datamining or hadoop", 2 },
-	{ "load", 'l', "SHARE", 0, "of the hosts' links (0.01 ... 1; default: 0.5)", 2 },
-	{ "hosts", 'N', "N", 0, "in all (2 ... 4096; default: senders and one, or 64)", 3 },
-	{ "per-leaf", OPT_PER_LEAF, "N", 0, "hosts at a leaf (default: 16); 0: one switch for all", 3 },
-	{ "spines", OPT_SPINES, "N", 0, "spine switches (1 ... 256; default: 4)", 3 },
-	{ "rate", 'R', "MBIT", 0, "of a host's link, Mbit/s (10 ... 400000; default: 10000)", 3 },
-	{ "uplink", OPT_UPLINK, "MBIT", 0, "of a link between leaf and spine (default: so that a leaf's are as fast as its hosts')", 3 },
-	{ "buffer", 'B', "KIB", 0, "of a port (2 ... 65536; default: 128)", 3 },
-	{ "mark", OPT_MARK, "KIB", 0, "from which DCTCP's frames are marked (default: 20 frames, 65 beyond 1 Gbit/s)", 3 },
-	{ "hop", OPT_HOP, "US", 0, "time on a link and in a switch (0.01 ... 10000; default: 1)", 3 },
-	{ "rtt", 'D', "US", 0, "the rack of selftests/incast.sh: one slow port, with this round trip", 3 },
-	{ "spray", OPT_SPRAY, NULL, 0, "each packet takes a spine of its own", 3 },
-	{ "fair", OPT_FAIR, NULL, 0, "ESP's connections take turns at their host's link, as TCP's do", 3 },
-	{ "loss", OPT_LOSS, "SHARE", 0, "of frames lost at random on each link (0 ... 0.5)", 3 },
-	{ "time", 't', "MS", 0, "during which flows begin, or are measured (default: 10)", 4 },
-	{ "limit", OPT_LIMIT, "MS", 0, "of simulated time (default: 60 s; with -w a second more than -t)", 4 },
-	{ "seed", 's', "N", 0, "of what is drawn (default: 1)", 4 },
-	{ "json", 'j', NULL, 0, "one line of JSON", 5 },
-	{ "list", OPT_LIST, NULL, 0, "workloads, and where they are published", 5 },
+	{ .doc = "Protocol:" },
+	{ "proto", 'p', "NAME", 0, "esp (default), seed, newreno, cubic, dctcp, ideal", 0 },
+	{ .doc = "Many to one, blocks unless --flows is given:" },
+	{ "senders", 'n', "N", 0, "hosts that send (1 ... 4095)", 0 },
+	{ "connected", OPT_CONNECTED, "N", 0, "hosts with a connection (default: senders)", 0 },
+	{ "block", 'b', "BYTES", 0, "each sends one, the next when all are in (262144)", 0 },
+	{ "rounds", 'r', "N", 0, "of blocks (10)", 0 },
+	{ "flows", 'f', NULL, 0, "each sends without end", 0 },
+	{ .doc = "All to all:" },
+	{ "workload", 'w', "NAME", 0, "sizes of websearch, datamining or hadoop", 0 },
+	{ "load", 'l', "SHARE", 0, "of the hosts' links (0.01 ... 1; 0.5)", 0 },
+	{ .doc = "Network:" },
+	{ "hosts", 'N', "N", 0, "in all (2 ... 4096; what is needed, or 64)", 0 },
+	{ "per-leaf", OPT_PER_LEAF, "N", 0, "hosts at a leaf (16); 0: one switch", 0 },
+	{ "spines", OPT_SPINES, "N", 0, "spine switches (1 ... 256; 4)", 0 },
+	{ "rate", 'R', "MBIT", 0, "of a host's link, Mbit/s (10 ... 400000; 10000)", 0 },
+	{ "uplink", OPT_UPLINK, "MBIT", 0, "of each of a leaf's (together its hosts')", 0 },
+	{ "buffer", 'B', "KIB", 0, "of a port (2 ... 65536; 128)", 0 },
+	{ "mark", OPT_MARK, "KIB", 0, "that marks DCTCP's frames (30; 96 beyond 1 Gbit/s)", 0 },
+	{ "hop", OPT_HOP, "US", 0, "time on a link and in a switch (0.01 ... 10000; 1)", 0 },
+	{ "rtt", 'D', "US", 0, "incast.sh's rack: one slow port, this round trip", 0 },
+	{ "spray", OPT_SPRAY, NULL, 0, "each packet takes a spine of its own", 0 },
+	{ "fair", OPT_FAIR, NULL, 0, "ESP's connections take turns at a host, as TCP's", 0 },
+	{ "loss", OPT_LOSS, "SHARE", 0, "of frames, at random, on each link (0 ... 0.5; 0)", 0 },
+	{ .doc = "Run:" },
+	{ "time", 't', "MS", 0, "in which flows begin, or are measured (10)", 0 },
+	{ "limit", OPT_LIMIT, "MS", 0, "of simulated time (60 s; with -w 1 s after -t)", 0 },
+	{ "seed", 's', "N", 0, "of what is drawn (1)", 0 },
+	{ "json", 'j', NULL, 0, "one line of JSON", 0 },
+	{ "list", OPT_LIST, NULL, 0, "workloads, and where they are published", 0 },
 	{}
 };
 
@@ -98,7 +103,7 @@ static void complete(struct argp_state *s)
 	if (!load && !cfg.senders)
 		argp_error(s, "one of --senders and --workload must be given");
 	if (!load && cfg.proto == PROTO_IDEAL)
-		argp_error(s, "the ideal is for --workload; blocks are compared with theirs anyway");
+		argp_error(s, "the ideal is for --workload");
 	if (cfg.rtt)
 		cfg.per_leaf = 0;
 	if (!cfg.connected)
@@ -108,7 +113,7 @@ static void complete(struct argp_state *s)
 	if (!cfg.hosts)
 		cfg.hosts = load ? 64 : cfg.connected + 1;
 	if (!load && cfg.hosts < cfg.connected + 1)
-		argp_error(s, "%u hosts are too few for %u connections to one", cfg.hosts, cfg.connected);
+		argp_error(s, "%u hosts are too few for %u connections", cfg.hosts, cfg.connected);
 	if (cfg.proto == PROTO_IDEAL && cfg.hosts > 256)
 		argp_error(s, "the ideal takes too long for more than 256 hosts");
 	if (!cfg.spines)
@@ -234,7 +239,7 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = option,
-		.doc = "Simulates ESP's flow control, as the module decides, or a model of TCP, in a rack or a data centre."
+		.doc = "Many hosts, with ESP's flow control as the module decides, or TCP's.",
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);

@@ -110,11 +110,13 @@ enum event_kind {
 	EVENT_MAX,
 };
 
+typedef void (*event_handler)(void *arg);
+
 extern u64 sim_now;
 extern u64 sim_events;
 
 void event_at(u64 at, enum event_kind kind, void *arg);
-bool event_run(void (*const handler[EVENT_MAX])(void *arg));
+bool event_run(const event_handler handler[EVENT_MAX]);
 void *sim_alloc(size_t n);
 u64 sim_random(void);
 double sim_uniform(void);

@@ -9,7 +9,7 @@
 static const struct workload workloads[] = {
 	{
 		.name = "websearch",
-		.source = "Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010, figure 4",
+		.source = "Alizadeh et al., Data Center TCP, SIGCOMM 2010",
 		.unit = 1460,
 		.n = 12,
 		.at = {
@@ -19,7 +19,7 @@ static const struct workload workloads[] = {
 		},
 	}, {
 		.name = "datamining",
-		.source = "Greenberg et al., VL2, SIGCOMM 2009, figure 2, as in pFabric, SIGCOMM 2013",
+		.source = "Greenberg et al., VL2, SIGCOMM 2009; pFabric, SIGCOMM 2013",
 		.unit = 1460,
 		.n = 9,
 		.at = {
@@ -28,7 +28,7 @@ static const struct workload workloads[] = {
 		},
 	}, {
 		.name = "hadoop",
-		.source = "Roy et al., Inside the Social Network's (Datacenter) Network, SIGCOMM 2015, figure 6",
+		.source = "Roy et al., Inside the Social Network's Network, SIGCOMM 2015",
 		.unit = 1,
 		.n = 20,
 		.at = {

@@ -332,7 +332,7 @@ static void run_fluid(void)
  */
 void workload_run(void)
 {
-	static void (*const handler[EVENT_MAX])(void *arg) = {
+	static const event_handler handler[EVENT_MAX] = {
 		[EVENT_PACKET]	= packet_arrives,
 		[EVENT_TIMER]	= esp_timer,
 		[EVENT_PACE]	= esp_pace,
@@ -436,6 +436,7 @@ static u32 fields(struct field *f)
 		{ "middle_n", "middle_p50", "middle_p99" },
 		{ "large_n", "large_p50", "large_p99" },
 	};
+	double all = attainable() * cfg.hosts * cfg.time / NS_PER_S;
 	u32 n = 0, i;
 
 #define FIELD(what, v, d)	(f[n++] = (struct field) { what, v, d })
@@ -454,7 +455,7 @@ static u32 fields(struct field *f)
 	if (cfg.pattern == PATTERN_LOAD) {
 		FIELD("flows", narrivals, 0);
 		FIELD("finished", finished, 0);
-		FIELD("offered_share", offered / (attainable() * cfg.hosts * cfg.time / NS_PER_S), 4);
+		FIELD("offered_share", offered / all, 4);
 		for (i = 0; i < 3; i++) {
 			FIELD(classes[i][0], slow[i].n, 0);
 			FIELD(classes[i][1], sample_percentile(&slow[i], 0.5), 3);
@@ -496,31 +497,48 @@ static u32 fields(struct field *f)
 	return n;
 }
 
+static void put(const struct field *f, u32 n, bool json)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		printf(json ? ", \"%s\": %.*f" : "%-16s %.*f\n", f[i].name, f[i].digits,
+		       f[i].value);
+}
+
 /**
  * workload_report() - what came of it
- * @json:	as one object in a line
+ * @json:	as one object in a line, with the options
  */
 void workload_report(bool json)
 {
+	const struct field options[] = {
+		{ "hosts", cfg.hosts, 0 },
+		{ "senders", cfg.senders, 0 },
+		{ "connected", cfg.connected, 0 },
+		{ "per_leaf", cfg.per_leaf, 0 },
+		{ "spines", cfg.spines, 0 },
+		{ "rate_mbit", cfg.rate, 0 },
+		{ "uplink_mbit", cfg.uplink, 0 },
+		{ "buffer_kib", (double)cfg.buffer / 1024, 0 },
+		{ "rtt_us", (double)cfg.rtt / NS_PER_US, 1 },
+		{ "hop_us", (double)cfg.hop / NS_PER_US, 3 },
+		{ "spray", cfg.spray, 0 },
+		{ "fair", cfg.fair, 0 },
+		{ "load", cfg.load, 2 },
+		{ "block", cfg.block, 0 },
+		{ "seed", cfg.seed, 0 },
+	};
 	struct field f[64];
-	u32 n = fields(f), i;
+	u32 n = fields(f);
 
 	if (json) {
-		printf("{\"proto\": \"%s\", \"pattern\": \"%s\", \"workload\": \"%s\", \"hosts\": %u, \"senders\": %u, "
-		       "\"connected\": %u, \"per_leaf\": %u, \"spines\": %u, \"rate_mbit\": %u, \"uplink_mbit\": %u, "
-		       "\"buffer_kib\": %llu, \"rtt_us\": %.1f, \"hop_us\": %.3f, \"spray\": %d, \"fair\": %d, \"load\": %.2f, "
-		       "\"block\": %llu, \"seed\": %llu",
+		printf("{\"proto\": \"%s\", \"pattern\": \"%s\", \"workload\": \"%s\"",
 		       proto_names[cfg.proto], pattern_names[cfg.pattern],
-		       cfg.workload ? cfg.workload->name : "-", cfg.hosts, cfg.senders, cfg.connected,
-		       cfg.per_leaf, cfg.spines, cfg.rate, cfg.uplink,
-		       (unsigned long long)cfg.buffer / 1024, (double)cfg.rtt / NS_PER_US,
-		       (double)cfg.hop / NS_PER_US, cfg.spray, cfg.fair, cfg.load,
-		       (unsigned long long)cfg.block, (unsigned long long)cfg.seed);
-		for (i = 0; i < n; i++)
-			printf(", \"%s\": %.*f", f[i].name, f[i].digits, f[i].value);
-		puts("}");
-		return;
+		       cfg.workload ? cfg.workload->name : "-");
+		put(options, ARRAY_SIZE(options), true);
 	}
-	for (i = 0; i < n; i++)
-		printf("%-16s %.*f\n", f[i].name, f[i].digits, f[i].value);
+	put(f, n, json);
+	if (json)
+		puts("}");
 }
