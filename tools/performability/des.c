@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Discrete-event simulation: the same machines as the chain's, but with queues at the stations,
+ * random service times, N requests at once, and timers that race with them.
+ */
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_rng.h>
+#include <math.h>
+#include <stdlib.h>
+#include "performability.h"
+
+/* What is done at a station. */
+enum job_kind { ISSUE, AT_WIRE, AT_KERNEL, AT_PROCESS, TIMER_DUE, RESTARTED };
+
+struct job {
+	struct job	*next;		/* of the station's queue */
+	double		at;		/* event: when it comes there */
+	unsigned long	order;		/* of equal times */
+	uint8_t		kind, side, msg;
+	uint32_t	arg;
+	unsigned int	customer, instance, generation;
+};
+
+struct server {
+	struct job	*first, **last;
+	bool		busy;
+};
+
+struct customer {
+	struct machine	x;
+	unsigned int	instance;
+	bool		active;
+	double		began;
+	unsigned int	timers[SIDES][MACHINE_TIMERS];	/* generation; odd: armed */
+};
+
+struct simulation {
+	const struct model *m;
+	gsl_rng		*rng;
+	double		now;
+	struct job	**heap;
+	unsigned int	n, room;
+	unsigned long	order;
+	struct server	server[STATIONS];
+	struct customer	*customers;
+	struct sample	*sample;
+	unsigned int	ended;
+	bool		down;
+};
+
+static bool earlier(const struct job *a, const struct job *b)
+{
+	return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+static void schedule(struct simulation *s, struct job job)
+{
+	struct job *j = malloc(sizeof(*j));
+	unsigned int i;
+
+	if (s->n == s->room) {
+		s->room = s->room ? 2 * s->room : 256;
+		s->heap = realloc(s->heap, s->room * sizeof(*s->heap));
+	}
+	if (!j || !s->heap)
+		refuse(NULL, 0, "no memory");
+	*j = job;
+	j->order = s->order++;
+	for (i = s->n++; i && earlier(j, s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	s->heap[i] = j;
+}
+
+static struct job *next_job(struct simulation *s)
+{
+	struct job *first = s->heap[0], *last = s->heap[--s->n];
+	unsigned int i = 0, child;
+
+	while ((child = 2 * i + 1) < s->n) {
+		if (child + 1 < s->n && earlier(s->heap[child + 1], s->heap[child]))
+			child++;
+		if (!earlier(s->heap[child], last))
+			break;
+		s->heap[i] = s->heap[child];
+		i = child;
+	}
+	s->heap[i] = last;
+	return first;
+}
+
+static double service(struct simulation *s, double mean)
+{
+	return s->m->fixed || mean <= 0 ? mean : gsl_ran_exponential(s->rng, mean);
+}
+
+static bool happens(struct simulation *s, double p)
+{
+	return p > 0 && gsl_rng_uniform(s->rng) < p;
+}
+
+static int process_of(int side)
+{
+	return side == INITIATOR ? PROCESS_I : PROCESS_T;
+}
+
+static void arm(struct simulation *s, struct customer *c, const struct effect *e, double at)
+{
+	unsigned int *generation = &c->timers[e->side][e->msg];
+
+	*generation = (*generation | 1) + 2;
+	schedule(s, (struct job) {
+		.at = at, .kind = TIMER_DUE, .side = e->side, .msg = e->msg,
+		.customer = c - s->customers, .instance = c->instance, .generation = *generation,
+	});
+}
+
+/* Returns when the sender is done with it. */
+static double send(struct simulation *s, struct customer *c, unsigned int instance,
+		   const struct effect *e, double at)
+{
+	const struct model *m = s->m;
+
+	s->sample->frames++;
+	at += service(s, m->lib_send);
+	if (happens(s, m->lib_fail))
+		return at;
+	at += service(s, m->kernel_send);
+	if (!happens(s, m->kernel_fail))
+		schedule(s, (struct job) {
+			.at = at, .kind = AT_WIRE, .side = e->side, .msg = e->msg, .arg = e->arg,
+			.customer = c - s->customers, .instance = instance,
+		});
+	return at;
+}
+
+static double over(struct simulation *s, struct customer *c, double at)
+{
+	if (c->x.outcome == SUCCESS)
+		at += service(s, s->m->app_reply);
+	sample_add(s->sample, c->x.outcome, at - c->began);
+	s->ended++;
+	c->instance++;
+	c->active = false;
+	memset(c->timers, 0, sizeof(c->timers));
+	schedule(s, (struct job) {
+		.at = at + (s->m->think > 0 ? gsl_ran_exponential(s->rng, s->m->think) : 0),
+		.kind = ISSUE, .customer = c - s->customers, .instance = c->instance,
+	});
+	return at;
+}
+
+static double apply(struct simulation *s, struct customer *c, const struct effects *out,
+		    double at);
+
+/* All requests of the session end with it. */
+static void forget(struct simulation *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->m->window; i++) {
+		s->customers[i].x.forgotten = 1;
+		s->customers[i].x.down = 1;
+	}
+}
+
+static double choose(struct simulation *s, struct customer *c, enum effect_kind what, double at)
+{
+	struct choice choice[4];
+	unsigned int i, n = choices(s->m, what, choice);
+	struct effects out = { .n = 0 };
+	double u = gsl_rng_uniform(s->rng);
+
+	for (i = 0; i < n - 1 && u >= choice[i].p; i++)
+		u -= choice[i].p;
+	if (choice[i].in == IN_CRASHED) {
+		s->down = true;
+		forget(s);
+		schedule(s, (struct job) { .at = at + choice[i].us, .kind = RESTARTED });
+	} else {
+		at += choice[i].in == IN_LATE ? choice[i].us : service(s, choice[i].us);
+	}
+	machine_step(s->m, &c->x, choice[i].in, 0, 0, &out);
+	return apply(s, c, &out, at);
+}
+
+static double apply(struct simulation *s, struct customer *c, const struct effects *out, double at)
+{
+	unsigned int i;
+
+	for (i = 0; i < out->n; i++) {
+		const struct effect *e = &out->e[i];
+
+		switch (e->what) {
+		case DO_FRAME:
+			at = send(s, c, c->instance, e, at);
+			break;
+		case SET_TIMER:
+			arm(s, c, e, at + e->us);
+			break;
+		case STOP_TIMER:
+			c->timers[e->side][e->msg] &= ~1u;
+			break;
+		case CHOOSE_LOOKUP:
+		case CHOOSE_HANDLER:
+			return choose(s, c, e->what, at);
+		case OVER:
+			return over(s, c, at);
+		}
+	}
+	return at;
+}
+
+/* A session that is over is over to all its requests. */
+static double forgotten(struct simulation *s, double at)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->m->window; i++) {
+		struct customer *c = &s->customers[i];
+		struct effects out = { .n = 0 };
+
+		if (!c->x.forgotten || !c->active)
+			continue;
+		machine_step(s->m, &c->x, IN_FORGOTTEN, 0, 0, &out);
+		at = apply(s, c, &out, at);
+	}
+	return at;
+}
+
+/* A frame of a request that is over; AMUDP's target wants to hear that. */
+static double stale(struct simulation *s, struct customer *c, const struct job *j, double at)
+{
+	struct effect final = { .what = DO_FRAME, .side = INITIATOR, .msg = WIRE_FINAL };
+
+	if (s->m->protocol == AM_AMUDP && j->msg == WIRE_REPLY)
+		return send(s, c, j->instance, &final, at);
+	return at;
+}
+
+static double issue(struct simulation *s, struct customer *c)
+{
+	struct effects out = { .n = 0 };
+
+	c->began = s->now;
+	c->active = true;
+	machine_step(s->m, &c->x, IN_START, 0, 0, &out);
+	/* Nobody has told the initiator. */
+	c->x.down = s->down;
+	c->x.forgotten = s->down;
+	return apply(s, c, &out, s->now + service(s, s->m->app_request));
+}
+
+/* A job that its server begins with; returns when it ends. */
+static double perform(struct simulation *s, const struct job *j)
+{
+	const struct model *m = s->m;
+	struct customer *c = &s->customers[j->customer];
+	struct effects out = { .n = 0 };
+	struct job next = *j;
+	double at = s->now;
+
+	switch (j->kind) {
+	case ISSUE:
+		return issue(s, c);
+	case AT_WIRE:
+		at += service(s, m->frame[frame_kind(j->msg)] * m->byte);
+		if (happens(s, frame_loss(m, frame_kind(j->msg))))
+			return at;
+		next.kind = AT_KERNEL;
+		next.side = !j->side;
+		next.at = at + m->latency;
+		schedule(s, next);
+		return at;
+	case AT_KERNEL:
+		at += service(s, m->kernel_receive);
+		if (happens(s, m->kernel_fail))
+			return at;
+		next.kind = AT_PROCESS;
+		next.at = at;
+		schedule(s, next);
+		return at;
+	case AT_PROCESS:
+		at += service(s, m->lib_receive);
+		if (happens(s, m->lib_fail))
+			return at;
+		if (j->instance != c->instance)
+			return stale(s, c, j, at);
+		if (j->msg == WIRE_NACK && j->arg == WHY_SESSION && m->protocol != STREAM)
+			return forgotten(s, at);
+		machine_step(m, &c->x, IN_FRAME, j->msg, j->arg, &out);
+		return apply(s, c, &out, at);
+	default:
+		if (j->instance != c->instance || j->generation != c->timers[j->side][j->msg])
+			return at;
+		c->timers[j->side][j->msg] &= ~1u;
+		machine_step(m, &c->x, IN_TIMER, j->msg, 0, &out);
+		return apply(s, c, &out, at);
+	}
+}
+
+static enum station place(const struct simulation *s, const struct job *j)
+{
+	switch (j->kind) {
+	case AT_WIRE:
+		return j->side == INITIATOR ? WIRE_OUT : WIRE_BACK;
+	case AT_KERNEL:
+		return station_of(s->m, j->side == INITIATOR ? RECEIVE_I : RECEIVE_T);
+	default:
+		return station_of(s->m, process_of(j->side));
+	}
+}
+
+/* Kinds of events beyond those of jobs. */
+#define FREED	0x80
+
+static void start(struct simulation *s, enum station k)
+{
+	struct server *v = &s->server[k];
+	struct job *j = v->first;
+
+	v->first = j->next;
+	if (!v->first)
+		v->last = &v->first;
+	v->busy = true;
+	schedule(s, (struct job) { .at = perform(s, j), .kind = FREED, .side = k });
+	free(j);
+}
+
+static void restarted(struct simulation *s)
+{
+	unsigned int i;
+
+	s->down = false;
+	for (i = 0; i < s->m->window; i++)
+		s->customers[i].x.down = 0;
+}
+
+static void event(struct simulation *s)
+{
+	struct job *j = next_job(s);
+	struct server *v;
+
+	s->now = j->at;
+	if (j->kind == RESTARTED || j->kind == FREED) {
+		if (j->kind == RESTARTED) {
+			restarted(s);
+		} else {
+			v = &s->server[j->side];
+			v->busy = false;
+			if (v->first)
+				start(s, j->side);
+		}
+		free(j);
+		return;
+	}
+	v = &s->server[place(s, j)];
+	j->next = NULL;
+	*v->last = j;
+	v->last = &j->next;
+	if (!v->busy)
+		start(s, v - s->server);
+}
+
+void simulate(const struct model *m, unsigned int requests, unsigned long seed, struct sample *out)
+{
+	struct simulation s = { .m = m, .sample = out };
+	unsigned int i;
+
+	memset(out, 0, sizeof(*out));
+	s.rng = gsl_rng_alloc(gsl_rng_mt19937);
+	gsl_rng_set(s.rng, seed);
+	s.customers = calloc(m->window, sizeof(*s.customers));
+	if (!s.customers)
+		refuse(NULL, 0, "no memory");
+	for (i = 0; i < STATIONS; i++)
+		s.server[i].last = &s.server[i].first;
+	for (i = 0; i < m->window; i++)
+		schedule(&s, (struct job) { .kind = ISSUE, .customer = i });
+	while (s.ended < requests)
+		event(&s);
+	out->time = s.now;
+	while (s.n)
+		free(next_job(&s));
+	for (i = 0; i < STATIONS; i++)
+		while (s.server[i].first) {
+			struct job *j = s.server[i].first;
+
+			s.server[i].first = j->next;
+			free(j);
+		}
+	free(s.heap);
+	free(s.customers);
+	gsl_rng_free(s.rng);
+}

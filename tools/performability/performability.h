@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of esp-performability have in common.
+ *
+ *	main.c		command line
+ *	input.c		the file that describes a model
+ *	machine.c	one request's protocol: libam's tables; esp.c: ESP's stream
+ *	chain.c		its Markov reward chain: states, solution
+ *	mva.c		the closed queueing network: mean value analysis, balance equations
+ *	predict.c	all of that together, sensitivity
+ *	des.c		discrete-event simulation
+ *	measure.c	libam itself, with faults, in simulated time; socket.c: over sockets
+ *	output.c	text, JSON, pictures
+ *
+ * Times are in microseconds (double); in chains, where equal states must be equal, in picoseconds.
+ */
+#ifndef PERFORMABILITY_H
+#define PERFORMABILITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "../am/internal.h"
+
+enum { INITIATOR, TARGET, SIDES };
+
+#define STREAM	((enum am_protocol_id)4)	/* AF_ESP, SOCK_STREAM */
+#define MAX_PACKETS	8			/* of a message of a stream */
+
+enum processors { ONE_PROCESSOR, ONE_PER_HOST, TWO_PER_HOST };
+
+/* Of which kinds frames are, by their size. */
+enum frame_kind { FRAME_REQUEST, FRAME_REPLY, FRAME_CONTROL, FRAME_KINDS };
+
+/**
+ * struct model - what a file says
+ *
+ * Service times (us) of the components on a message's way, in its order (seed 4.4.3, table 4.1),
+ * and the probability with which each loses a frame that passes (4.4.2). The application's faults
+ * are those of a request's handler.
+ */
+struct model {
+	const char	*file;
+	unsigned int	lines;
+	enum am_protocol_id protocol;
+	double		window;			/* N: requests outstanding, 1 ... 256 */
+	double		think;			/* between a request's end and the next one */
+	enum processors	processors;
+	bool		fixed;			/* service times: fixed, else exponential */
+
+	double		app_request, app_handler, app_reply;
+	double		lib_send, lib_receive, kernel_send, kernel_receive;
+	double		latency, byte;		/* of the network; byte: of each of a frame */
+	double		lib_fail, kernel_fail, network_fail;
+	double		ber;			/* bit error rate of the network */
+	double		missing, late, crash, delay;	/* probabilities, of a handler */
+	double		restart, delayed;	/* how long, after the latter two */
+	double		frame[FRAME_KINDS];	/* bytes on the wire that errors can hit */
+
+	/* libam's options */
+	double		timeout_us, min_timeout_us, reply_timeout_us, handler_max_us;
+	double		retries, reply_retries;
+	double		grain;			/* timers fire at multiples of it */
+	/* ESP's sysctls, packets of a message */
+	double		rto_min_us, rrq_min_us, ack_delay_us, rto_max_ms, expiries;
+	double		packets_request, packets_reply;
+
+	double		mttf, mttr;		/* of a node, hours */
+
+	/* Not in the file: the timeout for an acknowledgment, the smoothed round trip. */
+	double		ack_timeout, srtt;
+};
+
+/* ---- input.c ---- */
+
+enum key_kind { KEY_PROBABILITY, KEY_TIME, KEY_COUNT };
+
+struct key {
+	const char	*name;
+	enum key_kind	kind;
+	size_t		offset;
+	double		low, high;
+	double		preset;			/* NAN: it must be told */
+	const char	*component;		/* for sensitivity; NULL: none */
+};
+
+extern const struct key keys[];
+extern const unsigned int nkeys;
+
+const struct key *key_find(const char *name);
+
+static inline double *key_value(struct model *m, const struct key *k)
+{
+	return (double *)((char *)m + k->offset);
+}
+
+/* Exit with a message, FILE:LINE in front where there is one. */
+void refuse(const char *file, unsigned int line, const char *format, ...)
+	__attribute__((noreturn, format(printf, 3, 4)));
+void model_read(struct model *m, const char *path);
+void model_set(struct model *m, const char *assignment);
+void model_check(struct model *m);
+const char *protocol_name(enum am_protocol_id id);
+double frame_loss(const struct model *m, enum frame_kind kind);
+enum frame_kind frame_kind(uint8_t msg);
+
+/* ---- machine.c, esp.c ---- */
+
+/* ESP's frames, beside enum wire_type. */
+enum { MSG_DATA = WIRE_TYPES, MSG_BACK, MSG_ESP_ACK, MSG_RRQ };
+
+enum timer_id { TIMER_SENT, TIMER_REPLIED, TIMER_GAP, TIMER_EXPIRY, MACHINE_TIMERS };
+
+/* What a machine is told. */
+enum input {
+	IN_START,
+	IN_FRAME,		/* of a kind, with an argument */
+	IN_TIMER,
+	/* What became of a choice: */
+	IN_FOUND, IN_MISSING,	/* ... of the handler */
+	IN_HANDLED, IN_LATE, IN_CRASHED,
+	IN_RESTARTED,
+	IN_FORGOTTEN,		/* the session is over; others have heard */
+};
+
+/* What it does then, in order. */
+enum effect_kind { DO_FRAME, SET_TIMER, STOP_TIMER, CHOOSE_LOOKUP, CHOOSE_HANDLER, OVER };
+
+struct effect {
+	uint8_t		what;
+	uint8_t		side;		/* that does it */
+	uint8_t		msg;		/* frame, or timer */
+	uint32_t	arg;		/* of the frame */
+	double		us;
+};
+
+struct effects {
+	unsigned int	n;
+	struct effect	e[64];
+};
+
+/**
+ * struct machine - one request, both sides
+ *
+ * States as in Documentation/active-messages.rst. Has no padding: chain.c compares it as bytes.
+ */
+struct machine {
+	uint8_t		istate, iack, iop, isent;
+	uint8_t		tstate, tsent, reason, down;
+	uint8_t		forgotten, outcome, phase, retransmits;
+	uint8_t		rrqs, expired, una, high;
+	uint32_t	have;		/* packets of the phase's message that are here */
+};
+
+/* How a request ends. */
+enum outcome {
+	SUCCESS,
+	GAVE_UP_REQUEST,	/* NOT_ACKED, REQUEST_RTX_EXCEEDED */
+	NO_HANDLER_FOUND,	/* ACK_NOT_FOUND, REQUEST_SENT */
+	GAVE_UP_REPLY,		/* REPLY_RTX_EXCEEDED, REQUEST_SENT */
+	TIMED_OUT,		/* a stream's ETIMEDOUT */
+	OUTCOMES,
+};
+
+extern const char *const outcome_names[OUTCOMES];
+
+struct choice {
+	double		p;
+	double		us;		/* that it takes; crash: after which it is back */
+	enum input	in;
+};
+
+/* Possible ones of CHOOSE_LOOKUP, CHOOSE_HANDLER: how many. */
+unsigned int choices(const struct model *m, enum effect_kind what, struct choice *c);
+
+void machine_step(const struct model *m, struct machine *x, enum input in, uint8_t msg,
+		  uint32_t arg, struct effects *out);
+void stream_step(const struct model *m, struct machine *x, enum input in, uint8_t msg,
+		 uint32_t arg, struct effects *out);
+void effect_frame(struct effects *out, int side, uint8_t msg, uint32_t arg);
+void effect_timer(struct effects *out, int side, enum timer_id t, double us);
+void effect_stop(struct effects *out, int side, enum timer_id t);
+void effect_other(struct effects *out, enum effect_kind what, int side);
+
+/* ---- stations ---- */
+
+/*
+ * A process of each host (application, library, sending kernel), its kernel's receiving side, the
+ * wire in both directions. Those of one processor are one station.
+ */
+enum station { PROCESS_I, PROCESS_T, RECEIVE_I, RECEIVE_T, WIRE_OUT, WIRE_BACK, STATIONS };
+
+extern const char *const station_names[STATIONS];
+
+enum station station_of(const struct model *m, enum station s);
+
+/* ---- chain.c ---- */
+
+/**
+ * struct chain - solution of a request's Markov reward chain
+ * @states:	transient ones
+ * @p:		probability of each outcome
+ * @mean:	time to any outcome
+ * @success:	time to success, given that
+ * @deviation:	standard deviation of @success
+ * @demand:	service at each station on the request's own way; @ghost: beside it
+ * @visits:	of each station on its own way
+ * @latency:	time on the network, without service
+ * @frames:	sent for it
+ */
+struct chain {
+	unsigned int	states;
+	double		p[OUTCOMES];
+	double		mean, success, deviation;
+	double		demand[STATIONS], ghost[STATIONS], visits[STATIONS];
+	double		latency, frames;
+};
+
+void chain_solve(const struct model *m, struct chain *c);
+
+/* ---- mva.c ---- */
+
+struct network {
+	double		demand[STATIONS], ghost[STATIONS], visits[STATIONS];
+	double		delay;			/* timers, network, think */
+};
+
+struct network_solution {
+	double		throughput;		/* requests in a us */
+	double		residence[STATIONS];
+	double		response;		/* without think */
+	double		utilization[STATIONS];
+};
+
+void mva_solve(const struct network *n, double think, unsigned int window,
+	       struct network_solution *s);
+/* By the balance equations; false: too many states. */
+bool balance_solve(const struct network *n, double think, unsigned int window,
+		   struct network_solution *s);
+
+/* ---- predict.c ---- */
+
+struct prediction {
+	struct chain	chain;
+	struct network	network;
+	struct network_solution mva, balance;
+	bool		balanced;
+	double		timeout;		/* for an acknowledgment, the first time */
+	double		response;		/* of requests that succeed, us */
+	double		throughput;		/* successes a second */
+	double		success;
+	double		availability;
+	unsigned int	iterations;
+};
+
+void predict(struct model *m, struct prediction *p);
+
+struct sensitivity {
+	const struct key *key;
+	double		value, derivative, elasticity;
+};
+
+/* Of the response time, to each key that has a component: how many. */
+unsigned int sensitivities(const struct model *m, struct sensitivity *s);
+
+/* ---- des.c, measure.c, socket.c ---- */
+
+/* Times of requests, and how they ended. */
+struct sample {
+	double		*us;			/* of those that succeeded */
+	unsigned int	n, room;
+	unsigned int	ended[OUTCOMES];
+	double		time;			/* that all of it took */
+	unsigned long long frames;
+};
+
+void sample_add(struct sample *s, enum outcome o, double us);
+
+void simulate(const struct model *m, unsigned int requests, unsigned long seed, struct sample *s);
+void measure(const struct model *m, unsigned int requests, unsigned long seed, struct sample *s);
+void measure_socket(const struct model *m, const char *at, const char *peer,
+		    unsigned int requests, struct sample *s);
+void serve(const struct model *m, const char *at);
+
+/* ---- output.c ---- */
+
+struct estimate {
+	double		mean, error;		/* error: half of the 95 % interval */
+	double		median, p99;
+	double		throughput, success;
+};
+
+void estimate(struct sample *s, struct estimate *e);
+void print_text(const struct model *m, const struct prediction *p);
+void print_json(const struct model *m, const struct prediction *p,
+		const struct sensitivity *s, unsigned int n, struct sample *des,
+		struct sample *real);
+void print_sensitivity(const struct sensitivity *s, unsigned int n);
+void print_sample(const char *what, struct sample *s, const struct prediction *p);
+void plot(const char *png, const char *data, const struct model *m, const char *key, bool log);
+
+#endif /* PERFORMABILITY_H */

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * The prediction: a request's chain gives visits and what timers cost, the network what N requests
+ * wait for each other; from that the round trip, of which timers depend, until nothing changes.
+ */
+#include <gsl/gsl_deriv.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include "performability.h"
+
+#define ITERATIONS	100
+#define PRECISION	1e-9
+
+/* One frame's way, where each station takes @slower times its service. */
+static double way(const struct model *m, int from, enum frame_kind kind, const double *slower)
+{
+	enum station process[SIDES] = { station_of(m, PROCESS_I), station_of(m, PROCESS_T) };
+	enum station receive = station_of(m, from == INITIATOR ? RECEIVE_T : RECEIVE_I);
+	enum station wire = from == INITIATOR ? WIRE_OUT : WIRE_BACK;
+
+	return (m->lib_send + m->kernel_send) * slower[process[from]] +
+	       m->frame[kind] * m->byte * slower[wire] + m->latency +
+	       m->kernel_receive * slower[receive] + m->lib_receive * slower[process[!from]];
+}
+
+/* What DO_RTT measures: engine.c; on a stream, the kernel's. */
+static double round_trip(const struct model *m, const double *slower)
+{
+	double us = way(m, INITIATOR, FRAME_REQUEST, slower);
+
+	if (m->protocol == STREAM)
+		return m->frame[FRAME_REQUEST] * m->byte + m->frame[FRAME_REPLY] * m->byte +
+		       2 * (m->latency + m->kernel_receive);
+	if (m->protocol == AM_AMVIA)
+		return us + way(m, TARGET, FRAME_CONTROL, slower);
+	return us + way(m, TARGET, FRAME_REPLY, slower) +
+	       (m->app_handler + m->delay * m->delayed) * slower[station_of(m, PROCESS_T)];
+}
+
+static void network_of(const struct model *m, const struct chain *c, struct network *n)
+{
+	unsigned int k;
+
+	n->delay = c->mean;
+	for (k = 0; k < STATIONS; k++) {
+		n->demand[k] = c->demand[k];
+		n->ghost[k] = c->ghost[k];
+		n->visits[k] = c->visits[k] > 0 ? c->visits[k] : 1;
+		n->delay -= c->demand[k];
+	}
+	/* Of packets that are on their way together, more than one is served at a time. */
+	if (n->delay < 0)
+		n->delay = 0;
+	(void)m;
+}
+
+static double node_availability(const struct model *m)
+{
+	return m->mttf / (m->mttf + m->mttr);
+}
+
+void predict(struct model *m, struct prediction *p)
+{
+	double slower[STATIONS], rtt, last;
+	unsigned int k;
+
+	memset(p, 0, sizeof(*p));
+	for (k = 0; k < STATIONS; k++)
+		slower[k] = 1;
+	rtt = round_trip(m, slower);
+	do {
+		if (p->iterations++ == ITERATIONS)
+			refuse(m->file, 0, "the chain doesn't converge: after %u steps the round trip still changes, %g us",
+			       ITERATIONS, rtt);
+		last = rtt;
+		m->srtt = rtt;
+		m->ack_timeout = fmax(2 * rtt, m->min_timeout_us);
+		chain_solve(m, &p->chain);
+		network_of(m, &p->chain, &p->network);
+		mva_solve(&p->network, m->think, m->window, &p->mva);
+		for (k = 0; k < STATIONS; k++)
+			slower[k] = p->network.demand[k] > 0 ?
+				    p->mva.residence[k] / p->network.demand[k] : 1;
+		rtt = round_trip(m, slower);
+	} while (fabs(rtt - last) > PRECISION * last);
+	p->balanced = balance_solve(&p->network, m->think, m->window, &p->balance);
+	p->timeout = m->ack_timeout;
+	p->success = p->chain.p[SUCCESS];
+	p->response = p->chain.success + p->mva.response - p->chain.mean;
+	p->throughput = p->mva.throughput * p->success * 1e6;
+	p->availability = p->success * node_availability(m) * node_availability(m);
+}
+
+/*
+ * Sensitivity
+ */
+
+struct variable {
+	const struct model *model;
+	const struct key *key;
+};
+
+static double response_at(double x, void *arg)
+{
+	const struct variable *v = arg;
+	struct model m = *v->model;
+	struct prediction p;
+
+	*key_value(&m, v->key) = x;
+	predict(&m, &p);
+	return p.response;
+}
+
+unsigned int sensitivities(const struct model *m, struct sensitivity *s)
+{
+	struct model at = *m;
+	struct prediction p;
+	unsigned int i, n = 0;
+
+	predict(&at, &p);
+	for (i = 0; i < nkeys; i++) {
+		struct variable v = { m, &keys[i] };
+		gsl_function f = { response_at, &v };
+		double x = *key_value(&at, &keys[i]), h, error;
+
+		if (!keys[i].component)
+			continue;
+		s[n] = (struct sensitivity) { .key = &keys[i], .value = x };
+		h = keys[i].kind == KEY_TIME ? fmax(1e-3 * x, 1e-2) :
+		    !strcmp(keys[i].name, "network.ber") ? 1e-8 : 1e-4;
+		if (x + h > keys[i].high)
+			gsl_deriv_backward(&f, x, h, &s[n].derivative, &error);
+		else if (x < h)
+			gsl_deriv_forward(&f, x, h, &s[n].derivative, &error);
+		else
+			gsl_deriv_central(&f, x, h, &s[n].derivative, &error);
+		s[n].elasticity = p.response > 0 ? s[n].derivative * x / p.response : 0;
+		n++;
+	}
+	return n;
+}
