@@ -261,8 +261,10 @@ static void choose(struct builder *b, const struct node *node, enum effect_kind 
 			put(&next, (struct pending) { .at = cursor + ps(c[i].us), .kind = RESTART,
 						      .side = TARGET });
 		} else {
+			/* For a late one nobody waits. */
 			until += ps(c[i].us);
-			serve_at(b, b->reward->demand, PROCESS_T, p * c[i].p * c[i].us);
+			serve_at(b, c[i].in == IN_LATE ? b->reward->ghost : b->reward->demand,
+				 PROCESS_T, p * c[i].p * c[i].us);
 		}
 		machine_step(m, &next.x, c[i].in, 0, 0, &out);
 		run(b, next, &out, 0, TARGET, until, p * c[i].p);

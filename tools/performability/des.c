@@ -10,7 +10,7 @@
 #include "performability.h"
 
 /* What is done at a station. */
-enum job_kind { ISSUE, AT_WIRE, AT_KERNEL, AT_PROCESS, TIMER_DUE, RESTARTED };
+enum job_kind { ISSUE, AT_WIRE, AT_KERNEL, AT_PROCESS, TIMER_DUE, HELLO_DUE, RESTARTED };
 
 struct job {
 	struct job	*next;		/* of the station's queue */
@@ -29,13 +29,14 @@ struct server {
 struct customer {
 	struct machine	x;
 	unsigned int	instance;
-	bool		active;
-	double		began;
+	bool		active, waiting;	/* waiting: for a connection */
+	double		began, posted;
 	unsigned int	timers[SIDES][MACHINE_TIMERS];	/* generation; odd: armed */
 };
 
 struct simulation {
-	const struct model *m;
+	struct model	*m;		/* its own: the timeout is measured */
+	double		srtt;
 	gsl_rng		*rng;
 	double		now;
 	struct job	**heap;
@@ -46,6 +47,8 @@ struct simulation {
 	struct sample	*sample;
 	unsigned int	ended;
 	bool		down;
+	bool		greeting;	/* a new connection is being made */
+	unsigned int	hellos;		/* sent for it */
 };
 
 static bool earlier(const struct job *a, const struct job *b)
@@ -133,6 +136,45 @@ static double send(struct simulation *s, struct customer *c, unsigned int instan
 	return at;
 }
 
+/* As hello_send(). */
+static double hello(struct simulation *s, double at)
+{
+	struct effect e = { .what = DO_FRAME, .side = INITIATOR, .msg = WIRE_HELLO };
+
+	at = send(s, s->customers, 0, &e, at);
+	schedule(s, (struct job) {
+		.at = at + ldexp(s->m->timeout_us, s->hellos < 6 ? s->hellos : 6),
+		.kind = HELLO_DUE, .generation = ++s->hellos,
+	});
+	return at;
+}
+
+/* A new connection is made, unless one is. */
+static double greet(struct simulation *s, double at)
+{
+	if (s->greeting)
+		return at;
+	s->greeting = true;
+	s->hellos = 0;
+	return hello(s, at);
+}
+
+static double welcome(struct simulation *s, double at)
+{
+	unsigned int i;
+
+	if (!s->greeting)
+		return at;
+	s->greeting = false;
+	for (i = 0; i < s->m->window; i++) {
+		if (!s->customers[i].waiting)
+			continue;
+		s->customers[i].waiting = false;
+		schedule(s, (struct job) { .at = at, .kind = ISSUE, .customer = i });
+	}
+	return at;
+}
+
 static double over(struct simulation *s, struct customer *c, double at)
 {
 	if (c->x.outcome == SUCCESS)
@@ -146,6 +188,9 @@ static double over(struct simulation *s, struct customer *c, double at)
 		.at = at + (s->m->think > 0 ? gsl_ran_exponential(s->rng, s->m->think) : 0),
 		.kind = ISSUE, .customer = c - s->customers, .instance = c->instance,
 	});
+	/* One bit of instance number can't tell what comes late from the next one's. */
+	if (c->x.outcome != SUCCESS && s->m->protocol == AM_NWAY && s->m->window == 1)
+		return greet(s, at);
 	return at;
 }
 
@@ -215,6 +260,7 @@ static double forgotten(struct simulation *s, double at)
 {
 	unsigned int i;
 
+	at = greet(s, at);
 	for (i = 0; i < s->m->window; i++) {
 		struct customer *c = &s->customers[i];
 		struct effects out = { .n = 0 };
@@ -241,13 +287,49 @@ static double issue(struct simulation *s, struct customer *c)
 {
 	struct effects out = { .n = 0 };
 
+	if (s->greeting) {
+		c->waiting = true;
+		return s->now;
+	}
 	c->began = s->now;
 	c->active = true;
 	machine_step(s->m, &c->x, IN_START, 0, 0, &out);
 	/* Nobody has told the initiator. */
 	c->x.down = s->down;
 	c->x.forgotten = s->down;
-	return apply(s, c, &out, s->now + service(s, s->m->app_request));
+	c->posted = s->now + service(s, s->m->app_request);
+	return apply(s, c, &out, c->posted);
+}
+
+/* As measure() of engine.c: round trips of requests that were sent once. */
+static void round_trip(struct simulation *s, const struct customer *c, uint8_t msg, double at)
+{
+	uint8_t measured = s->m->protocol == AM_AMVIA ? WIRE_ACK : WIRE_REPLY;
+
+	if (msg != measured || c->x.istate != AM_STATE_SENT)
+		return;
+	s->srtt = s->srtt > 0 ? (7 * s->srtt + at - c->posted) / 8 : at - c->posted;
+	s->m->ack_timeout = fmax(2 * s->srtt, s->m->min_timeout_us);
+}
+
+/* A frame that libam has taken. */
+static double take(struct simulation *s, struct customer *c, const struct job *j, double at)
+{
+	struct effect answer = { .what = DO_FRAME, .side = TARGET, .msg = WIRE_WELCOME };
+	struct effects out = { .n = 0 };
+
+	if (s->m->protocol != STREAM && j->msg == WIRE_HELLO)
+		return s->down ? at : send(s, c, 0, &answer, at);
+	if (s->m->protocol != STREAM && j->msg == WIRE_WELCOME)
+		return welcome(s, at);
+	if (j->instance != c->instance)
+		return stale(s, c, j, at);
+	if (j->msg == WIRE_NACK && j->arg == WHY_SESSION)
+		return forgotten(s, at);
+	if (s->m->protocol != STREAM)
+		round_trip(s, c, j->msg, at);
+	machine_step(s->m, &c->x, IN_FRAME, j->msg, j->arg, &out);
+	return apply(s, c, &out, at);
 }
 
 /* A job that its server begins with; returns when it ends. */
@@ -281,14 +363,9 @@ static double perform(struct simulation *s, const struct job *j)
 		return at;
 	case AT_PROCESS:
 		at += service(s, m->lib_receive);
-		if (happens(s, m->lib_fail))
-			return at;
-		if (j->instance != c->instance)
-			return stale(s, c, j, at);
-		if (j->msg == WIRE_NACK && j->arg == WHY_SESSION && m->protocol != STREAM)
-			return forgotten(s, at);
-		machine_step(m, &c->x, IN_FRAME, j->msg, j->arg, &out);
-		return apply(s, c, &out, at);
+		return happens(s, m->lib_fail) ? at : take(s, c, j, at);
+	case HELLO_DUE:
+		return s->greeting && j->generation == s->hellos ? hello(s, at) : at;
 	default:
 		if (j->instance != c->instance || j->generation != c->timers[j->side][j->msg])
 			return at;
@@ -363,10 +440,12 @@ static void event(struct simulation *s)
 
 void simulate(const struct model *m, unsigned int requests, unsigned long seed, struct sample *out)
 {
-	struct simulation s = { .m = m, .sample = out };
+	struct model own = *m;
+	struct simulation s = { .m = &own, .sample = out };
 	unsigned int i;
 
 	memset(out, 0, sizeof(*out));
+	own.ack_timeout = fmax(m->timeout_us, m->min_timeout_us);
 	s.rng = gsl_rng_alloc(gsl_rng_mt19937);
 	gsl_rng_set(s.rng, seed);
 	s.customers = calloc(m->window, sizeof(*s.customers));

@@ -11,14 +11,15 @@
 #define MAX_BALANCE	1500	/* states */
 
 /*
- * Exact mean value analysis (Reiser, Lavenberg, 1980): who arrives finds what is there on average
- * with one customer less. What frames take that nobody waits for (ACK, FINAL) makes the server so
- * much slower to the others; for them it is no longer exact.
+ * Mean value analysis (Reiser, Lavenberg, 1980): who arrives finds what is there on average with
+ * one customer less. @exact: service times are exponential, and all work is the requests' own.
+ * Else the one in service has (1 + variation) / 2 of a service left; and what frames take that
+ * nobody waits for (ACK, FINAL) makes the server so much slower. Both are approximations.
  */
-void mva_solve(const struct network *n, double think, unsigned int window,
+void mva_solve(const struct network *n, double think, unsigned int window, bool exact,
 	       struct network_solution *s)
 {
-	double queue[STATIONS] = { 0 }, busy;
+	double queue[STATIONS] = { 0 }, busy, ghost, left;
 	unsigned int i, k;
 
 	memset(s, 0, sizeof(*s));
@@ -27,11 +28,13 @@ void mva_solve(const struct network *n, double think, unsigned int window,
 
 		s->response = n->delay;
 		for (k = 0; k < STATIONS; k++) {
-			busy = before * n->ghost[k];
+			ghost = exact ? 0 : n->ghost[k];
+			busy = before * ghost;
 			if (busy >= 1)
 				refuse(NULL, 0, "the network doesn't converge: %s has more to do than it can",
 				       station_names[k]);
-			s->residence[k] = n->demand[k] / (1 - busy) * (1 + queue[k]);
+			left = exact ? 0 : before * n->demand[k] * (1 - n->variation[k]) / 2;
+			s->residence[k] = n->demand[k] / (1 - busy) * (1 + queue[k] - left);
 			s->response += s->residence[k];
 		}
 		if (!(s->response + think > 0))
@@ -39,7 +42,7 @@ void mva_solve(const struct network *n, double think, unsigned int window,
 		s->throughput = i / (s->response + think);
 		for (k = 0; k < STATIONS; k++) {
 			/* No more than its server can do. */
-			busy = n->demand[k] + n->ghost[k];
+			busy = n->demand[k] + (exact ? 0 : n->ghost[k]);
 			if (s->throughput * busy > 1)
 				s->throughput = 1 / busy;
 		}

@@ -79,12 +79,12 @@ void print_text(const struct model *m, const struct prediction *p)
 	for (i = 0; i < STATIONS; i++)
 		if (p->network.demand[i] + p->network.ghost[i] > 0)
 			printf("  %-28s %14.6g %14.6g %12.6g\n", station_names[i],
-			       p->network.demand[i], p->mva.residence[i], p->mva.utilization[i]);
+			       p->network.demand[i], p->queues.residence[i], p->queues.utilization[i]);
 	printf("  %-28s %14.6g\n", "timers, latency", p->network.delay);
-	printf("\nchain of %u states, %u iterations; mean value analysis", p->chain.states,
-	       p->iterations);
+	printf("\nchain of %u states, %u iterations; exact mean value analysis %.9g us", p->chain.states,
+	       p->iterations, p->mva.response);
 	if (p->balanced)
-		printf(" %.9g us, balance equations %.9g us", p->mva.response, p->balance.response);
+		printf(", balance equations %.9g us", p->balance.response);
 	printf("\n");
 }
 
@@ -121,8 +121,8 @@ void print_json(const struct model *m, const struct prediction *p, const struct 
 	printf(" },\n  \"stations\": {");
 	for (i = 0; i < STATIONS; i++)
 		printf("%s\n    \"%s\": { \"demand_us\": %.9g, \"residence_us\": %.9g, \"utilization\": %.9g }",
-		       i ? "," : "", station_names[i], p->network.demand[i], p->mva.residence[i],
-		       p->mva.utilization[i]);
+		       i ? "," : "", station_names[i], p->network.demand[i], p->queues.residence[i],
+		       p->queues.utilization[i]);
 	printf("\n  }");
 	if (n) {
 		printf(",\n  \"sensitivity\": {");

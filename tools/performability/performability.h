@@ -223,7 +223,8 @@ void chain_solve(const struct model *m, struct chain *c);
 
 struct network {
 	double		demand[STATIONS], ghost[STATIONS], visits[STATIONS];
-	double		delay;			/* timers, network, think */
+	double		variation[STATIONS];	/* squared coefficient of service times */
+	double		delay;			/* timers, latency */
 };
 
 struct network_solution {
@@ -233,7 +234,7 @@ struct network_solution {
 	double		utilization[STATIONS];
 };
 
-void mva_solve(const struct network *n, double think, unsigned int window,
+void mva_solve(const struct network *n, double think, unsigned int window, bool exact,
 	       struct network_solution *s);
 /* By the balance equations; false: too many states. */
 bool balance_solve(const struct network *n, double think, unsigned int window,
@@ -244,7 +245,8 @@ bool balance_solve(const struct network *n, double think, unsigned int window,
 struct prediction {
 	struct chain	chain;
 	struct network	network;
-	struct network_solution mva, balance;
+	struct network_solution queues;		/* approximated, for response and throughput */
+	struct network_solution mva, balance;	/* exact, of the network without ghosts */
 	bool		balanced;
 	double		timeout;		/* for an acknowledgment, the first time */
 	double		response;		/* of requests that succeed, us */

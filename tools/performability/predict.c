@@ -37,6 +37,24 @@ static double round_trip(const struct model *m, const double *slower)
 	       (m->app_handler + m->delay * m->delayed) * slower[station_of(m, PROCESS_T)];
 }
 
+/* Of a sum of exponential times: (sum of squares) / (square of sum); of fixed ones 0. */
+static double variation(const struct model *m, enum station s)
+{
+	double t[] = { m->kernel_receive, m->lib_receive, m->lib_send, m->kernel_send,
+		       s == PROCESS_I ? m->app_request : m->app_handler }, sum = 0, squares = 0;
+	unsigned int i;
+
+	if (m->fixed)
+		return 0;
+	if (s != PROCESS_I && s != PROCESS_T)
+		return 1;
+	for (i = m->processors == TWO_PER_HOST; i < ARRAY_SIZE(t); i++) {
+		sum += t[i];
+		squares += t[i] * t[i];
+	}
+	return sum > 0 ? squares / (sum * sum) : 1;
+}
+
 static void network_of(const struct model *m, const struct chain *c, struct network *n)
 {
 	unsigned int k;
@@ -46,12 +64,12 @@ static void network_of(const struct model *m, const struct chain *c, struct netw
 		n->demand[k] = c->demand[k];
 		n->ghost[k] = c->ghost[k];
 		n->visits[k] = c->visits[k] > 0 ? c->visits[k] : 1;
+		n->variation[k] = variation(m, k);
 		n->delay -= c->demand[k];
 	}
 	/* Of packets that are on their way together, more than one is served at a time. */
 	if (n->delay < 0)
 		n->delay = 0;
-	(void)m;
 }
 
 static double node_availability(const struct model *m)
@@ -77,17 +95,20 @@ void predict(struct model *m, struct prediction *p)
 		m->ack_timeout = fmax(2 * rtt, m->min_timeout_us);
 		chain_solve(m, &p->chain);
 		network_of(m, &p->chain, &p->network);
-		mva_solve(&p->network, m->think, m->window, &p->mva);
+		mva_solve(&p->network, m->think, m->window, false, &p->queues);
 		for (k = 0; k < STATIONS; k++)
 			slower[k] = p->network.demand[k] > 0 ?
-				    p->mva.residence[k] / p->network.demand[k] : 1;
+				    p->queues.residence[k] / p->network.demand[k] : 1;
 		rtt = round_trip(m, slower);
 	} while (fabs(rtt - last) > PRECISION * last);
+	mva_solve(&p->network, m->think, m->window, true, &p->mva);
 	p->balanced = balance_solve(&p->network, m->think, m->window, &p->balance);
 	p->timeout = m->ack_timeout;
 	p->success = p->chain.p[SUCCESS];
-	p->response = p->chain.success + p->mva.response - p->chain.mean;
-	p->throughput = p->mva.throughput * p->success * 1e6;
+	p->response = p->chain.success;
+	if (m->window > 1)
+		p->response += p->queues.response - p->chain.mean;
+	p->throughput = p->queues.throughput * p->success * 1e6;
 	p->availability = p->success * node_availability(m) * node_availability(m);
 }
 
