@@ -19,7 +19,7 @@
 #define PS		1e6		/* in a us */
 #define MAX_STATES	3000
 #define MAX_PENDING	48
-#define NO_SIDE		2
+#define UNLIKELY	1e-7	/* a stream's ways that are less likely are cut off */
 
 enum pending_kind { FRAME, RESTART, TIMER };
 
@@ -51,7 +51,8 @@ struct builder {
 	const struct model *m;
 	struct node	*nodes;
 	struct reward	*rewards;
-	unsigned int	n, room;
+	double		*likely;	/* that it is reached, the first way found */
+	unsigned int	n;
 	unsigned int	*table;		/* of indices + 1 */
 	struct edge	*edges;
 	unsigned int	nedges, edge_room;
@@ -86,7 +87,7 @@ static void *grow(void *p, size_t size)
 	return p;
 }
 
-static unsigned int state(struct builder *b, const struct node *node)
+static unsigned int state(struct builder *b, const struct node *node, double likely)
 {
 	unsigned int h = hash(node) % TABLE;
 
@@ -100,6 +101,7 @@ static unsigned int state(struct builder *b, const struct node *node)
 		refuse(b->m->file, 0, "the chain has more than %u states: fewer retries or packets",
 		       MAX_STATES);
 	b->nodes[b->n] = *node;
+	b->likely[b->n] = likely;
 	b->table[h] = ++b->n;
 	return b->n - 1;
 }
@@ -208,8 +210,8 @@ static void arrive(struct builder *b, struct node *node, const struct effect *e,
 	const struct model *m = b->m;
 
 	put(node, (struct pending) {
-		.at = cursor + ps(m->frame[frame_kind(e->msg)] * m->byte + m->latency +
-				  m->kernel_receive),
+		.at = cursor + ps(m->frame[frame_kind(e->msg)] * m->byte + m->latency) +
+		      (m->processors == TWO_PER_HOST ? ps(m->kernel_receive) : 0),
 		.kind = FRAME, .side = !e->side, .msg = e->msg, .arg = e->arg,
 	});
 }
@@ -237,7 +239,7 @@ static void settle(struct builder *b, const struct node *node, int side, int64_t
 			q.at = next.busy[q.side];
 		put(&next, q);
 	}
-	edge(b, state(b, &next), p, b->now / PS);
+	edge(b, state(b, &next, p * b->likely[b->from]), p, b->now / PS);
 }
 
 static void run(struct builder *b, struct node node, const struct effects *out, unsigned int i,
@@ -277,6 +279,10 @@ static void run(struct builder *b, struct node node, const struct effects *out, 
 {
 	const struct model *m = b->m;
 
+	if (m->protocol == STREAM && p * b->likely[b->from] < UNLIKELY) {
+		edge(b, MAX_STATES + TIMED_OUT, p, cursor / PS);
+		return;
+	}
 	for (; i < out->n; i++) {
 		const struct effect *e = &out->e[i];
 		double q;
@@ -333,7 +339,8 @@ static void expand(struct builder *b, unsigned int i)
 	b->reward = &b->rewards[i];
 	drop(&node, 0);
 	if (p.kind == FRAME)
-		cursor += ps(b->m->lib_receive);
+		cursor += ps(b->m->lib_receive) +
+			  (b->m->processors == TWO_PER_HOST ? 0 : ps(b->m->kernel_receive));
 	machine_step(b->m, &node.x, in, p.msg, p.arg, &out);
 	run(b, node, &out, 0, p.side, cursor, 1);
 }
@@ -345,6 +352,7 @@ static void build(struct builder *b)
 	unsigned int i;
 
 	b->nodes = grow(NULL, MAX_STATES * sizeof(*b->nodes));
+	b->likely = grow(NULL, MAX_STATES * sizeof(*b->likely));
 	b->rewards = calloc(MAX_STATES, sizeof(*b->rewards));
 	b->table = calloc(TABLE, sizeof(*b->table));
 	if (!b->rewards || !b->table)
@@ -352,7 +360,7 @@ static void build(struct builder *b)
 	/* State 0, from which a request starts, is like no other. */
 	memset(&node, 0, sizeof(node));
 	node.x.phase = 0xff;
-	state(b, &node);
+	state(b, &node, 1);
 	b->reward = &b->rewards[0];
 	b->reward->demand[station_of(b->m, PROCESS_I)] = b->m->app_request;
 	b->reward->visits[station_of(b->m, PROCESS_I)] = 1;
@@ -484,6 +492,7 @@ void chain_solve(const struct model *m, struct chain *c)
 	free(success);
 	free(b.nodes);
 	free(b.rewards);
+	free(b.likely);
 	free(b.table);
 	free(b.edges);
 }

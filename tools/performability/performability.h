@@ -26,7 +26,7 @@
 enum { INITIATOR, TARGET, SIDES };
 
 #define STREAM	((enum am_protocol_id)4)	/* AF_ESP, SOCK_STREAM */
-#define MAX_PACKETS	8			/* of a message of a stream */
+#define MAX_PACKETS	4			/* of a message of a stream */
 
 enum processors { ONE_PROCESSOR, ONE_PER_HOST, TWO_PER_HOST };
 
