@@ -50,6 +50,9 @@ mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 mi
 model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
 
+model-report: ## what faults cost messages, predicted and measured: all of performability.rst's figures (5 minutes)
+	@selftests/performability-report.sh
+
 sim-report: ## the data centre, simulated: every figure and table of datacentre.rst (half an hour)
 	@selftests/sim-report.sh
 
@@ -74,10 +77,11 @@ clean: ## remove what was built (kernels stay in the cache)
 	[ ! -e tools/esp/Makefile ] || $(MAKE) -C tools/esp clean
 	[ ! -e tools/run/Makefile ] || $(MAKE) -C tools/run clean
 	[ ! -e tools/btl_esp/Makefile ] || $(MAKE) -C tools/btl_esp clean
+	[ ! -e tools/performability/Makefile ] || $(MAKE) -C tools/performability clean
 	[ ! -e tools/am/Makefile ] || $(MAKE) -C tools/am clean
 	[ ! -e tools/sim/Makefile ] || $(MAKE) -C tools/sim clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-.PHONY: all modules tools install demo check check-long coverage fuzz mutants model sim-report bench vm uml lint clean help
+.PHONY: all modules tools install demo check check-long coverage fuzz mutants model model-report sim-report bench vm uml lint clean help

@@ -223,6 +223,7 @@ pages()
 	for f in "$SRC"/man/*; do
 		package=esp-utils
 		[ "${f##*.}" != 3 ] || package=libesp-dev
+		[ "${f##*/}" != esp-performability.1 ] || package=esp-performability
 		in_root dpkg -L "$package" | grep -x "/usr/share/man/man${f##*.}/${f##*/}.gz" || return
 	done
 }
@@ -396,7 +397,7 @@ main()
 	check "programs compile with libesp-dev" compiles
 	keep
 	[ -z "$KERNEL" ] || in_guest
-	check "they can be removed" apt purge esp-dkms esp-utils libesp-dev
+	check "they can be removed" apt purge esp-dkms esp-utils esp-performability libesp-dev
 	files >"$WORK/after"
 	check "and nothing is left" diff "$WORK/before" "$WORK/after"
 	echo "1..$number"

@@ -163,6 +163,10 @@ result "sensitivity to latency" $?
 "$TOOL" -x network.fail:0.001:0.1:3:log "$WORK/model" >"$WORK/out" 2>&1
 awk 'NR > 1 && NF == 4 && $2 > last { last = $2; n++ } END { exit n != 3 }' "$WORK/out"
 result "a sweep: three lines, each longer than the last" $?
+"$TOOL" -n 1000 -m 1000 -x network.fail:0.001:0.1:3:log "$WORK/model" >"$WORK/out" 2>&1
+"$TOOL" -n 1000 -m 1000 -x network.fail:0.01:0.1:2:log "$WORK/model" >"$WORK/second" 2>&1
+[ "$(sed -n 3p "$WORK/out")" = "$(sed -n 2p "$WORK/second")" ] && awk 'NR == 2 { exit NF != 10 }' "$WORK/out"
+result "... each as if it were alone" $?
 
 #
 # Bad input
@@ -191,7 +195,7 @@ bad "kernel.fail 0 0"; refused "two values" "12: kernel.fail: more than one valu
 bad "kernel.send 1"; refused "a word twice" "12: kernel.send was told in line 8"
 bad "protocol tcp"; refused "another protocol" '12: no protocol "tcp"'
 bad "application.late 0.6" "application.crash 0.6"
-refused "faults of more than 1" "13: the probabilities of the application's faults"
+refused "faults of more than 1" "13: the probabilities of a handler's faults"
 bad "$(printf '%600s' x)"; refused "a long line" "12: the line is too long"
 for word in kernel.send network.latency application.handler; do
 	grep -v "^$word" "$WORK/model" >"$WORK/bad"

@@ -19,7 +19,7 @@
 #define PS		1e6		/* in a us */
 #define MAX_STATES	3000
 #define MAX_PENDING	48
-#define UNLIKELY	1e-7	/* a stream's ways that are less likely are cut off */
+#define UNLIKELY	(1 / 1e7)	/* a stream's ways that are less likely are cut off */
 
 enum pending_kind { FRAME, RESTART, TIMER };
 
@@ -242,7 +242,7 @@ static void settle(struct builder *b, const struct node *node, int side, int64_t
 	edge(b, state(b, &next, p * b->likely[b->from]), p, b->now / PS);
 }
 
-static void run(struct builder *b, struct node node, const struct effects *out, unsigned int i,
+static void run(struct builder *b, struct node at, const struct effects *out, unsigned int i,
 		int side, int64_t cursor, double p);
 
 static void choose(struct builder *b, const struct node *node, enum effect_kind what,
@@ -260,8 +260,9 @@ static void choose(struct builder *b, const struct node *node, enum effect_kind 
 		if (c[i].p <= 0)
 			continue;
 		if (c[i].in == IN_CRASHED) {
-			put(&next, (struct pending) { .at = cursor + ps(c[i].us), .kind = RESTART,
-						      .side = TARGET });
+			put(&next, (struct pending) {
+				.at = cursor + ps(c[i].us), .kind = RESTART, .side = TARGET,
+			});
 		} else {
 			/* For a late one nobody waits. */
 			until += ps(c[i].us);
@@ -274,10 +275,11 @@ static void choose(struct builder *b, const struct node *node, enum effect_kind 
 }
 
 /* All that can come of effects @i and those behind it, at @side from @cursor on. */
-static void run(struct builder *b, struct node node, const struct effects *out, unsigned int i,
+static void run(struct builder *b, struct node at, const struct effects *out, unsigned int i,
 		int side, int64_t cursor, double p)
 {
 	const struct model *m = b->m;
+	struct node node = at;
 
 	if (m->protocol == STREAM && p * b->likely[b->from] < UNLIKELY) {
 		edge(b, MAX_STATES + TIMED_OUT, p, cursor / PS);
@@ -304,8 +306,10 @@ static void run(struct builder *b, struct node node, const struct effects *out, 
 			break;
 		case SET_TIMER:
 			drop_timer(&node, e->side, e->msg);
-			put(&node, (struct pending) { .at = cursor + ps(e->us), .kind = TIMER,
-						      .side = e->side, .msg = e->msg });
+			put(&node, (struct pending) {
+				.at = cursor + ps(e->us), .kind = TIMER, .side = e->side,
+				.msg = e->msg,
+			});
 			break;
 		case STOP_TIMER:
 			drop_timer(&node, e->side, e->msg);
@@ -399,7 +403,7 @@ static void decompose(struct builder *b, struct solver *s)
 	}
 	gsl_linalg_LU_decomp(s->lu, s->order, &sign);
 	for (i = 0; i < b->n; i++)
-		if (fabs(gsl_matrix_get(s->lu, i, i)) < 1e-13)
+		if (fabs(gsl_matrix_get(s->lu, i, i)) < 1 / 1e13)
 			refuse(b->m->file, 0, "the chain is singular: a request may never end");
 }
 

@@ -60,7 +60,7 @@ const struct key keys[] = {
 	COUNT("esp.expiries", expiries, 1, 250, 5),
 	COUNT("packets.request", packets_request, 1, MAX_PACKETS, 1),
 	COUNT("packets.reply", packets_reply, 1, MAX_PACKETS, 1),
-	KEY("node.mttf", KEY_TIME, mttf, 1e-9, 1e9, 1e9, NULL),
+	KEY("node.mttf", KEY_TIME, mttf, 1 / 1e9, 1e9, 1e9, NULL),
 	KEY("node.mttr", KEY_TIME, mttr, 0, 1e9, 0, NULL),
 };
 
@@ -124,7 +124,8 @@ static bool set_word(struct model *m, const char *word, const char *value, unsig
 	if (!strcmp(word, "protocol")) {
 		i = word_index(value, protocols, ARRAY_SIZE(protocols));
 		if (i < 0)
-			refuse(m->file, line, "no protocol \"%s\": nway, amvia, amudp or esp", value);
+			refuse(m->file, line, "no protocol \"%s\": nway, amvia, amudp or esp",
+			       value);
 		m->protocol = i;
 	} else if (!strcmp(word, "processors")) {
 		i = word_index(value, processors, ARRAY_SIZE(processors));
@@ -177,7 +178,7 @@ void model_check(struct model *m)
 		if (isnan(*key_value(m, &keys[i])))
 			refuse(m->file, line, "the service time %s is missing", keys[i].name);
 	if (m->missing + m->late + m->crash + m->delay > 1)
-		refuse(m->file, line, "the probabilities of the application's faults are more than 1");
+		refuse(m->file, line, "the probabilities of a handler's faults are more than 1");
 	if (m->protocol == STREAM && m->missing + m->late + m->crash > 0)
 		refuse(m->file, line, "a stream has no handlers that are missing, late or crash");
 	if (m->protocol != STREAM && (m->packets_request > 1 || m->packets_reply > 1))
@@ -190,7 +191,7 @@ void model_read(struct model *m, const char *path)
 {
 	FILE *f = strcmp(path, "-") ? fopen(path, "r") : stdin;
 	unsigned int line = 0, i, at[ARRAY_SIZE(keys)] = { 0 };
-	char text[512], word[64], value[64], more[2];
+	char text[512];
 	const struct key *k;
 
 	memset(m, 0, sizeof(*m));
@@ -201,19 +202,20 @@ void model_read(struct model *m, const char *path)
 	if (!f)
 		refuse(path, 0, "%s", strerror(errno));
 	while (fgets(text, sizeof(text), f)) {
+		char *word, *value, *rest;
+
 		line++;
 		if (!strchr(text, '\n') && !feof(f))
 			refuse(m->file, line, "the line is too long");
 		text[strcspn(text, "#\n")] = 0;
-		switch (sscanf(text, "%63s %63s %1s", word, value, more)) {
-		case EOF:
-		case 0:
+		word = strtok_r(text, " \t\r", &rest);
+		if (!word)
 			continue;
-		case 1:
+		value = strtok_r(NULL, " \t\r", &rest);
+		if (!value)
 			refuse(m->file, line, "%s: the value is missing", word);
-		case 3:
+		if (strtok_r(NULL, " \t\r", &rest))
 			refuse(m->file, line, "%s: more than one value", word);
-		}
 		k = key_find(word);
 		if (k && at[k - keys])
 			refuse(m->file, line, "%s was told in line %u", word, at[k - keys]);

@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
 	{ "seed", 'r', "NUMBER", 0, "of the random numbers (1)", 0 },
 	{ "sweep", 'x', "WORD:FROM:TO:POINTS[:log]", 0, "a line for each of these values", 0 },
 	{ "png", 'p', "FILE", 0, "draw what --sweep prints, by gnuplot", 0 },
-	{ "at", AT, "ADDRESS", 0, "measure from here: udp:IP[:PORT], edp:%DEV[:PORT] or esp:%DEV", 0 },
+	{ "at", AT, "ADDRESS", 0, "measure from here: udp:IP, edp:%DEV or esp:%DEV", 0 },
 	{ "peer", PEER, "ADDRESS", 0, "... to there, where --serve is", 0 },
 	{ "serve", SERVE, "ADDRESS", 0, "answer who measures, until killed", 0 },
 	{ 0 }
@@ -68,7 +68,8 @@ static void sweep_read(struct argp_state *state, struct sweep *s, const char *te
 	if (s->points < 2 || s->points > 10000)
 		argp_error(state, "--sweep: %u points are not 2 to 10000", s->points);
 	if (!(s->from >= s->key->low && s->to <= s->key->high && s->from < s->to))
-		argp_error(state, "--sweep: %s goes from %g to %g", word, s->key->low, s->key->high);
+		argp_error(state, "--sweep: %s goes from %g to %g", word, s->key->low,
+			   s->key->high);
 	if (s->log && s->from <= 0)
 		argp_error(state, "--sweep: log begins above 0");
 }
@@ -219,8 +220,7 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = options, .parser = parse, .args_doc = "FILE [WORD=VALUE...]",
-		.doc = "Predicts response time and throughput of messages whose components fail.\v"
-		       "FILE says what the components take and how often they fail (-: standard input); see esp-performability(1).",
+		.doc = "Predicts what faults cost messages.\vesp-performability(1) explains FILE.",
 	};
 	struct arguments a = { .seed = 1 };
 	struct model m;

@@ -272,6 +272,8 @@ static double next_event(int side)
 		return fmax(back_at, *clock_of(side));
 	for (t = ends[side]->timers; t; t = t->next)
 		at = fmin(at, t->at - 1.0);
+	if (side == INITIATOR && ends[side]->map[0]->hello == HELLO_FAILED)
+		at = 0;
 	for (i = 0; side == INITIATOR && i < model->window; i++)
 		if (!calls[i].out && ends[side]->map[0]->hello == HELLO_DONE)
 			at = fmin(at, calls[i].ready);
@@ -336,8 +338,13 @@ void measure(const struct model *m, unsigned int requests, unsigned long seed, s
 	int side;
 
 	if (m->protocol == STREAM)
-		refuse(m->file, 0, "libam has no streams: measure esp over sockets (--at)");
+		refuse(m->file, 0, "libam has no streams: esp is for sockets (--at)");
 	memset(out, 0, sizeof(*out));
+	memset(clocks, 0, sizeof(clocks));
+	memset(kernel_free, 0, sizeof(kernel_free));
+	memset(wire_free, 0, sizeof(wire_free));
+	memset(calls, 0, sizeof(calls));
+	crashed = false;
 	model = m;
 	result = out;
 	rng = gsl_rng_alloc(gsl_rng_mt19937);

@@ -31,7 +31,7 @@ void mva_solve(const struct network *n, double think, unsigned int window, bool 
 			ghost = exact ? 0 : n->ghost[k];
 			busy = before * ghost;
 			if (busy >= 1)
-				refuse(NULL, 0, "the network doesn't converge: %s has more to do than it can",
+				refuse(NULL, 0, "the network doesn't converge: %s can't do it all",
 				       station_names[k]);
 			left = exact ? 0 : before * n->demand[k] * (1 - n->variation[k]) / 2;
 			s->residence[k] = n->demand[k] / (1 - busy) * (1 + queue[k] - left);

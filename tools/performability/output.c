@@ -79,10 +79,11 @@ void print_text(const struct model *m, const struct prediction *p)
 	for (i = 0; i < STATIONS; i++)
 		if (p->network.demand[i] + p->network.ghost[i] > 0)
 			printf("  %-28s %14.6g %14.6g %12.6g\n", station_names[i],
-			       p->network.demand[i], p->queues.residence[i], p->queues.utilization[i]);
+			       p->network.demand[i], p->queues.residence[i],
+			       p->queues.utilization[i]);
 	printf("  %-28s %14.6g\n", "timers, latency", p->network.delay);
-	printf("\nchain of %u states, %u iterations; exact mean value analysis %.9g us", p->chain.states,
-	       p->iterations, p->mva.response);
+	printf("\nchain of %u states, %u iterations; exact mean value analysis %.9g us",
+	       p->chain.states, p->iterations, p->mva.response);
 	if (p->balanced)
 		printf(", balance equations %.9g us", p->balance.response);
 	printf("\n");
@@ -94,8 +95,10 @@ static void json_sample(const char *name, struct sample *s)
 	unsigned int o;
 
 	estimate(s, &e);
-	printf(",\n  \"%s\": { \"requests\": %u, \"response_us\": %.9g, \"error_us\": %.9g, \"median_us\": %.9g, \"p99_us\": %.9g, \"throughput\": %.9g, \"ends\": {",
-	       name, total(s), e.mean, e.error, e.median, e.p99, e.throughput);
+	printf(",\n  \"%s\": { \"requests\": %u, \"response_us\": %.9g, \"error_us\": %.9g, ",
+	       name, total(s), e.mean, e.error);
+	printf("\"median_us\": %.9g, \"p99_us\": %.9g, \"throughput\": %.9g, \"ends\": {",
+	       e.median, e.p99, e.throughput);
 	for (o = 0; o < OUTCOMES; o++)
 		printf("%s \"%s\": %u", o ? "," : "", outcome_names[o], s->ended[o]);
 	printf(" } }");
@@ -106,30 +109,37 @@ void print_json(const struct model *m, const struct prediction *p, const struct 
 {
 	unsigned int i;
 
-	printf("{\n  \"protocol\": \"%s\",\n  \"window\": %g,\n", protocol_name(m->protocol), m->window);
+	printf("{\n  \"protocol\": \"%s\",\n  \"window\": %g,\n", protocol_name(m->protocol),
+	       m->window);
 	printf("  \"response_us\": %.9g,\n  \"deviation_us\": %.9g,\n", p->response,
 	       p->chain.deviation);
-	printf("  \"throughput\": %.9g,\n  \"frames\": %.9g,\n", p->throughput, p->chain.frames);
-	printf("  \"timeout_us\": %.9g,\n  \"availability\": %.12g,\n", p->timeout, p->availability);
-	printf("  \"states\": %u,\n  \"chain_us\": %.12g,\n  \"mva_us\": %.12g,\n", p->chain.states,
-	       p->chain.mean, p->mva.response);
+	printf("  \"throughput\": %.9g,\n  \"frames\": %.9g,\n", p->throughput,
+	       p->chain.frames);
+	printf("  \"timeout_us\": %.9g,\n  \"availability\": %.12g,\n", p->timeout,
+	       p->availability);
+	printf("  \"states\": %u,\n  \"chain_us\": %.12g,\n  \"mva_us\": %.12g,\n",
+	       p->chain.states, p->chain.mean, p->mva.response);
 	if (p->balanced)
 		printf("  \"balance_us\": %.12g,\n", p->balance.response);
 	printf("  \"ends\": {");
 	for (i = 0; i < OUTCOMES; i++)
 		printf("%s \"%s\": %.12g", i ? "," : "", outcome_names[i], p->chain.p[i]);
 	printf(" },\n  \"stations\": {");
-	for (i = 0; i < STATIONS; i++)
-		printf("%s\n    \"%s\": { \"demand_us\": %.9g, \"residence_us\": %.9g, \"utilization\": %.9g }",
-		       i ? "," : "", station_names[i], p->network.demand[i], p->queues.residence[i],
-		       p->queues.utilization[i]);
+	for (i = 0; i < STATIONS; i++) {
+		printf("%s\n    \"%s\": { \"demand_us\": %.9g, ", i ? "," : "", station_names[i],
+		       p->network.demand[i]);
+		printf("\"residence_us\": %.9g, \"utilization\": %.9g }",
+		       p->queues.residence[i], p->queues.utilization[i]);
+	}
 	printf("\n  }");
 	if (n) {
 		printf(",\n  \"sensitivity\": {");
-		for (i = 0; i < n; i++)
-			printf("%s\n    \"%s\": { \"component\": \"%s\", \"value\": %.9g, \"derivative\": %.9g, \"elasticity\": %.9g }",
-			       i ? "," : "", s[i].key->name, s[i].key->component, s[i].value,
-			       s[i].derivative, s[i].elasticity);
+		for (i = 0; i < n; i++) {
+			printf("%s\n    \"%s\": { \"component\": \"%s\", \"value\": %.9g, ",
+			       i ? "," : "", s[i].key->name, s[i].key->component, s[i].value);
+			printf("\"derivative\": %.9g, \"elasticity\": %.9g }", s[i].derivative,
+			       s[i].elasticity);
+		}
 		printf("\n  }");
 	}
 	if (des)
@@ -156,8 +166,8 @@ void print_sample(const char *what, struct sample *s, const struct prediction *p
 	unsigned int o;
 
 	estimate(s, &e);
-	printf("\n%s: %u requests, %.6g us +- %.2g, median %.6g, 99 %% %.6g; %.6g a second\n", what,
-	       total(s), e.mean, e.error, e.median, e.p99, e.throughput);
+	printf("\n%s: %u requests, %.6g us +- %.2g, median %.6g, 99 %% %.6g; %.6g a second\n",
+	       what, total(s), e.mean, e.error, e.median, e.p99, e.throughput);
 	printf("  predicted %.6g us: %+.2f %%\n", p->response,
 	       e.mean > 0 ? 100 * (p->response / e.mean - 1) : 0);
 	for (o = 0; o < OUTCOMES; o++)
@@ -174,7 +184,8 @@ void plot(const char *png, const char *data, const struct model *m, const char *
 	if (!f)
 		refuse(NULL, 0, "gnuplot: %s", strerror(errno));
 	fprintf(f, "set terminal pngcairo size 800,500\nset output \"%s\"\n", png);
-	fprintf(f, "set grid\nunset key\nset xlabel \"%s\"\nset ylabel \"response time, us\"\n", key);
+	fprintf(f, "set grid\nunset key\nset ylabel \"response time, us\"\nset xlabel \"%s\"\n",
+		key);
 	fprintf(f, "set title \"%s, window %g\"\n%s", protocol_name(m->protocol), m->window,
 		log ? "set logscale x\n" : "");
 	fprintf(f, "$data << END\n%sEND\nplot $data using 1:2 with linespoints\n", data);

@@ -96,8 +96,7 @@ static inline double *key_value(struct model *m, const struct key *k)
 }
 
 /* Exit with a message, FILE:LINE in front where there is one. */
-void refuse(const char *file, unsigned int line, const char *format, ...)
-	__attribute__((noreturn, format(printf, 3, 4)));
+_Noreturn void refuse(const char *file, unsigned int line, const char *format, ...);
 void model_read(struct model *m, const char *path);
 void model_set(struct model *m, const char *assignment);
 void model_check(struct model *m);

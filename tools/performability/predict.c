@@ -9,7 +9,7 @@
 #include "performability.h"
 
 #define ITERATIONS	100
-#define PRECISION	1e-9
+#define PRECISION	(1 / 1e9)
 
 /* One frame's way, where each station takes @slower times its service. */
 static double way(const struct model *m, int from, enum frame_kind kind, const double *slower)
@@ -88,7 +88,7 @@ void predict(struct model *m, struct prediction *p)
 	rtt = round_trip(m, slower);
 	do {
 		if (p->iterations++ == ITERATIONS)
-			refuse(m->file, 0, "the chain doesn't converge: after %u steps the round trip still changes, %g us",
+			refuse(m->file, 0, "the chain doesn't converge: in step %u %g us",
 			       ITERATIONS, rtt);
 		last = rtt;
 		m->srtt = rtt;
@@ -147,8 +147,8 @@ unsigned int sensitivities(const struct model *m, struct sensitivity *s)
 		if (!keys[i].component)
 			continue;
 		s[n] = (struct sensitivity) { .key = &keys[i], .value = x };
-		h = keys[i].kind == KEY_TIME ? fmax(1e-3 * x, 1e-2) :
-		    !strcmp(keys[i].name, "network.ber") ? 1e-8 : 1e-4;
+		h = keys[i].kind == KEY_TIME ? fmax(x / 1000, 0.01) :
+		    !strcmp(keys[i].name, "network.ber") ? 1 / 1e8 : 0.0001;
 		if (x + h > keys[i].high)
 			gsl_deriv_backward(&f, x, h, &s[n].derivative, &error);
 		else if (x < h)

@@ -328,7 +328,7 @@ static bool is_stream(const char *at)
 {
 	bool esp = !strncmp(at, "esp:", 4);
 
-	if (esp != (model->protocol == STREAM))
+	if (esp ? model->protocol != STREAM : model->protocol == STREAM)
 		refuse(model->file, 0, "%s is not for the protocol %s", at,
 		       protocol_name(model->protocol));
 	return esp;
@@ -338,6 +338,7 @@ void measure_socket(const struct model *m, const char *at, const char *peer,
 		    unsigned int requests, struct sample *out)
 {
 	memset(out, 0, sizeof(*out));
+	memset(calls, 0, sizeof(calls));
 	model = m;
 	result = out;
 	rng = gsl_rng_alloc(gsl_rng_mt19937);
