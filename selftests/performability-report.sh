@@ -136,7 +136,7 @@ figure()
 
 	for p in $PROTOCOLS; do
 		[ ! -e "$OUT/$name-$p.data" ] || plots+=("'$OUT/$name-$p.data' using 1:2 with lines lw 2 title '$p'")
-		[ -z "$points" ] || [ $p = esp ] ||
+		[ -z "$points" ] || [ "$p" = esp ] ||
 			plots+=("'$OUT/$points-$p.data' using 1:8:9 with yerrorbars pt 7 title '$p, libam'")
 	done
 	gnuplot <<-END
