@@ -9,7 +9,7 @@
 
 . "${0%/*}/lib.sh"
 
-REQUESTS=${1:-4000}
+REQUESTS=${1:-3000}
 TOOL=$BUILD/../performability/esp-performability
 MODEL=$TMP/model
 
@@ -37,10 +37,13 @@ MAC=$(mac n1 v1)
 # faults NETEM INGRESS: both ways; of the receiving kernel, one of so many frames.
 faults()
 {
+	# A change would keep what isn't named.
+	n0 tc qdisc del dev v0 root 2>/dev/null
+	n1 tc qdisc del dev v1 root 2>/dev/null
 	# shellcheck disable=SC2086
-	n0 tc qdisc replace dev v0 root netem delay 500us limit 10000 $1
+	n0 tc qdisc add dev v0 root netem delay 500us limit 10000 $1
 	# shellcheck disable=SC2086
-	n1 tc qdisc replace dev v1 root netem delay 500us limit 10000 $1
+	n1 tc qdisc add dev v1 root netem delay 500us limit 10000 $1
 	n0 tc qdisc del dev v0 clsact 2>/dev/null
 	n1 tc qdisc del dev v1 clsact 2>/dev/null
 	[ -n "$2" ] || return
@@ -61,7 +64,8 @@ run()
 	edp) at=edp:%v0 peer=edp:$MAC%v0:4000 server=edp:%v1:4000 ;;
 	esp) at=esp:%v0 peer=esp:$MAC server=esp:%v1 ;;
 	esac
-	n1 "$TOOL" --serve "$server" "$MODEL" "protocol=$protocol" "$@" &
+	# Not through a function: the number must be that of the program.
+	nsenter --net=/run/netns/n1 "$TOOL" --serve "$server" "$MODEL" "protocol=$protocol" "$@" &
 	local pid=$!
 	sleep 0.1
 	n0 "$TOOL" -j -m "$REQUESTS" --at "$at" --peer "$peer" "$MODEL" "protocol=$protocol" "$@" >"$TMP/json" 2>&1
