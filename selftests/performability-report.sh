@@ -59,7 +59,7 @@ for p in nway amvia amudp; do
 done
 "$TOOL" -x network.fail:0.001:0.1:5:log -n $REQUESTS "$MODEL" protocol=esp service=fixed >"$OUT/loss-esp.data" || exit
 say "measuring on uml-virtual"
-selftests/harness/vm run uml-virtual --time 900 -- selftests/vt-performability.sh >"$OUT/sockets.data" ||
+selftests/harness/vm run uml-virtual --time 3000 -- selftests/vt-performability.sh >"$OUT/sockets.data" ||
 	say "a prediction is off by more than a tenth, see build/performability/sockets.data"
 
 #
