@@ -13,7 +13,7 @@ all: modules ## the module for the kernel in KDIR (default: the running one)
 modules: ## the same
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-tools: ## tools/esp, the command, tools/run, its library, and tools/am, the library and its name server
+tools: ## tools/esp, the command, tools/run, its library, and tools/am, the library, its name server and am
 	$(MAKE) -C tools/esp
 	$(MAKE) -C tools/run
 	$(MAKE) -C tools/am

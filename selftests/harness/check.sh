@@ -244,7 +244,7 @@ check_host() {
 	export SRC BUILD=$SRC/build/selftests KERNEL=host SOURCE
 	while read -r name seconds command <&5; do
 		start=$SECONDS
-		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$PATH timeout -k 5 "$seconds" bash -c "$command") \
+		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$SRC/build/am:$PATH timeout -k 5 "$seconds" bash -c "$command") \
 			>"$LOGS/$name.log" 2>&1 </dev/null 5<&-
 		status=$?
 		verdict "$name" $status $((SECONDS - start)) "$LOGS/$name.log" ''

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Sourced behind lib.sh: the hosts of those who measure Active Messages, n0 and, with the server,
+# n1, and its addresses.
+
+EDP='' UDP='' SERVER=
+
+# am_hosts [RATE DELAY]: of the cable, as netem takes them; none: as fast as it is.
+am_hosts()
+{
+	local i
+
+	hosts 2
+	for i in 0 1; do
+		in_host n$i sysctl -qw net.ipv6.conf.default.disable_ipv6=1
+	done
+	cable n0 v0 n1 v1
+	for i in 0 1; do
+		ip -n n$i addr add 10.9.0.$((i + 1))/24 dev v$i
+		# As UDP's are: nobody computes checksums within a machine.
+		in_host n$i sysctl -qw net.esp.dev.v$i.tx_checksum=1
+		[ $# = 0 ] || {
+			ip -n n$i link set v$i gso_max_segs 1
+			# Preamble, gap and FCS count for the rate.
+			tc -n n$i qdisc add dev v$i root netem limit 100000 delay "$2" rate "$1" 24 || exit
+		}
+	done
+	EDP="edp:$(mac n1 v1)%v0" UDP=udp:10.9.0.2
+}
+
+# am_serve: returns when it answers.
+am_serve()
+{
+	nsenter --net=/run/netns/n1 am logp --serve edp:%v1 "$UDP" >"$TMP/serve" 2>&1 &
+	SERVER=$!
+	until_true 20 counted_lines 2 "$TMP/serve"
+}
+
+# counted_lines N FILE: has as many at least.
+counted_lines() { [ "$(wc -l <"$2")" -ge "$1" ]; }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * am - measures Active Messages: am(1).
+ *
+ *	main.c		finds the command
+ *	logp.c		am logp: its options, and what is measured of a layer
+ *	calibrate.c	am calibrate: the credits that a device and an access method need
+ *	serve.c		what both ask
+ *	layer.c		requests to it by Active Messages
+ *	raw.c		and by datagrams alone
+ *	stats.c		medians and their confidence
+ *	report.c	table and JSON; plot.c: pictures
+ */
+#ifndef AM_CMD_H
+#define AM_CMD_H
+
+#include <argp.h>
+#include <errno.h>
+#include <error.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include "am.h"
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define PORT		4600	/* of the server's raw datagrams; those of protocols follow */
+#define MAX_CREDITS	1024
+#define FRAME_OVERHEAD	36	/* bytes of a message's frame besides its data */
+#define RAW_MAX		1400	/* bytes of data of a raw datagram, and of a message in one frame */
+#define MAX_ROUNDS	1001
+#define MIN_ROUNDS	6	/* with less, no interval has 95 % */
+#define MAX_MESSAGES	65536
+
+enum {
+	EXIT_OK,
+	EXIT_FAILED,		/* the network, the server, or a file */
+	EXIT_USAGE,
+};
+
+/* Commands: argv[0] is "am NAME", the result an exit status. */
+int cmd_logp(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
+
+/* ---- layers ---- */
+
+enum way { WAY_RAW, WAY_NWAY, WAY_ONEWAY, WAY_AMVIA, WAY_AMUDP, WAYS };
+
+/**
+ * struct way_info - a protocol, as LogP sees it
+ * @name:	in options and results
+ * @port:	of the server, beyond PORT
+ * @protocol:	of Active Messages; 0: raw datagrams
+ * @trip_sends:	send overheads of the critical path of a round trip (004, 3.4.2: 3 of three-way
+ *		protocols)
+ * @gap_receives: receive overheads of the gap at the slower side (004, 3.4.2: g = o_s + 2 o_r)
+ * @own_sends:	messages that the initiator sends for a request,
+ * @own_receives: and that it receives
+ */
+struct way_info {
+	const char		*name;
+	unsigned int		port;
+	enum am_protocol_id	protocol;
+	unsigned int		trip_sends, gap_receives, own_sends, own_receives;
+};
+
+extern const struct way_info ways[WAYS];
+
+struct layer;
+
+struct layer_ops {
+	/* Posts a request of @size bytes of data, for a reply of @answer; waits for a credit. */
+	void (*request)(struct layer *l, size_t size, size_t answer);
+	/* Takes the replies that are here. */
+	void (*poll)(struct layer *l);
+	/* Until there may be something to take; it has been taken. */
+	void (*wait)(struct layer *l);
+	void (*close)(struct layer *l);
+};
+
+/**
+ * struct layer - requests to one server, by one transport and protocol
+ * @transport:	its name, as at the beginning of an address
+ * @address:	of the server, as the user wrote it
+ * @credits:	requests that may be outstanding
+ * @outstanding: those that are
+ * @lost:	raw datagrams that were not answered in time
+ * @timeout:	milliseconds that an answer may take
+ */
+struct layer {
+	const struct layer_ops	*ops;
+	const struct way_info	*way;
+	char			transport[8];
+	const char		*address;
+	unsigned int		credits, outstanding, lost;
+	int			timeout;
+	/* Active Messages */
+	eb_t			bundle;
+	ep_t			ep;
+	/* raw */
+	int			fd;
+	en_t			server;
+};
+
+/* These end the program with a message if the server can't be reached. */
+void layer_open(struct layer *l, const char *address, enum way way, unsigned int credits,
+		int timeout);
+void layer_close(struct layer *l);
+/* Until nothing is outstanding. */
+void layer_drain(struct layer *l);
+/* Requests that were sent again, or never answered. */
+uint64_t layer_resent(struct layer *l);
+bool layer_carries(const struct layer *l, size_t size);
+
+void raw_open(struct layer *l);
+/* Datagrams of @size bytes of data that arrive in a second, of @n one way without a pause. */
+double raw_rate(struct layer *l, size_t size, unsigned int n);
+/* The server's side of raw datagrams; returns if the network fails. */
+void raw_serve(int fd);
+int raw_socket(const en_t *name);
+
+en_t name_of_server(const char *address, unsigned int port);
+void name_set_port(en_t *name, unsigned int port);
+unsigned int name_port(const en_t *name);
+/* The transport and the device of @address, for an endpoint of one's own. */
+void own_address(const char *address, char *own, size_t size);
+
+/* Handlers of the server; the first argument is the size of the reply. */
+#define TAKE	1
+#define ANSWER	2
+
+int serve(char **addresses);
+
+/* ---- time ---- */
+
+/* Nanoseconds. */
+double clock_ns(void);
+double clock_cost(void);
+
+/* ---- statistics ---- */
+
+/**
+ * struct interval - a median with the order statistics that enclose it with 95 % confidence
+ *
+ * NAN: it was not measured, or not often enough.
+ */
+struct interval {
+	double median, low, high;
+};
+
+struct interval median_of(const double *samples, size_t n);
+double middle(double *samples, size_t n);
+
+/* ---- results of logp ---- */
+
+#define MAX_POINTS	20		/* bursts of 1, 2, 4 ... messages */
+#define DELAYS		4
+#define MAX_SIZES	32
+#define DELAYED		16		/* messages of a burst with delays, at most */
+
+/**
+ * struct size_result - P-LogP: what depends on the size of a message
+ * @bytes:	of data
+ * @o_s:	send overhead, in ns as all times
+ * @o_r:	receive overhead, of replies of that size
+ * @gap:	between such requests, in the steady state
+ */
+struct size_result {
+	size_t		bytes;
+	struct interval	o_s, o_r, gap;
+};
+
+/**
+ * struct result - the parameters of a layer
+ * @o_s:	send overhead: a short burst's cost for each message
+ * @o_r:	receive overhead, by delays
+ * @o_r_gap:	receive overhead, by g = o_s + 2 o_r or what stands for it
+ * @gap:	between requests of a long burst, in the steady state
+ * @own:	what the initiator itself does for a request
+ * @latency:	L, from the round trip
+ * @trip:	the round trip
+ * @per_byte:	G, ns: the gap of the largest message by its size
+ * @gap_hidden:	the sender never waits, so its own work is all that @gap shows
+ * @cost:	message cost by delay and length of burst
+ * @delay:	ns
+ * @points:	lengths of bursts, powers of two
+ * @one_way:	of raw datagrams: those that arrive in a second, without data and of RAW_MAX bytes
+ */
+struct result {
+	char			transport[8];
+	const char		*protocol;
+	unsigned int		credits;
+	struct interval		o_s, o_r, o_r_gap, gap, own, latency, trip, per_byte;
+	bool			gap_hidden;
+	unsigned int		points;
+	double			delay[DELAYS];
+	struct interval		cost[DELAYS][MAX_POINTS];
+	unsigned int		nsizes;
+	struct size_result	size[MAX_SIZES];
+	struct interval		one_way[2];
+	uint64_t		resent;
+};
+
+/**
+ * struct run - what was asked for
+ * @rounds:	samples of each figure
+ * @messages:	of the longest burst
+ */
+struct run {
+	unsigned int	credits, rounds, messages;
+	size_t		sizes[MAX_SIZES];
+	unsigned int	nsizes;
+	long		processors;
+};
+
+void report_table(const struct run *run, const struct result *r, unsigned int n);
+void report_json(const struct run *run, const struct result *r, unsigned int n);
+void json_interval(const char *name, struct interval i, double unit);
+/* Figures in @dir, by gnuplot. */
+void plot(const char *dir, const struct run *run, const struct result *r, unsigned int n);
+
+/* ---- options ---- */
+
+/* A number from @low to @high, or the program ends. */
+unsigned int number(struct argp_state *state, const char *what, const char *text,
+		    unsigned int low, unsigned int high);
+
+#endif
