@@ -4,7 +4,8 @@
 # shellcheck disable=SC2086
 #
 # The models of the flow control, checked with spin: rules 3, 4, 7, 8, 10, 11,
-# 13-20 and the must-hold list; Documentation/model.rst explains them.
+# 13-20 and the must-hold list; and that of Active Messages. Documentation/model.rst
+# explains them.
 #
 #	run.sh [PATTERN]	the configurations whose name matches
 #	run.sh --trail		what literal-seed.txt is to contain
@@ -91,6 +92,14 @@ cpus-3              ackq safe+ holds   -DN=3 -DPKTS=2
 cpus-3-first        ackq safe+ holds   -DN=3 -DPKTS=2 -DADV=2
 cpus-3-seed         ackq safe+ holds   -DN=3 -DPKTS=1 -DSEED
 
+am-one-bit          am   safe  holds   -DFAULTS=2 -DDUPS=2 -DEARLY=1
+am-one-bit          am   ends  holds   -DFAULTS=2 -DDUPS=2 -DEARLY=2
+am-one-bit-order    am   safe  fails   -DDUPS=1 -DOVERTAKEN=1
+am-2                am   safe+ holds   -DN=2 -DMOD=8 -DWANT1=1 -DFAULTS=2 -DDUPS=1 -DOVERTAKEN=1 -DEARLY=1
+am-2                am   ends+ holds   -DN=2 -DMOD=8 -DWANT1=1 -DFAULTS=1 -DDUPS=1 -DOVERTAKEN=1 -DEARLY=1
+am-2-both           am   safe  holds   -DN=2 -DMOD=8 -DWANT1=2 -DFAULTS=1 -DDUPS=1
+am-2-narrow         am   safe  holds   -DN=2 -DMOD=8 -DQLEN=1 -DFAULTS=1
+
 literal-seed        literal-seed short fails
 literal-seed-2      literal-seed safe  fails -DCOUNT_LAST
 literal-seed-pump   literal-seed safe  holds -DPUMP
@@ -125,6 +134,11 @@ break-trim-lock     ackq safe+ fails   -DBREAK_TRIM_LOCK -DPKTS=3 -DGRANT=1 -DQ=
 break-cmpxchg       ackq safe  fails   -DBREAK_CMPXCHG
 break-retest        ackq safe  fails   -DBREAK_PUMP_AFTER_PARK
 break-pump          ackq safe  fails   -DBREAK_PUMP_AFTER_VOID
+break-am-poll       am   safe  fails   -DBREAK_POLL
+break-am-stall      am   safe  fails   -DBREAK_STALL
+break-am-duplicate  am   safe  fails   -DBREAK_DUPLICATE -DDUPS=1
+break-am-instance   am   safe  fails   -DBREAK_INSTANCE -DDUPS=1
+break-am-keep       am   ends  fails   -DBREAK_KEEP -DFAULTS=1
 "
 
 LIMIT=240	# seconds for one search
