@@ -50,7 +50,7 @@ check "an unknown command" refused 2 "there is no command 'lopg'" lopg
 check "an unknown option" refused 2 "unrecognized option" logp --fast "$HERE"
 check "no address" refused 2 "no address" logp
 check "no address to calibrate" refused 2 "no address" calibrate
-check "an unknown protocol" refused 2 "protocol 'tcp' is none of" logp -p nway,tcp "$HERE"
+check "an unknown protocol" refused 2 "'tcp' is none of" logp -p nway,tcp "$HERE"
 check "a protocol twice" refused 2 "there twice" logp -p nway,nway "$HERE"
 check "no protocol" refused 2 "no protocol" logp -p , "$HERE"
 check "too few rounds" refused 2 "is not a number from 6 to" logp -r 5 "$HERE"

@@ -4,7 +4,7 @@
 # Sourced behind lib.sh: the hosts of those who measure Active Messages, n0 and, with the server,
 # n1, and its addresses.
 
-EDP='' UDP='' SERVER=
+EDP='' ESP='' UDP=''
 
 # am_hosts [RATE DELAY]: of the cable, as netem takes them; none: as fast as it is.
 am_hosts()
@@ -27,14 +27,14 @@ am_hosts()
 		}
 	done
 	EDP="edp:$(mac n1 v1)%v0" UDP=udp:10.9.0.2
+	ESP="esp:${EDP#edp:}"
 }
 
 # am_serve: returns when it answers.
 am_serve()
 {
-	nsenter --net=/run/netns/n1 am logp --serve edp:%v1 "$UDP" >"$TMP/serve" 2>&1 &
-	SERVER=$!
-	until_true 20 counted_lines 2 "$TMP/serve"
+	nsenter --net=/run/netns/n1 am logp --serve edp:%v1 esp:%v1 "$UDP" >"$TMP/serve" 2>&1 &
+	until_true 60 counted_lines 3 "$TMP/serve"
 }
 
 # counted_lines N FILE: has as many at least.

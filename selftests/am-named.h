@@ -225,7 +225,7 @@ TEST_F(named, found)
 	ASSERT_EQ(AM_OK, look_up("echo", &found));
 	EXPECT_TRUE(is_of(SERVICE, "echo"));
 	/* By endpoints of this kind. */
-	EXPECT_EQ(NULL, registry_find(&named.registry, name[SERVICE].kind % AM_KIND_EDP + 1, "echo",
+	EXPECT_EQ(NULL, registry_find(&named.registry, name[SERVICE].kind % AM_KIND_ESP + 1, "echo",
 				      seconds));
 	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, found, 0));
 	ASSERT_EQ(AM_OK, AM_Connect(ep[CALLER], 0, 1));

@@ -34,6 +34,7 @@ static eb_t bundle;
 static ep_t ep[2];
 static en_t name[2];
 static struct am_net *net;
+static const char *transport;		/* of this test */
 static uint8_t segment[2][AM_MAX_LONG];
 
 /* What the handlers saw. */
@@ -81,13 +82,15 @@ static int leaks(void)
 }
 
 static void place(int i, struct am_options *o);
+/* Endpoint i sends: a socket that it makes now is to be on its host. */
+static void stand(int i);
 
 static enum am_verdict filter(void *arg, uint8_t *frame, size_t len)
 {
 	unsigned int type = frame[1];
 
-	(void)arg;
 	(void)len;
+	stand(arg != &ep[CALLER]);
 	seen[type]++;
 	if (type == WIRE_REQUEST)
 		last_instance = frame[14] << 8 | frame[15];
@@ -203,6 +206,7 @@ static int open_end(int i, struct am_options o)
 	place(i, &o);
 	o.net = net;
 	o.faults.filter = filter;
+	o.faults.arg = &ep[i];
 	error = AM_AllocateEndpointWith(bundle, &o, &ep[i], &name[i]);
 	if (error)
 		return error;
@@ -236,7 +240,8 @@ FIXTURE_SETUP(am)
 		.retries = 3, .reply_retries = 2, .timeout_us = 5000,
 		.reply_timeout_us = 5000, .handler_max_us = 10000000,
 	};
-	if (!strcmp(variant->transport, "mem"))
+	transport = variant->transport;
+	if (!strcmp(transport, "mem"))
 		net = AM_NewNet(64);
 	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &bundle));
 	AM_SetTimeout(bundle, 30);

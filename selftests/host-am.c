@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=msync,--wrap=fsync,--wrap=flock -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c
+// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c
 /*
  * Active Messages (am-tests.h) in memory, where time is simulated, and over UDP.
  */
@@ -25,6 +25,11 @@ static void place(int i, struct am_options *o)
 {
 	(void)i;
 	o->address = net ? "mem" : "udp:127.0.0.1";
+}
+
+static void stand(int i)
+{
+	(void)i;
 }
 
 /* Room for what all credits may bring, as far as the system lets. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
-// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c
+// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c
 /*
- * Active Messages (am-tests.h) over EDP, between two hosts.
+ * Active Messages (am-tests.h) over EDP and over records of ESP, between two hosts.
  */
 #include "am-tests.h"
 #include "sock-lib.h"
@@ -12,6 +12,11 @@ FIXTURE_VARIANT_ADD(am, edp)
 	.transport = "edp",
 };
 
+FIXTURE_VARIANT_ADD(am, esp)
+{
+	.transport = "esp",
+};
+
 static void place(int i, struct am_options *o)
 {
 	static char address[2][32];
@@ -19,8 +24,14 @@ static void place(int i, struct am_options *o)
 	if (!hosts[0].ifindex)
 		make_hosts();
 	enter(&hosts[i]);
-	snprintf(address[i], sizeof(address[i]), "edp:%%%s", hosts[i].dev);
+	snprintf(address[i], sizeof(address[i]), "%s:%%%s", transport, hosts[i].dev);
 	o->address = address[i];
+}
+
+static void stand(int i)
+{
+	if (!strcmp(transport, "esp"))
+		enter(&hosts[i]);
 }
 
 /* The device leaves while the bundle waits, with nothing else to wait for. */
@@ -76,11 +87,12 @@ static int open_logged(int i, struct am_options o, const char *dir)
 	char address[32], path[64];
 
 	enter(&hosts[i]);
-	snprintf(address, sizeof(address), "edp:%%%s:4000", hosts[i].dev);
+	snprintf(address, sizeof(address), "%s:%%%s:4000", transport, hosts[i].dev);
 	snprintf(path, sizeof(path), "%s/%d", dir, i);
 	o.address = address;
 	o.log = path;
 	o.faults.filter = filter;
+	o.faults.arg = &ep[i];
 	if (AM_AllocateEndpointWith(bundle, &o, &ep[i], &name[i]))
 		return -1;
 	set_handlers(i);

@@ -46,7 +46,7 @@ static void usage(FILE *out)
 	fputs("Usage: am-named [-f REGISTRY] [-n NAMES] [-m NAMES] ADDRESS...\n"
 	      "       am-named [-f REGISTRY] -p | -d NAME\n"
 	      "Keeps the names of Active Messages' endpoints, for those who ask at ADDRESS:\n"
-	      "edp:%DEV[:PORT] or udp:IP[:PORT]. See am-named(8).\n\n"
+	      "edp:%DEV[:PORT], esp:%DEV[:PORT] or udp:IP[:PORT]. See am-named(8).\n\n"
 	      "  -f REGISTRY  file (" DIRECTORY "/registry)\n"
 	      "  -n NAMES     most that are registered (1024)\n"
 	      "  -m NAMES     most of one host (64)\n"
@@ -108,6 +108,7 @@ static int print(const struct registry *g)
 {
 	static const char *const kinds[] = {
 		[AM_KIND_MEM] = "mem", [AM_KIND_UDP] = "udp", [AM_KIND_EDP] = "edp",
+		[AM_KIND_ESP] = "esp",
 	};
 	const struct registry_record *r;
 	unsigned int i;
@@ -132,7 +133,7 @@ static int delete(struct registry *g, const char *path, const char *name)
 	struct registry_entry *e;
 	int kind, found = 0;
 
-	for (kind = AM_KIND_MEM; kind <= AM_KIND_EDP; kind++) {
+	for (kind = AM_KIND_MEM; kind <= AM_KIND_ESP; kind++) {
 		e = registry_find(g, kind, name, 0);
 		if (!e)
 			continue;
@@ -168,7 +169,7 @@ static int serve(eb_t bundle, char **addresses, int n)
 	};
 	struct sigaction usr1 = { .sa_handler = on_signal };
 	char text[MAX_ADDRESSES][AM_NAME_LEN];
-	int i, error, edp = 0;
+	int i, error, devices[AM_KIND_ESP + 1] = { 0 };
 	uint64_t looked = server.now();
 	struct am_stats stats;
 	ep_t ep[MAX_ADDRESSES];
@@ -182,10 +183,10 @@ static int serve(eb_t bundle, char **addresses, int n)
 			error = AM_NameToString(&name, text[i], sizeof(text[i]));
 		if (error)
 			return fail(addresses[i], error);
-		edp += name.kind == AM_KIND_EDP;
+		devices[name.kind]++;
 	}
-	if (edp > 1) {
-		fputs("am-named: only one device of edp: what it leads to is one LAN\n", stderr);
+	if (devices[AM_KIND_EDP] > 1 || devices[AM_KIND_ESP] > 1) {
+		fputs("am-named: only one device of edp, or esp: what it leads to is one LAN\n", stderr);
 		return 1;
 	}
 	sigaction(SIGUSR1, &usr1, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Active Messages over ESP datagrams, UDP, or memory: endpoints that send each other requests and
+ * Active Messages over ESP datagrams or records, UDP, or memory: endpoints that send each other requests and
  * replies, each of which names the function that takes it. Documentation/active-messages.rst
  * explains it.
  *
@@ -111,7 +111,7 @@ struct am_state {
 	unsigned int		instance;
 };
 
-enum am_kind { AM_KIND_MEM = 1, AM_KIND_UDP, AM_KIND_EDP };
+enum am_kind { AM_KIND_MEM = 1, AM_KIND_UDP, AM_KIND_EDP, AM_KIND_ESP };
 
 /* Name of an endpoint: its address, as its own transport knows it. */
 typedef struct {
@@ -145,7 +145,7 @@ struct am_net;			/* hosts in memory, with a clock of their own */
 
 /* Zero means the default. */
 struct am_options {
-	const char		*address;	/* "edp:%DEV[:PORT]", "udp:IP[:PORT]", "mem" */
+	const char		*address;	/* "edp:%DEV[:PORT]", "esp:", "udp:IP[:PORT]", "mem" */
 	struct am_net		*net;		/* for "mem" */
 	enum am_protocol_id	protocol;	/* AM_NWAY */
 	unsigned int		credits;	/* requests outstanding at each peer: N (16) */

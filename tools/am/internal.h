@@ -11,7 +11,7 @@
  *	log.c		the transaction log: what is known of all these, in a file
  *	name.c		what is asked of a name server; names.h: its messages
  *	wire.c		frames
- *	transport.c	faults; mem.c, socket.c: transports
+ *	transport.c	faults; mem.c, socket.c, stream.c: transports
  */
 #ifndef AM_INTERNAL_H
 #define AM_INTERNAL_H
@@ -105,6 +105,7 @@ struct transport {
 	size_t				mtu;
 	int				fd;	/* -1: memory */
 	int				error;	/* for who waits next; -1: it was told */
+	struct streams			*streams;
 	struct am_net			*net;
 	unsigned int			node;	/* in net */
 	unsigned int			ifindex;
@@ -119,12 +120,20 @@ struct transport {
 	unsigned int			nheld;
 };
 
-extern const struct transport_ops mem_ops, udp_ops, edp_ops;
+extern const struct transport_ops mem_ops, udp_ops, edp_ops, esp_ops;
 
 int transport_open(struct transport *t, const struct am_options *o);
 void transport_close(struct transport *t);
 int transport_send(struct transport *t, const en_t *to, uint8_t *data, size_t len);
 int transport_receive(struct transport *t, struct frame *frames, int n, size_t room);
+/* socket.c, for stream.c */
+struct sockaddr_esp;
+int parse_esp(const char *text, struct sockaddr_esp *a);
+int esp_describe(struct transport *t, int fd, enum am_kind kind, struct sockaddr_esp *a);
+void device_look(struct transport *t, int fd);
+int name_normalize(struct transport *t, en_t *name, enum am_kind kind);
+uint64_t monotonic(struct transport *t);
+
 void mem_advance(struct am_net *net, uint64_t until);
 
 /* A name in two: who has it, and which of his endpoints it is. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Datagram sockets: UDP, and EDP, the datagrams of AF_ESP. And names of endpoints as text.
+ * Datagram sockets: UDP, and EDP, the datagrams of AF_ESP. And names of endpoints as text; what
+ * has to do with AF_ESP's addresses is stream.c's, too.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -54,7 +55,7 @@ static int parse_udp(const char *text, struct sockaddr_in *a)
 }
 
 /* "[MAC]%DEV[:PORT]" */
-static int parse_edp(const char *text, struct sockaddr_esp *a)
+int parse_esp(const char *text, struct sockaddr_esp *a)
 {
 	const char *percent = strchr(text, '%'), *colon;
 	unsigned int port = 0, mac[6], i;
@@ -100,11 +101,11 @@ int AM_NameFromString(const char *text, en_t *name)
 		memcpy(name->address, &udp, sizeof(udp));
 		return AM_OK;
 	}
-	if (!strncmp(text, "edp:", 4)) {
-		error = parse_edp(text + 4, &edp);
+	if (!strncmp(text, "edp:", 4) || !strncmp(text, "esp:", 4)) {
+		error = parse_esp(text + 4, &edp);
 		if (error || !edp.sesp_port || !edp.sesp_halen)
 			return error ? error : AM_ERR_BAD_ARG;
-		name->kind = AM_KIND_EDP;
+		name->kind = text[1] == 'd' ? AM_KIND_EDP : AM_KIND_ESP;
 		memcpy(name->address, &edp, sizeof(edp));
 		return AM_OK;
 	}
@@ -131,12 +132,14 @@ int AM_NameToString(const en_t *name, char *text, size_t size)
 		n = snprintf(text, size, "udp:%s:%u", ip, ntohs(udp.sin_port));
 		break;
 	case AM_KIND_EDP:
+	case AM_KIND_ESP:
 		memcpy(&edp, name->address, sizeof(edp));
 		m = edp.sesp_addr;
 		if (!if_indextoname(edp.sesp_ifindex, dev))
 			return AM_ERR_SYSTEM;
-		n = snprintf(text, size, "edp:%02x:%02x:%02x:%02x:%02x:%02x%%%s:%u", m[0], m[1],
-			     m[2], m[3], m[4], m[5], dev, ntohs(edp.sesp_port));
+		n = snprintf(text, size, "%s:%02x:%02x:%02x:%02x:%02x:%02x%%%s:%u",
+			     name->kind == AM_KIND_EDP ? "edp" : "esp", m[0], m[1], m[2], m[3],
+			     m[4], m[5], dev, ntohs(edp.sesp_port));
 		break;
 	default:
 		return AM_ERR_BAD_ARG;
@@ -158,6 +161,7 @@ void name_split(const en_t *name, uint8_t *host, uint32_t *port)
 		*port = ntohs(udp.sin_port);
 		break;
 	case AM_KIND_EDP:
+	case AM_KIND_ESP:
 		memcpy(&edp, name->address, sizeof(edp));
 		memcpy(host, edp.sesp_addr, 6);
 		*port = ntohs(edp.sesp_port);
@@ -183,6 +187,7 @@ en_t name_join(const en_t *like, const uint8_t *host, uint32_t port)
 		memcpy(name.address, &udp, sizeof(udp));
 		break;
 	case AM_KIND_EDP:
+	case AM_KIND_ESP:
 		memcpy(&edp, name.address, sizeof(edp));
 		memcpy(edp.sesp_addr, host, 6);
 		edp.sesp_port = htons(port);
@@ -243,34 +248,47 @@ static int udp_open(struct transport *t, const struct am_options *o)
 	return AM_OK;
 }
 
-static int edp_open(struct transport *t, const struct am_options *o)
+/* Frames' size, and the name of @t, whose socket @fd of AF_ESP is bound to @a. */
+int esp_describe(struct transport *t, int fd, enum am_kind kind, struct sockaddr_esp *a)
 {
 	socklen_t len = sizeof(int);
-	struct sockaddr_esp a;
 	struct ifreq ifr;
-	int error, mtu;
+	int mtu;
 
-	error = parse_edp(o->address + 4, &a);
-	if (!error)
-		error = open_socket(t, AF_ESP, &a);
-	if (error)
-		return error;
 	memset(&ifr, 0, sizeof(ifr));
-	if (getsockopt(t->fd, SOL_ESP, ESP_MTU, &mtu, &len) ||
-	    !if_indextoname(a.sesp_ifindex, ifr.ifr_name) || ioctl(t->fd, SIOCGIFHWADDR, &ifr))
+	if (getsockopt(fd, SOL_ESP, ESP_MTU, &mtu, &len) ||
+	    !if_indextoname(a->sesp_ifindex, ifr.ifr_name) || ioctl(fd, SIOCGIFHWADDR, &ifr))
 		return AM_ERR_SYSTEM;
 	t->mtu = mtu < 65535 ? mtu : 65535;
-	t->ifindex = a.sesp_ifindex;
-	a.sesp_halen = 6;
-	memcpy(a.sesp_addr, ifr.ifr_hwaddr.sa_data, 6);
-	t->name.kind = AM_KIND_EDP;
-	memcpy(t->name.address, &a, sizeof(a));
+	t->ifindex = a->sesp_ifindex;
+	a->sesp_halen = 6;
+	memcpy(a->sesp_addr, ifr.ifr_hwaddr.sa_data, 6);
+	t->name.kind = kind;
+	memcpy(t->name.address, a, sizeof(*a));
 	return AM_OK;
+}
+
+static int edp_open(struct transport *t, const struct am_options *o)
+{
+	struct sockaddr_esp a;
+	int error = parse_esp(o->address + 4, &a);
+
+	if (!error)
+		error = open_socket(t, AF_ESP, &a);
+	return error ? error : esp_describe(t, t->fd, AM_KIND_EDP, &a);
+}
+
+/* The socket tells once that its device has left: what failed may have been it. */
+void device_look(struct transport *t, int fd)
+{
+	struct ifreq ifr = { .ifr_ifindex = t->ifindex };
+
+	if (!t->error && t->ifindex && ioctl(fd, SIOCGIFNAME, &ifr) && errno == ENODEV)
+		t->error = ENETDOWN;
 }
 
 static int send_socket(struct transport *t, const en_t *to, const void *data, size_t len)
 {
-	struct ifreq ifr = { .ifr_ifindex = t->ifindex };
 	struct sockaddr_storage a;
 
 	memcpy(&a, to->address, sizeof(to->address));
@@ -278,9 +296,7 @@ static int send_socket(struct transport *t, const en_t *to, const void *data, si
 		return 0;
 	if (errno == EAGAIN || errno == ENOBUFS)
 		return 1;
-	/* The socket tells once that its device has left: this may have been it. */
-	if (!t->error && t->ifindex && ioctl(t->fd, SIOCGIFNAME, &ifr) && errno == ENODEV)
-		t->error = ENETDOWN;
+	device_look(t, t->fd);
 	return -1;
 }
 
@@ -312,7 +328,7 @@ static int receive_socket(struct transport *t, struct frame *frames, int n, size
 	return n;
 }
 
-static uint64_t monotonic(struct transport *t)
+uint64_t monotonic(struct transport *t)
 {
 	struct timespec now;
 
@@ -328,17 +344,22 @@ static int udp_normalize(struct transport *t, en_t *name)
 }
 
 /* Another host's name of itself has its own device in it. */
-static int edp_normalize(struct transport *t, en_t *name)
+int name_normalize(struct transport *t, en_t *name, enum am_kind kind)
 {
 	struct sockaddr_esp a;
 
-	if (name->kind != AM_KIND_EDP)
+	if (name->kind != kind)
 		return AM_ERR_BAD_ARG;
 	memcpy(&a, name->address, sizeof(a));
 	a.sesp_ifindex = t->ifindex;
 	a.sesp_halen = 6;
 	memcpy(name->address, &a, sizeof(a));
 	return AM_OK;
+}
+
+static int edp_normalize(struct transport *t, en_t *name)
+{
+	return name_normalize(t, name, AM_KIND_EDP);
 }
 
 const struct transport_ops udp_ops = {

@@ -105,6 +105,8 @@ int transport_open(struct transport *t, const struct am_options *o)
 		t->ops = &udp_ops;
 	else if (!strncmp(a, "edp:", 4))
 		t->ops = &edp_ops;
+	else if (!strncmp(a, "esp:", 4))
+		t->ops = &esp_ops;
 	else
 		return AM_ERR_BAD_ARG;
 	error = t->ops->open(t, o);

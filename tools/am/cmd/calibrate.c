@@ -84,9 +84,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	options, parse, "ADDRESS...",
-	"Find how many credits the N-way protocol needs with the server at each ADDRESS: the fewest "
-	"that answer nearly as many requests in a second as any.\v"
-	"ADDRESS: udp:IP[:PORT] or edp:MAC%DEV[:PORT]. See am(1).", NULL, NULL, NULL
+	"Find how many credits the N-way protocol needs with the server at each ADDRESS.\v"
+	"ADDRESS: udp:IP[:PORT], edp:MAC%DEV[:PORT] or esp:MAC%DEV[:PORT]. See am(1).",
+	NULL, NULL, NULL
 };
 
 /* Requests answered in a second, of a burst. */
@@ -189,8 +189,9 @@ static void print_json(const struct search *s, const char *address, unsigned int
 {
 	unsigned int i;
 
-	printf("{\"address\": \"%s\", \"bytes\": %zu, \"credits\": %u, \"within\": %u, \"trials\": [",
-	       address, s->size, credits, s->within);
+	printf("{\"address\": \"%s\", \"bytes\": %zu, \"credits\": %u, ", address, s->size,
+	       credits);
+	printf("\"within\": %u, \"trials\": [", s->within);
 	for (i = 0; i < s->ntrials; i++) {
 		printf("%s{\"credits\": %u, ", i ? ", " : "", s->trials[i].credits);
 		json_interval("rate", s->trials[i].rate, 1);

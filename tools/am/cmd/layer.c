@@ -112,14 +112,14 @@ static void on_return(ep_t ep, am_handle_t handle, const struct am_state *state,
 	      AM_CauseName(state->cause));
 }
 
-static void must(struct layer *l, const char *what, int e)
+static void check(struct layer *l, const char *what, int e)
 {
 	if (!e)
 		return;
 	error(EXIT_FAILED, e == AM_ERR_SYSTEM ? errno : 0, "%s %s: %s%s%s", l->address,
 	      l->way->name, what, e == AM_ERR_SYSTEM ? "" : ": ",
 	      e == AM_ERR_SYSTEM ? "" : e == AM_ERR_TIMEOUT || e == AM_ERR_NETWORK ?
-	      "no answer; 'am logp --serve' must run there" : AM_ErrorName(e));
+	      "no answer; is 'am logp --serve' running there?" : AM_ErrorName(e));
 }
 
 static void am_layer_request(struct layer *l, size_t size, size_t answer)
@@ -133,7 +133,7 @@ static void am_layer_request(struct layer *l, size_t size, size_t answer)
 		e = AM_RequestI1(l->ep, 0, TAKE, data, n, answer);
 	else
 		e = AM_RequestXfer1(l->ep, 0, 0, TAKE, data, n, answer);
-	must(l, "request", e);
+	check(l, "request", e);
 }
 
 static void am_layer_poll(struct layer *l)
@@ -143,7 +143,7 @@ static void am_layer_poll(struct layer *l)
 
 static void am_layer_wait(struct layer *l)
 {
-	must(l, "reply", AM_WaitSema(l->bundle));
+	check(l, "reply", AM_WaitSema(l->bundle));
 }
 
 static void am_layer_close(struct layer *l)
@@ -170,16 +170,16 @@ static void am_open(struct layer *l)
 	en_t name;
 
 	own_address(l->address, own, sizeof(own));
-	must(l, "bundle", AM_AllocateBundle(AM_SEQ, &l->bundle));
+	check(l, "bundle", AM_AllocateBundle(AM_SEQ, &l->bundle));
 	AM_SetTimeout(l->bundle, l->timeout);
-	must(l, own, AM_AllocateEndpointWith(l->bundle, &o, &l->ep, &name));
+	check(l, own, AM_AllocateEndpointWith(l->bundle, &o, &l->ep, &name));
 	AM_SetSeg(l->ep, segment, sizeof(segment));
 	AM_SetHandler(l->ep, ANSWER, on_answer);
 	AM_SetHandlerI(l->ep, ANSWER, on_data);
 	AM_SetHandlerXfer(l->ep, ANSWER, on_data);
 	AM_SetReturnHandler(l->ep, on_return, l);
-	must(l, "peer", AM_Map(l->ep, 0, l->server, 0));
-	must(l, "connection", AM_Connect(l->ep, 0, 1));
+	check(l, "peer", AM_Map(l->ep, 0, l->server, 0));
+	check(l, "connection", AM_Connect(l->ep, 0, 1));
 }
 
 void layer_open(struct layer *l, const char *address, enum way way, unsigned int credits,

@@ -277,7 +277,7 @@ static void parse_protocols(struct argp_state *state, struct args *a, char *list
 		for (w = 0; w < WAYS && strcmp(ways[w].name, name); w++)
 			;
 		if (w == WAYS)
-			argp_error(state, "protocol '%s' is none of raw, nway, oneway, amvia and amudp",
+			argp_error(state, "'%s' is none of raw, nway, oneway, amvia and amudp",
 				   name);
 		for (i = 0; i < a->nways; i++)
 			if (a->ways[i] == w)
@@ -360,7 +360,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	options, parse, "ADDRESS...",
 	"Measure what messages to the server at each ADDRESS cost, by each protocol: LogP.\v"
-	"ADDRESS: udp:IP[:PORT] or edp:MAC%DEV[:PORT]; with --serve edp:%DEV[:PORT]. See am(1).",
+	"ADDRESS: udp:IP[:PORT], edp:[MAC]%DEV[:PORT] or esp:[MAC]%DEV[:PORT]. See am(1).",
 	NULL, NULL, NULL
 };
 
@@ -395,11 +395,16 @@ int cmd_logp(int argc, char **argv)
 		error(EXIT_FAILED, errno, "results");
 	for (; *a.addresses; a.addresses++) {
 		for (w = 0; w < a.nways; w++) {
+			/* Records are no datagrams. */
+			if (a.ways[w] == WAY_RAW && !strncmp(*a.addresses, "esp:", 4))
+				continue;
 			layer_open(&l, *a.addresses, a.ways[w], a.run.credits, a.timeout);
 			measure(&l, &a.run, &results[n++], samples);
 			layer_close(&l);
 		}
 	}
+	if (!n)
+		error(EXIT_USAGE, 0, "esp: has no datagrams");
 	if (a.json)
 		report_json(&a.run, results, n);
 	else

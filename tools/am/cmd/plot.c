@@ -12,7 +12,8 @@
 
 static void begin(FILE *f, const char *dir, const char *name, unsigned int height)
 {
-	fprintf(f, "set terminal pngcairo size 900,%u\nset output '%s/%s.png'\n", height, dir, name);
+	fprintf(f, "set terminal pngcairo size 900,%u\n", height);
+	fprintf(f, "set output '%s/%s.png'\n", dir, name);
 }
 
 static void curve_data(FILE *f, const char *block, const struct interval *cost, unsigned int n)
@@ -40,7 +41,7 @@ static void signature(FILE *f, const struct result *r, unsigned int i)
 	fprintf(f, "set title '%s, %s, N = %u' noenhanced\nplot ", r->transport, r->protocol,
 		r->credits);
 	for (d = 0; d < DELAYS; d++)
-		fprintf(f, "%s$s%u_%u using 1:2:3:4 with yerrorlines title '{/Symbol D} = %.4g us'",
+		fprintf(f, "%s$s%u_%u using 1:2:3:4 with yerrorlines title 'delay %.4g us'",
 			d ? ", " : "", i, d, r->delay[d] / US);
 	fprintf(f, "\n");
 }
@@ -58,7 +59,7 @@ static void explain(FILE *f, const char *dir, const struct result *r)
 			r->gap.median / US, r->gap.median / US, r->gap.median / US,
 			r->gap.median / US);
 	if (!isnan(r->own.median))
-		fprintf(f, "set label 3 'o_s and all o_r = %.4g us' at graph 0.55, first %g offset 0,0.7\n"
+		fprintf(f, "set label 3 'sender alone: %.4g us' at graph 0.55, first %g offset 0,0.7\n"
 			"set arrow 3 from graph 0, first %g to graph 1, first %g nohead dashtype 3\n",
 			r->own.median / US, r->own.median / US, r->own.median / US,
 			r->own.median / US);
@@ -114,8 +115,10 @@ static void by_size(FILE *f, const char *dir, const struct result *r, unsigned i
 		for (i = curves = 0; i < n; i++) {
 			if (!measured(&r[i], k))
 				continue;
-			fprintf(f, "%s$z%u using ($1 < 16 ? 16 : $1):%u with linespoints title '%s %s'",
-				curves++ ? ", " : "plot ", i, k + 2, r[i].transport, r[i].protocol);
+			fprintf(f, "%s$z%u using ($1 < 16 ? 16 : $1):%u ",
+				curves++ ? ", " : "plot ", i, k + 2);
+			fprintf(f, "with linespoints title '%s %s'", r[i].transport,
+				r[i].protocol);
 		}
 		fprintf(f, "\n");
 	}
@@ -133,7 +136,8 @@ void plot(const char *dir, const struct run *run, const struct result *r, unsign
 	f = popen("exec gnuplot", "w");
 	if (!f)
 		error(EXIT_FAILED, errno, "gnuplot");
-	fprintf(f, "set grid\nset key left top\nset logscale x 2\nset xlabel 'M, messages of a burst'\n"
+	fprintf(f, "set grid\nset key left top\nset logscale x 2\n"
+		"set xlabel 'M, messages of a burst'\n"
 		"set ylabel 'us a message'\nset yrange [0:*]\n");
 	/* Of the layers rather than of what carries them. */
 	if (n > 1 && !strcmp(r->protocol, "raw"))

@@ -248,7 +248,7 @@ void raw_open(struct layer *l)
 		    r.kind == RAW_ANSWER)
 			return;
 	}
-	error(EXIT_FAILED, 0, "%s raw: no answer; 'am logp --serve' must run there", l->address);
+	error(EXIT_FAILED, 0, "%s raw: no answer; is 'am logp --serve' running there?", l->address);
 }
 
 /* A sender that is faster than the receiver loses what that has no room for. */

@@ -88,6 +88,15 @@ static void add_protocol(const char *address, const char *text, enum am_protocol
 	AM_SetHandlerXfer(ep, TAKE, on_data);
 }
 
+static void puts_name(const char *address, const en_t *name)
+{
+	char text[AM_NAME_LEN];
+
+	if (AM_NameToString(name, text, sizeof(text)))
+		fail(address, AM_ERR_SYSTEM);
+	puts(text);
+}
+
 /* @address without a port has PORT, which is that of raw datagrams. */
 static void open_address(const char *address)
 {
@@ -116,13 +125,14 @@ static void open_address(const char *address)
 		add_protocol(address, text, ways[way].protocol, &name);
 	}
 	name_set_port(&name, port);
-	if (AM_NameToString(&name, text, sizeof(text)))
-		fail(address, AM_ERR_SYSTEM);
+	puts_name(address, &name);
+	/* Records are no datagrams. */
+	if (name.kind == AM_KIND_ESP)
+		return;
 	s = add(address);
 	s->fd = raw_socket(&name);
 	if (s->fd < 0)
-		error(EXIT_FAILED, errno, "%s", text);
-	puts(text);
+		error(EXIT_FAILED, errno, "%s", address);
 }
 
 static void run(const struct service *s)

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Of "make bench": Active Messages (speed-am.sh), as two instruments see them:
+#
+#	am		icount: Debian's 6.12 and both hosts in one processor, which counts
+#			instructions: a nanosecond is one. The table of logp.rst
+#	am-uml		uml: native speed, two processors; the pictures of logp.rst
+#
+# The cases are added to build/bench.json (bench.awk); build/bench-am.txt has the tables.
+
+HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
+SRC=$(cd "$HARNESS/../.." && pwd)
+# shellcheck source=harness/fetch.sh
+. "$HARNESS/fetch.sh"
+
+OUT=$SRC/build/bench
+DATA=$SRC/build/speed-am
+cd "$SRC" || exit
+need gnuplot-nox jq
+mkdir -p "$DATA"
+
+# measure INSTRUMENT VM-ARGUMENT...: in a guest; its JSON.
+measure()
+{
+	local instrument=$1
+	shift
+
+	say "$instrument: ${*: -2}"
+	"$HARNESS/vm" "$@" >"$DATA/$instrument.json" || { cat "$DATA/$instrument.json" >&2; exit 1; }
+}
+
+# lines INSTRUMENT: "CASE METRIC UNIT PROTO VALUE", ESP's of both its transports.
+lines()
+{
+	jq -r --arg at "$1" '.layers[] | . as $l |
+		({ edp: ["", "esp"], esp: ["records-", "esp"], udp: ["", "udp"] }[.transport]) as [$case, $by] |
+		("o_s", "o_r", "g", "L", "RTT") as $p | select($l[$p].median != null) |
+		[$at + "/" + $case + .protocol, $p, "us", $by, ($l[$p].median | tostring)] | join(" ")' \
+		"$DATA/$1.json"
+}
+
+measure am run 6.12 --icount --time 3000 -- selftests/speed-am.sh -r 7 logp -j -m 256
+measure am-uml run uml --time 1800 -- selftests/speed-am.sh -r 21 -o "$DATA" logp -j
+{
+	lines am
+	lines am-uml
+} >"$DATA/lines" || exit
+cp "$DATA"/logp-*.png Documentation/ || exit
+{
+	[ ! -e "$OUT.lines" ] || grep -v '^am' "$OUT.lines"
+	cat "$DATA/lines"
+} >"$OUT.lines.new"
+mv "$OUT.lines.new" "$OUT.lines" || exit
+awk -v json="$OUT.json" -f selftests/bench.awk "$OUT.lines" >"$OUT.txt" || exit
+jq -r '.layers[] | [.transport, .protocol, (.o_s, .o_r, .g, .L, .RTT, .G | .median // "-" |
+	tostring)] | join("\t")' "$DATA/am.json" "$DATA/am-uml.json" | tee "$OUT-am.txt"
+say "$(wc -l <"$DATA/lines") figures in build/bench.json"
