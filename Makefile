@@ -60,6 +60,7 @@ bench: ## ESP beside TCP and others, as figures and pictures (an hour)
 	@selftests/bench-speed.sh
 	@selftests/bench-incast.sh
 	@selftests/bench-mpi.sh
+	@selftests/bench-am.sh
 
 vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, uml-virtual, 6.1, 6.12, 7)
 	@$(VM) shell $(or $(KERNEL),uml)

@@ -27,8 +27,8 @@ static long processors;
  * struct burst - what one took
  * @cost:	ns for each message, without delays
  * @gap:	ns between messages, from when the credits were used up
- * @take:	ns of a poll that finds the reply to the last request: receiving it, and sending what
- *		is then to be sent; the median of those behind delays that were long enough
+ * @take:	ns of a poll that finds the reply to the last request: receiving it, and sending
+ *		what is then to be sent; the median of those behind delays that were long enough
  */
 struct burst {
 	double cost, gap, take;

@@ -46,23 +46,24 @@ static void signature(FILE *f, const struct result *r, unsigned int i)
 	fprintf(f, "\n");
 }
 
+/* A line at @ns, if that was measured, with its name: these in turns on both sides. */
+static void level(FILE *f, unsigned int number, const char *name, double ns)
+{
+	if (isnan(ns))
+		return;
+	fprintf(f, "set label %u '%s = %.4g us' at graph %g, first %g offset 0,0.6 noenhanced\n",
+		number, name, ns / US, number % 2 ? 0.3 : 0.6, ns / US);
+	fprintf(f, "set arrow %u from graph 0, first %g to graph 1, first %g nohead dashtype %u\n",
+		number, ns / US, ns / US, number + 1);
+}
+
 /* Figure 3.9: what is read from a signature. */
 static void explain(FILE *f, const char *dir, const struct result *r)
 {
 	begin(f, dir, "logp-signature", 500);
-	fprintf(f, "set label 1 'o_s = %.4g us' at graph 0.02, first %g offset 0,-0.7\n"
-		"set arrow 1 from graph 0, first %g to graph 1, first %g nohead dashtype 2\n",
-		r->o_s.median / US, r->o_s.median / US, r->o_s.median / US, r->o_s.median / US);
-	if (!isnan(r->gap.median))
-		fprintf(f, "set label 2 'g = %.4g us' at graph 0.02, first %g offset 0,0.7\n"
-			"set arrow 2 from graph 0, first %g to graph 1, first %g nohead dashtype 2\n",
-			r->gap.median / US, r->gap.median / US, r->gap.median / US,
-			r->gap.median / US);
-	if (!isnan(r->own.median))
-		fprintf(f, "set label 3 'sender alone: %.4g us' at graph 0.55, first %g offset 0,0.7\n"
-			"set arrow 3 from graph 0, first %g to graph 1, first %g nohead dashtype 3\n",
-			r->own.median / US, r->own.median / US, r->own.median / US,
-			r->own.median / US);
+	level(f, 1, "o_s", r->o_s.median);
+	level(f, 2, "g", r->gap.median);
+	level(f, 3, "sender alone", r->own.median);
 	signature(f, r, 0);
 	fprintf(f, "unset label\nunset arrow\n");
 }
@@ -108,8 +109,7 @@ static void by_size(FILE *f, const char *dir, const struct result *r, unsigned i
 				r[i].size[j].gap.median / US);
 		fprintf(f, "EOD\n");
 	}
-	fprintf(f, "set multiplot layout 3,1\nset xlabel 'bytes'\nset logscale y\nunset logscale x\n"
-		"set logscale x 2\n");
+	fprintf(f, "set multiplot layout 3,1\nset xlabel 'bytes'\nset logscale y\n");
 	for (k = 0; k < ARRAY_SIZE(what); k++) {
 		fprintf(f, "set title '%s' noenhanced\nset ylabel 'us a message'\n", what[k]);
 		for (i = curves = 0; i < n; i++) {

@@ -107,11 +107,11 @@ static void print_overhead(const struct result *r, const struct result *raw)
 static void print_warnings(const struct result *r)
 {
 	if (r->gap_hidden)
-		printf("%-6s %-8s warning: the sender never waits, so g is its own work, and the gap of network\n"
-		       "%15s and server can't be seen\n", r->transport, r->protocol, "");
+		printf("%-6s %-8s warning: the sender never waits: g is its own work, and no gap\n",
+		       r->transport, r->protocol);
 	if (r->resent)
-		printf("%-6s %-8s warning: %llu requests were sent again or lost; times are longer for it\n",
-		       r->transport, r->protocol, (unsigned long long)r->resent);
+		printf("%-6s %-8s warning: %llu requests were sent again or lost\n", r->transport,
+		       r->protocol, (unsigned long long)r->resent);
 }
 
 void report_table(const struct run *run, const struct result *r, unsigned int n)
@@ -119,8 +119,9 @@ void report_table(const struct run *run, const struct result *r, unsigned int n)
 	const struct result *raw;
 	unsigned int i, j;
 
-	printf("Microseconds, G in ns for each byte; medians of %u rounds, below them 95 %% confidence;\n"
-	       "%u requests outstanding at most, %ld processors here.\n\n", run->rounds, run->credits,
+	printf("Microseconds, G in ns for each byte; medians of %u rounds, below them 95 %% sure;\n",
+	       run->rounds);
+	printf("%u requests outstanding at most, %ld processors here.\n\n", run->credits,
 	       run->processors);
 	printf("%15s", "");
 	for (j = 0; j < ARRAY_SIZE(parameters); j++)
@@ -228,7 +229,8 @@ void report_json(const struct run *run, const struct result *r, unsigned int n)
 {
 	unsigned int i;
 
-	printf("{\"unit\": \"us\", \"unit_G\": \"ns/byte\", \"unit_one_way\": \"1/s\", \"confidence\": 0.95, \"rounds\": %u, \"processors\": %ld, \"layers\": [\n",
+	printf("{\"unit\": \"us\", \"unit_G\": \"ns/byte\", \"unit_one_way\": \"1/s\", ");
+	printf("\"confidence\": 0.95, \"rounds\": %u, \"processors\": %ld, \"layers\": [\n",
 	       run->rounds, run->processors);
 	for (i = 0; i < n; i++) {
 		json_layer(&r[i]);
