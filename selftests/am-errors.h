@@ -60,7 +60,8 @@ TEST_F(am, connection_refused)
 	AM_SetTimeout(bundle, -1);
 	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVER], 0));
 	EXPECT_EQ(AM_ERR_PROTOCOL, AM_Connect(ep[CALLER], 0, 1));
-	EXPECT_EQ(1, stats(SERVER).bad_protocol);
+	/* The HELLO may have been sent again before there was an answer. */
+	EXPECT_LE(1, stats(SERVER).bad_protocol);
 	close_both();
 
 	self->o.protocol = AM_NWAY;
@@ -70,7 +71,7 @@ TEST_F(am, connection_refused)
 	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVER], 1));
 	EXPECT_EQ(AM_ERR_AGAIN, AM_Connect(ep[CALLER], 0, 0));
 	EXPECT_EQ(AM_ERR_TAG, AM_Connect(ep[CALLER], 0, 1));
-	EXPECT_EQ(1, stats(SERVER).bad_tag);
+	EXPECT_LE(1, stats(SERVER).bad_tag);
 	/* The other way there is no tag. */
 	ASSERT_EQ(AM_OK, AM_Map(ep[SERVER], 0, name[CALLER], 0));
 	EXPECT_EQ(AM_OK, AM_Connect(ep[SERVER], 0, 1));

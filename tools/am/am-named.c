@@ -186,7 +186,8 @@ static int serve(eb_t bundle, char **addresses, int n)
 		devices[name.kind]++;
 	}
 	if (devices[AM_KIND_EDP] > 1 || devices[AM_KIND_ESP] > 1) {
-		fputs("am-named: only one device of edp, or esp: what it leads to is one LAN\n", stderr);
+		fputs("am-named: only one device of edp, or esp: what it leads to is one LAN\n",
+		      stderr);
 		return 1;
 	}
 	sigaction(SIGUSR1, &usr1, NULL);

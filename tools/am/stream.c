@@ -196,8 +196,8 @@ static int flush(struct transport *t, struct connection *c)
 		r = put_waiting(c);
 	if (!r)
 		r = put_rest(c);
-	if (r >= 0 && c->full != (r == 1)) {
-		c->full = r == 1;
+	if (r >= 0 && c->full != r) {
+		c->full = r;
 		watch(t, EPOLL_CTL_MOD, c, c->fd, EPOLLIN | (c->full ? EPOLLOUT : 0));
 	}
 	return r;

@@ -50,22 +50,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		s->most = number(state, "N", arg, 1, MAX_CREDITS);
+		s->most = parse_number(state, "N", arg, 1, MAX_CREDITS);
 		break;
 	case 'm':
-		s->messages = number(state, "M", arg, 2, MAX_MESSAGES);
+		s->messages = parse_number(state, "M", arg, 2, MAX_MESSAGES);
 		break;
 	case 'r':
-		s->rounds = number(state, "R", arg, MIN_ROUNDS, MAX_ROUNDS);
+		s->rounds = parse_number(state, "R", arg, MIN_ROUNDS, MAX_ROUNDS);
 		break;
 	case 'z':
-		s->size = number(state, "BYTES", arg, 0, AM_MAX_LONG);
+		s->size = parse_number(state, "BYTES", arg, 0, AM_MAX_LONG);
 		break;
 	case 'w':
-		s->within = number(state, "PERCENT", arg, 0, 99);
+		s->within = parse_number(state, "PERCENT", arg, 0, 99);
 		break;
 	case 't':
-		s->timeout = number(state, "MS", arg, 1, 3600000);
+		s->timeout = parse_number(state, "MS", arg, 1, 3600000);
 		break;
 	case 'j':
 		s->json = true;
@@ -84,8 +84,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	options, parse, "ADDRESS...",
-	"Find how many credits the N-way protocol needs with the server at each ADDRESS.\v"
-	"ADDRESS: udp:IP[:PORT], edp:MAC%DEV[:PORT] or esp:MAC%DEV[:PORT]. See am(1).",
+	"Find how many credits N-way needs with the server at each ADDRESS.\v" ADDRESSES,
 	NULL, NULL, NULL
 };
 

@@ -221,8 +221,11 @@ void plot(const char *dir, const struct run *run, const struct result *r, unsign
 
 /* ---- options ---- */
 
+#define ADDRESSES \
+	"ADDRESS: udp:IP[:PORT], edp:[MAC]%DEV[:PORT] or esp:[MAC]%DEV[:PORT]. See am(1)."
+
 /* A number from @low to @high, or the program ends. */
-unsigned int number(struct argp_state *state, const char *what, const char *text,
-		    unsigned int low, unsigned int high);
+unsigned int parse_number(struct argp_state *state, const char *what, const char *text,
+			  unsigned int low, unsigned int high);
 
 #endif

@@ -298,7 +298,7 @@ static void parse_sizes(struct argp_state *state, struct run *run, char *list)
 	for (size = strtok_r(list, ",", &rest); size; size = strtok_r(NULL, ",", &rest)) {
 		if (run->nsizes == MAX_SIZES)
 			argp_error(state, "these are more sizes than %d", MAX_SIZES);
-		run->sizes[run->nsizes] = number(state, "size", size, 0, AM_MAX_LONG);
+		run->sizes[run->nsizes] = parse_number(state, "size", size, 0, AM_MAX_LONG);
 		if (run->nsizes && run->sizes[run->nsizes] <= run->sizes[run->nsizes - 1])
 			argp_error(state, "sizes must rise");
 		run->nsizes++;
@@ -324,19 +324,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		parse_protocols(state, a, arg);
 		break;
 	case 'n':
-		a->run.credits = number(state, "N", arg, 1, MAX_CREDITS);
+		a->run.credits = parse_number(state, "N", arg, 1, MAX_CREDITS);
 		break;
 	case 'm':
-		a->run.messages = number(state, "M", arg, 2, MAX_MESSAGES);
+		a->run.messages = parse_number(state, "M", arg, 2, MAX_MESSAGES);
 		break;
 	case 'r':
-		a->run.rounds = number(state, "R", arg, MIN_ROUNDS, MAX_ROUNDS);
+		a->run.rounds = parse_number(state, "R", arg, MIN_ROUNDS, MAX_ROUNDS);
 		break;
 	case 'z':
 		parse_sizes(state, &a->run, arg);
 		break;
 	case 't':
-		a->timeout = number(state, "MS", arg, 1, 3600000);
+		a->timeout = parse_number(state, "MS", arg, 1, 3600000);
 		break;
 	case OPT_FIGURES:
 		a->figures = arg;
@@ -359,8 +359,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	options, parse, "ADDRESS...",
-	"Measure what messages to the server at each ADDRESS cost, by each protocol: LogP.\v"
-	"ADDRESS: udp:IP[:PORT], edp:[MAC]%DEV[:PORT] or esp:[MAC]%DEV[:PORT]. See am(1).",
+	"Measure what messages to the server at each ADDRESS cost, by LogP.\v" ADDRESSES,
 	NULL, NULL, NULL
 };
 

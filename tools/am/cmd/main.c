@@ -56,8 +56,8 @@ static int show_help(char *name)
 	return EXIT_OK;
 }
 
-unsigned int number(struct argp_state *state, const char *what, const char *text,
-		    unsigned int low, unsigned int high)
+unsigned int parse_number(struct argp_state *state, const char *what, const char *text,
+			  unsigned int low, unsigned int high)
 {
 	unsigned long n;
 	char *end;

@@ -69,7 +69,7 @@ static void explain(FILE *f, const char *dir, const struct result *r)
 }
 
 /* Figure 3.10: the signatures measured. */
-static void signatures(FILE *f, const char *dir, const struct result *r, unsigned int n)
+static void all_of_them(FILE *f, const char *dir, const struct result *r, unsigned int n)
 {
 	unsigned int i;
 
@@ -143,7 +143,7 @@ void plot(const char *dir, const struct run *run, const struct result *r, unsign
 	if (n > 1 && !strcmp(r->protocol, "raw"))
 		first++;
 	explain(f, dir, first);
-	signatures(f, dir, r, n);
+	all_of_them(f, dir, r, n);
 	if (run->nsizes) {
 		fprintf(f, "set yrange [*:*]\n");
 		by_size(f, dir, r, n);

@@ -119,7 +119,7 @@ void report_table(const struct run *run, const struct result *r, unsigned int n)
 	const struct result *raw;
 	unsigned int i, j;
 
-	printf("Microseconds, G in ns for each byte; medians of %u rounds, below them 95 %% sure;\n",
+	printf("Microseconds, G in ns for each byte; medians of %u rounds, below: 95 %% sure;\n",
 	       run->rounds);
 	printf("%u requests outstanding at most, %ld processors here.\n\n", run->credits,
 	       run->processors);
