@@ -548,10 +548,9 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 			esp_ack_now(sk);
 		return;
 	}
-	/* whole transmissions: they may be as many as the first burst */
 	if (c->at_once)
 		esp_send_ack(sk);
-	else if (esp->to_ack >= min_t(u32, n, max(esp->advice_told / 2, 2)))
+	else if (esp->to_ack >= n)
 		esp_ack_now(sk);
 	else if (c->bytes)
 		esp_ack_soon(sk, 0);

@@ -190,30 +190,6 @@ static void txs__whole_touches_nothing_shared(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* They may be as many as the first burst: half of it brings an ACK. */
-static void txs__small_ones_are_acked(struct kunit *test)
-{
-	struct esp_frame f;
-	struct t_conn c;
-	u32 i;
-
-	conf()->first_burst_pool = 16;
-	esp_dev_policy(&init_net);
-	open_conn(test, &c, 0, 4);
-	KUNIT_EXPECT_EQ(test, c.advice, 8);
-	for (i = 0; i < 8; i++) {
-		feed(test, &c, ESP_TXS | ESP_TXF, c.seq + i, 20);
-		if (i % 4 != 3) {
-			silence(test);
-			continue;
-		}
-		next(test, &c, ESP_ACK, &f);
-		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + i + 1);
-		KUNIT_EXPECT_EQ(test, f.grant, 8);
-	}
-	close_conn(test, &c);
-}
-
 /* Its ACK rides on the reply (rule 7). */
 static void txs__ack_rides_on_reply(struct kunit *test)
 {
@@ -646,7 +622,6 @@ static struct kunit_case permission_cases[] = {
 	KUNIT_CASE(data__ack_without_wire),
 	KUNIT_CASE(txs__brings_permission),
 	KUNIT_CASE(txs__whole_touches_nothing_shared),
-	KUNIT_CASE(txs__small_ones_are_acked),
 	KUNIT_CASE(txs__ack_rides_on_reply),
 	KUNIT_CASE(txs__hold_when_parked),
 	KUNIT_CASE(txs__parked_then_closed),
