@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Active Messages over ESP datagrams or records, UDP, or memory: endpoints that send each other requests and
- * replies, each of which names the function that takes it. Documentation/active-messages.rst
- * explains it.
+ * Active Messages over ESP datagrams or records, UDP, or memory: endpoints that send each other
+ * requests and replies, each of which names the function that takes it.
+ * Documentation/active-messages.rst explains it.
  *
  * An endpoint belongs to a bundle, a bundle to one thread at a time. Calls return AM_OK or an
  * error of enum am_error.
@@ -145,7 +145,7 @@ struct am_net;			/* hosts in memory, with a clock of their own */
 
 /* Zero means the default. */
 struct am_options {
-	const char		*address;	/* "edp:%DEV[:PORT]", "esp:", "udp:IP[:PORT]", "mem" */
+	const char		*address;	/* "edp:%DEV[:PORT]", esp: likewise, "udp:IP[:PORT]", "mem" */
 	struct am_net		*net;		/* for "mem" */
 	enum am_protocol_id	protocol;	/* AM_NWAY */
 	unsigned int		credits;	/* requests outstanding at each peer: N (16) */
