@@ -145,7 +145,7 @@ struct am_net;			/* hosts in memory, with a clock of their own */
 
 /* Zero means the default. */
 struct am_options {
-	const char		*address;	/* "edp:%DEV[:PORT]", esp: likewise, "udp:IP[:PORT]", "mem" */
+	const char		*address;	/* (edp|esp):%DEV[:PORT], udp:IP[:PORT], mem */
 	struct am_net		*net;		/* for "mem" */
 	enum am_protocol_id	protocol;	/* AM_NWAY */
 	unsigned int		credits;	/* requests outstanding at each peer: N (16) */
