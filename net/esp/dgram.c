@@ -194,8 +194,7 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	}
 	esp_wire_build(skb_push(skb, ESP_HLEN), &f);
 	esp_finish_frame(ed, skb, skb->len, 0);
-	skb->priority = READ_ONCE(sk->sk_priority);
-	skb->mark = READ_ONCE(sk->sk_mark);
+	esp_skb_classify(skb, sk);
 	ESP_INC(sock_net(sk), DgramOut);
 	err = esp_dev_xmit(skb, ed, mac, NULL);
 	return err ? err : len;

@@ -733,6 +733,22 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb);
 u32 esp_push_one_frame(struct sock *sk);
 void esp_push_frames(struct sock *sk);
 int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again);
+
+/**
+ * esp_skb_classify() - what queueing disciplines and filters tell frames apart by
+ * @skb:	frame
+ * @sk:		its socket
+ *
+ * The flow dissector doesn't know the EtherType: without the socket's own hash all
+ * connections would be one flow to fq and fq_codel, and one queue of a card.
+ */
+static inline void esp_skb_classify(struct sk_buff *skb, struct sock *sk)
+{
+	skb->priority = READ_ONCE(sk->sk_priority);
+	skb->mark = READ_ONCE(sk->sk_mark);
+	skb_set_hash_from_sk(skb, sk);
+}
+
 struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 				 u32 pkt_seq);
 void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,

@@ -125,8 +125,7 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 	}
 	skb_reserve(skb, room);
 	esp_wire_build(skb_put(skb, esp_wire_hlen(&f)), &f);
-	skb->priority = READ_ONCE(sk->sk_priority);
-	skb->mark = READ_ONCE(sk->sk_mark);
+	esp_skb_classify(skb, sk);
 	return skb;
 }
 
@@ -210,8 +209,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		esp_finish_frame(esp->dev, out, esp_wire_hlen(&f), skb->csum);
 	else
 		esp_finish_frame(esp->dev, out, out->len, 0);
-	out->priority = READ_ONCE(sk->sk_priority);
-	out->mark = READ_ONCE(sk->sk_mark);
+	esp_skb_classify(out, sk);
 	ack_left(esp, skb->len);
 	if (again) {
 		trace_esp_again(sk, cb->seq, cb->segs);

@@ -691,6 +691,33 @@ static void keepalive__data_on_its_way(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Frames with and without data are of one flow, each connection's of its own. */
+static void send__one_flow(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct sk_buff *skb;
+	struct t_conn c[2];
+	u32 hash[2];
+	int i, j;
+
+	for (i = 0; i < 2; i++) {
+		open_conn(test, &c[i], i, 4);
+		KUNIT_EXPECT_EQ(test, send_bytes(&c[i], buf, 20, 0), 20);
+		feed(test, &c[i], ESP_TXS, c[i].seq - 1, 0);
+		for (j = 0; j < 2; j++) {
+			skb = next_skb(T_ANSWER_MS);
+			KUNIT_ASSERT_NOT_NULL(test, skb);
+			KUNIT_EXPECT_TRUE(test, skb->l4_hash);
+			KUNIT_EXPECT_EQ(test, skb->hash, c[i].esp->sk.sk_txhash);
+			hash[i] = skb->hash;
+			kfree_skb(skb);
+		}
+	}
+	KUNIT_EXPECT_NE(test, hash[0], hash[1]);
+	for (i = 0; i < 2; i++)
+		close_conn(test, &c[i]);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__first_burst_then_grants),
 	KUNIT_CASE(send__writer_sends),
@@ -698,6 +725,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__announces_anew),
 	KUNIT_CASE(send__small_always_goes),
 	KUNIT_CASE(send__small_ones_ask),
+	KUNIT_CASE(send__one_flow),
 	KUNIT_CASE(send__empty_txs_at_advice_0),
 	KUNIT_CASE(send__hold_then_probe),
 	KUNIT_CASE(send__unanswered_probes_end),
