@@ -60,7 +60,7 @@ static struct {
 
 static u32 promised;		/* highest ack_seq + grant ever said */
 static u32 begun;		/* the last packet sent with TXS */
-static bool answered;		/* an ACK has come for that */
+static u32 own_limit;		/* what was let go when it left, or by ACKs of it */
 static u32 first_max;		/* largest first burst that was ever allowed */
 static bool calm;
 static unsigned long sent, resent, probes, held;
@@ -162,13 +162,15 @@ static void push(void)
 		check(esp_before(seq, promised) ||
 		      seq - w.announce_seq < max(first_max, 1u),
 		      "sent what was neither granted nor advised (rule 3)");
+		check(!(flags & TXS) ||
+		      seq - w.announce_seq < max(first_max, 1u),
+		      "announced on another transmission's grant (rule 16)");
 		if (flags & TXS) {
 			begun = seq;
-			answered = false;
+			own_limit = esp_window_limit(&w);
 		}
-		check(begun == w.announce_seq || (!(flags & TXS) && answered) ||
-		      seq - w.announce_seq < max(first_max, 1u),
-		      "sent on another transmission's grant (rule 16)");
+		check(esp_before(seq, own_limit),
+		      "went on with another transmission's grant (rule 16)");
 		sent++;
 		esp_window_sent(&w, 1, flags & TXS, flags & TXF);
 		check(w.send_next == seq + 1, "send_next");
@@ -207,18 +209,23 @@ static void ack_rcv(struct frame *f)
 		check(w.una_seq == f->seq, "una_seq");
 		check(!(res & ESP_ACK_PROGRESS) == (f->seq == old.una_seq),
 		      "PROGRESS");
-		check(w.announce_seq != old.announce_seq ||
+		check((old.announcing && old.begun) ||
 		      !(res & ESP_ACK_OPENED) == (w.edge == old.edge), "OPENED");
 		check(!old.announcing || !esp_before(f->seq, old.announce_seq) ||
 		      w.edge == old.edge,
 		      "took permission that announcing had voided");
 		held += !!w.held;
-		answered |= !esp_before(f->seq, begun);
+		if (!esp_before(f->seq, begun) &&
+		    esp_after(f->seq + f->grant, own_limit))
+			own_limit = f->seq + f->grant;
 	}
 	if (res & (ESP_ACK_INVALID | ESP_ACK_STALE))
 		check(!memcmp(&old, &w, sizeof(w)), "a refused ACK left a trace");
 	if (w.announce_seq == old.announce_seq)
-		check(!esp_before(w.edge, old.edge), "the edge moved back");
+		check(!esp_before(w.edge, old.edge) ||
+		      (old.announcing && old.begun && !w.announcing &&
+		       !esp_before(w.edge, esp_window_limit(&old))),
+		      "the edge moved back");
 	else
 		check(w.announce_seq == begun && w.announcing &&
 		      !esp_before(w.edge, w.send_next) &&

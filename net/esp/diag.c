@@ -91,7 +91,7 @@ static const enum esp_timer timers[ESP_DIAG_T_MAX] = {
 
 static int put_timers(struct sk_buff *skb, const struct esp_opt *esp)
 {
-	__u32 left[ESP_DIAG_T_MAX];
+	__u64 left[ESP_DIAG_T_MAX];
 	u64 now = esp_now();
 	int t;
 
@@ -99,8 +99,7 @@ static int put_timers(struct sk_buff *skb, const struct esp_opt *esp)
 	for (t = 0; t < ESP_DIAG_T_MAX; t++) {
 		u64 at = READ_ONCE(esp->deadline[timers[t]]);
 
-		left[t] = !at ? ESP_DIAG_T_OFF : at <= now ? 0 :
-			  min_t(u64, at - now, ESP_DIAG_T_OFF - 1);
+		left[t] = !at ? ESP_DIAG_T_OFF : at <= now ? 0 : at - now;
 	}
 	return nla_put(skb, ESP_DIAG_TIMERS, sizeof(left), left);
 }

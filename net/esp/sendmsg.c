@@ -427,8 +427,9 @@ static bool needs_ack(struct sock *sk)
 	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
 		return true;
 	/* what is on its way asks for nothing, and was all that may go unasked (rule 3) */
-	if (skb && esp->snd.whole && esp->snd.announcing && !esp_window_test(&esp->snd) &&
-	    esp->snd.announce_seq != esp->snd.send_next && !esp_hold_back(sk, skb))
+	if (skb && esp->snd.whole && esp->snd.announcing && esp->snd.first &&
+	    !esp_window_test(&esp->snd) && esp->snd.announce_seq != esp->snd.send_next &&
+	    !esp_hold_back(sk, skb))
 		return true;
 	if (skb && (ESP_TX(skb)->segs > 1 ||
 		    !skb_queue_is_last(&sk->sk_write_queue, skb)))

@@ -80,12 +80,12 @@ void esp_window_announce(struct esp_window *w, bool small)
 static void announced_next(struct esp_window *w, u32 limit)
 {
 	w->announce_seq += w->begun;
-	w->edge = limit;
 	w->first = limit - w->announce_seq;
 	w->begun = 0;
 	w->announcing = 1;
 	w->granted = 0;
 	w->ended = 0;
+	w->held = 0;
 }
 
 /**
@@ -117,9 +117,11 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 		u32 limit = esp_window_limit(w);
 
 		w->announcing = 0;
-		if (w->in_trans && w->begun &&
-		    !esp_after(ack_seq, w->announce_seq + w->begun))
-			announced_next(w, limit);
+		if (w->in_trans && w->begun) {
+			w->edge = limit;
+			if (!esp_after(ack_seq, w->announce_seq + w->begun))
+				announced_next(w, limit);
+		}
 	}
 
 	if (ack_seq == w->send_next && !w->in_trans && !w->announcing) {

@@ -365,7 +365,6 @@ inline esp_ack(i, a, g, rrq, late)
 		if
 		:: s_announcing[i] && a > s_ann[i] ->
 			s_announcing[i] = false;
-#ifndef BREAK_INHERIT
 			/* announced_next() */
 			n = s_next[i] - 1;
 			do
@@ -373,15 +372,18 @@ inline esp_ack(i, a, g, rrq, late)
 			:: else -> break
 			od;
 			if
-			:: IN_TRANS(i) && n > s_ann[i] && a <= n ->
+			:: IN_TRANS(i) && n > s_ann[i] ->
 				s_edge[i] = (s_granted[i] -> s_first[i] : s_edge[i]);
-				s_ann[i] = n;
-				s_announcing[i] = true;
-				s_granted[i] = false;
-				s_first[i] = 0
+				if
+				:: a <= n ->
+					s_ann[i] = n;
+					s_announcing[i] = true;
+					s_granted[i] = false;
+					s_first[i] = 0
+				:: else
+				fi
 			:: else
 			fi
-#endif
 		:: else
 		fi;
 		if

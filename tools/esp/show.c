@@ -89,15 +89,15 @@ static const char *const timers[ESP_DIAG_T_MAX] = {
  * @has_info:	it was there
  * @mem:	ESP_DIAG_MEMINFO, or NULL
  * @nmem:	its members
- * @left:	ESP_DIAG_TIMERS, or NULL
- * @nleft:	its members
+ * @left:	ESP_DIAG_TIMERS
+ * @nleft:	its members; 0: it wasn't there
  */
 struct details {
 	struct esp_info info;
 	bool has_info;
 	const __u32 *mem;
 	size_t nmem;
-	const __u32 *left;
+	__u64 left[ESP_DIAG_T_MAX];
 	size_t nleft;
 };
 
@@ -152,18 +152,18 @@ static void print_meminfo(const __u32 *mem, size_t n, bool json)
 	putchar(json ? '}' : ')');
 }
 
-static void print_timers(const __u32 *left, size_t n, bool json)
+static void print_timers(const __u64 *left, size_t n, bool json)
 {
 	const char *sep = "";
 	size_t i;
 
 	if (json)
 		fputs(",\"timers_us\":{", stdout);
-	for (i = 0; i < ARRAY_SIZE(timers) && i < n; i++) {
+	for (i = 0; i < n; i++) {
 		if (left[i] == ESP_DIAG_T_OFF)
 			continue;
 		if (json)
-			printf("%s\"%s\":%u", sep, timers[i], left[i]);
+			printf("%s\"%s\":%llu", sep, timers[i], left[i]);
 		else
 			printf("%s%s,%.3fms", *sep ? sep : " timers:(", timers[i], left[i] / 1e3);
 		sep = json ? "," : " ";
@@ -178,7 +178,7 @@ static void print_details(const struct details *d, bool json)
 {
 	if (d->mem)
 		print_meminfo(d->mem, d->nmem, json);
-	if (d->left)
+	if (d->nleft)
 		print_timers(d->left, d->nleft, json);
 	if (d->has_info)
 		print_info(&d->info, json);
@@ -301,7 +301,9 @@ static int diag_message(const struct nlmsghdr *nlh, void *data)
 			d.nmem = len / sizeof(*d.mem);
 			break;
 		case ESP_DIAG_TIMERS:
-			d.left = mnl_attr_get_payload(attr);
+			if (len > sizeof(d.left))
+				len = sizeof(d.left);
+			memcpy(d.left, mnl_attr_get_payload(attr), len);
 			d.nleft = len / sizeof(*d.left);
 			break;
 		}

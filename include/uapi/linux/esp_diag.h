@@ -84,8 +84,9 @@ struct esp_diag_msg {
  * @ESP_DIAG_UNSPEC:	unused
  * @ESP_DIAG_INFO:	struct esp_info (not for SOCK_DGRAM)
  * @ESP_DIAG_MEMINFO:	__u32 array by SK_MEMINFO_*
- * @ESP_DIAG_TIMERS:	__u32 array by ESP_DIAG_T_*: microseconds until the timer fires, 0: it
- *			is late, ESP_DIAG_T_OFF: it is off (not for SOCK_DGRAM)
+ * @ESP_DIAG_TIMERS:	__u64 array by ESP_DIAG_T_*, aligned to 4 bytes: microseconds until the
+ *			timer fires, 0: it is late, ESP_DIAG_T_OFF: it is off (not for
+ *			SOCK_DGRAM)
  */
 enum esp_diag_attr {
 	ESP_DIAG_UNSPEC,
@@ -94,7 +95,7 @@ enum esp_diag_attr {
 	ESP_DIAG_TIMERS,
 };
 
-#define ESP_DIAG_T_OFF	0xffffffffU
+#define ESP_DIAG_T_OFF	0xffffffffffffffffULL
 
 /**
  * enum esp_diag_timer - timers of a socket
