@@ -73,19 +73,25 @@ run()
 	line=$(awk -v name="$transport $protocol $fault" '
 		function value(n) { split(substr($0, index($0, n) + length(n)), v, /[ ,}]/); return v[1] }
 		/^  "response_us"/ { predicted = value("\"response_us\": ") }
+		/^  "ends"/ { succeed = value("\"ACKED, PROCESSED\": ") }
 		/^  "measured"/ {
 			measured = value("\"response_us\": ")
-			printf "%s %.6g %.3g %.6g %.6g\n", name, measured, value("\"error_us\": "), predicted,
-				value("\"ACKED, PROCESSED\": ") / value("\"requests\": ")
+			printf "%s %.6g %.3g %.6g %.6g %.6g\n", name, measured, value("\"error_us\": "), predicted,
+				value("\"ACKED, PROCESSED\": ") / value("\"requests\": "), succeed
 		}' "$TMP/json")
 	[ -n "$line" ] || comment <"$TMP/json"
 	echo "# result $line"
 	# shellcheck disable=SC2086
 	check "$transport, $protocol, $fault: within a tenth, or the error of the measurement" close_to $line
+	# shellcheck disable=SC2086
+	check "... and as many succeed, within two of 100" as_many $line
 }
 
 # close_to TRANSPORT PROTOCOL FAULT MEASURED ERROR PREDICTED ...
 close_to() { awk -v m="$4" -v e="$5" -v p="$6" 'BEGIN { d = m - p; d = d < 0 ? -d : d; exit !(m && (d <= 0.1 * m || d <= 1.5 * e)) }'; }
+
+# as_many TRANSPORT PROTOCOL FAULT MEASURED ERROR PREDICTED SUCCESS PREDICTED
+as_many() { awk -v s="$7" -v p="$8" 'BEGIN { d = s - p; exit !(s && d <= 0.02 && d >= -0.02) }'; }
 
 transports="udp:nway edp:nway edp:amvia edp:amudp esp:esp"
 for loss in 0 0.01 0.05 0.1; do
