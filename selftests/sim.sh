@@ -89,6 +89,20 @@ refused "Too many arguments" -n 8 16
 refused "0 is not within 1 ... 256" -n 8 --spines 0
 refused "0 is not within 1 ... 1e+06" -n 8 -r 0
 
+# too_short OPTION...: nothing is measured by then, which is said.
+too_short()
+{
+	"$OUT/espsim" "$@" >"$WORK/said" 2>&1
+	[ $? = 1 ] && grep -qF "the limit ends the run before anything is measured" "$WORK/said"
+	verdict "$*: too short is told" $?
+}
+for p in esp cubic; do
+	too_short -n 8 --limit 0.01 -p $p
+	too_short -n 64 -D 1000000 -p $p
+	too_short -n 8 -f --limit 1 -p $p
+	too_short -n 8 -f --limit 11 -p $p
+done
+
 for p in esp seed newreno cubic dctcp ideal; do
 	same -w hadoop -N 32 -t 1 -p $p
 done
@@ -113,6 +127,8 @@ for loss in 0.001:0.98 0.01:0.95 0.1:0.4; do
 	holds "rack, ${loss%:*} of frames lost: goodput" ".goodput_share >= ${loss#*:} and .lost > 0" \
 		-n 1 -f -R 1000 -D 100 -t 300 --loss "${loss%:*}"
 done
+
+holds "300 Gbit/s: no more than the link can take" '.goodput_share > 0.9 and .goodput_share <= 1.005' -n 16 -f -R 300000 -B 65536 -t 5
 
 # Every flow ends, none sooner than it can; each byte once, for got can't pass size.
 for p in esp seed newreno cubic dctcp ideal; do

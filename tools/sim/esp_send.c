@@ -128,7 +128,7 @@ static bool may_go(struct esp_sk *sk, u32 len, bool txs, bool txf)
 			return false;
 		}
 	}
-	return esp_window_test(&sk->snd, sk->snd.send_next, txs);
+	return esp_window_test(&sk->snd);
 }
 
 /* esp_push_one_frame() */
@@ -151,7 +151,7 @@ static bool push_one_frame(struct esp_sk *sk)
 	if (txs)
 		sk->txs = 0;
 	sk->unsent -= len;
-	esp_window_sent(&sk->snd, 1, txf);
+	esp_window_sent(&sk->snd, 1, txs, txf);
 	sk->snd.send_seq = sk->snd.send_next;
 	xmit(sk, seq, false);
 	return true;

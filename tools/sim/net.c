@@ -22,7 +22,7 @@
  * struct port - the sending end of a link
  * @free_at:	when all that is queued will have left; with tokens: when the bucket would
  *		be full again
- * @ps:		picoseconds for a byte; 0: takes no time
+ * @fs:		femtoseconds for a byte; 0: takes no time
  * @burst:	tokens that can be saved, as time; 0: none, and a frame arrives whole
  * @limit:	longest wait that is queued, 0: any
  * @mark:	wait from which frames are marked, 0: never
@@ -31,7 +31,7 @@
  */
 struct port {
 	u64 free_at;
-	u32 ps;
+	u64 fs;
 	u32 burst;
 	u64 limit;
 	u64 mark;
@@ -60,21 +60,21 @@ static struct port *host_up, *leaf_down, *leaf_up, *spine_down;
 static u32 leaves;
 static struct packet *free_packets;
 
-static u64 wire_time(u32 ps, u64 bytes)
+static u64 wire_time(u64 fs, u64 bytes)
 {
-	return (bytes * ps + 500) / 1000;
+	return (bytes * fs + 500000) / 1000000;
 }
 
 static void port_init(struct port *port, u32 mbit, u64 delay, int where)
 {
-	port->ps = mbit ? 8000000 / mbit : 0;
+	port->fs = mbit ? 8000000000ull / mbit : 0;
 	port->delay = delay;
 	port->where = where;
 	if (!where || !mbit)
 		return;		/* a host keeps what it has to send */
-	port->limit = wire_time(port->ps, cfg.buffer);
+	port->limit = wire_time(port->fs, cfg.buffer);
 	if (cfg.proto == PROTO_DCTCP)
-		port->mark = wire_time(port->ps, cfg.mark);
+		port->mark = wire_time(port->fs, cfg.mark);
 }
 
 /**
@@ -101,9 +101,9 @@ void net_build(void)
 		/* of pfifo's frames none is the one that is being sent */
 		u32 tokens = cfg.rate > 1000 ? TBF_BURST_FAST : TBF_BURST;
 
-		leaf_down[0].burst = wire_time(leaf_down[0].ps, tokens);
+		leaf_down[0].burst = wire_time(leaf_down[0].fs, tokens);
 		leaf_down[0].limit = cfg.buffer / 1514 *
-				     wire_time(leaf_down[0].ps, SIM_MTU + SIM_FRAMING);
+				     wire_time(leaf_down[0].fs, SIM_MTU + SIM_FRAMING);
 	}
 	for (i = 0; i < uplinks; i++) {
 		port_init(&leaf_up[i], cfg.uplink, cfg.hop, 1);
@@ -172,7 +172,7 @@ static void packet_free(struct packet *p)
 /* Queue a frame at a port; false: it is lost there. */
 static bool port_send(struct port *port, struct packet *p)
 {
-	u64 tx = wire_time(port->ps, p->bytes), wait, leaves_at;
+	u64 tx = wire_time(port->fs, p->bytes), wait, leaves_at;
 
 	if (cfg.loss > 0 && sim_uniform() < cfg.loss) {
 		net_stats.lost++;
@@ -196,7 +196,7 @@ static bool port_send(struct port *port, struct packet *p)
 		net_stats.marks++;
 	}
 	if (wait && (port->where == 3 || !port->where)) {
-		u64 bytes = wait * 1000 / port->ps, *most;
+		u64 bytes = wait * 1000000 / port->fs, *most;
 
 		most = port->where ? &net_stats.most : &net_stats.host_most;
 		*most = max(*most, bytes);
@@ -282,7 +282,7 @@ void nic_ready(void *arg)
 	t->first = p->next;
 	if (t->first)
 		nic_enqueue(nic, t);
-	event_at(sim_now + wire_time(nic->up->ps, p->bytes), EVENT_NIC, nic);
+	event_at(sim_now + wire_time(nic->up->fs, p->bytes), EVENT_NIC, nic);
 	if (!port_send(nic->up, p))
 		packet_free(p);
 }
@@ -297,7 +297,7 @@ void packet_send(struct packet *p)
 	struct nic *nic = &nics[p->src];
 	struct turn *t = &p->conn->out[p->to_server];
 
-	if ((cfg.proto <= PROTO_SEED && !cfg.fair) || !port->ps) {
+	if ((cfg.proto <= PROTO_SEED && !cfg.fair) || !port->fs) {
 		if (!port_send(port, p))
 			packet_free(p);
 		return;
@@ -331,11 +331,11 @@ u64 net_ideal(u32 src, u32 dst, u64 bytes, u32 header)
 	u64 t;
 
 	if (!cfg.per_leaf && cfg.rtt)
-		return wire_time(leaf_down[0].ps, wire) + cfg.rtt / 2;
-	t = wire_time(host_up[0].ps, wire) + hops * cfg.hop;
-	t += wire_time(leaf_down[0].ps, last);
+		return wire_time(leaf_down[0].fs, wire) + cfg.rtt / 2;
+	t = wire_time(host_up[0].fs, wire) + hops * cfg.hop;
+	t += wire_time(leaf_down[0].fs, last);
 	if (hops == 4)
-		t += 2 * wire_time(leaf_up[0].ps, last);
+		t += 2 * wire_time(leaf_up[0].fs, last);
 	return t;
 }
 
@@ -349,6 +349,6 @@ u64 net_edge_backlog(u32 host)
 {
 	struct port *port = &leaf_down[host];
 
-	return port->free_at > sim_now && port->ps ?
-	       (port->free_at - sim_now) * 1000 / port->ps : 0;
+	return port->free_at > sim_now && port->fs ?
+	       (port->free_at - sim_now) * 1000000 / port->fs : 0;
 }

@@ -363,6 +363,11 @@ void workload_run(void)
 		;
 	if (!over)
 		ended = sim_now;
+	/* connections that are not open yet, a first round or a measurement that has not begun */
+	if (cfg.pattern != PATTERN_LOAD && (!began || ended <= began)) {
+		fputs("espsim: the limit ends the run before anything is measured\n", stderr);
+		exit(1);
+	}
 }
 
 /* Of the link's rate, without what Ethernet and headers take: bytes in a second. */
