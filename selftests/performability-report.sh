@@ -120,9 +120,9 @@ table()
 } >$DOC/performability-sockets.txt
 
 {
-	for p in nway amvia amudp; do
+	for p in $PROTOCOLS; do
 		echo "$p, one frame of 1000 lost"
-		"$TOOL" -s "$MODEL" protocol=$p network.fail=0.001 | sed -n '/^component/,$p' | grep -vE ' (fail|missing) .* 0$'
+		"$TOOL" -s "$MODEL" protocol=$p network.fail=0.001 | sed -n '/^component/,$p'
 		echo
 	done
 } >$DOC/performability-sensitivity.txt

@@ -156,10 +156,30 @@ for protocol in nway amvia amudp; do
 	done
 done
 
+# All that the balance equations have is in numbers of customers.
+solve "$WORK/empty" application.handler=100 network.latency=150 window=256
+near "$(value balance_us)" "$(value mva_us)" 1e-9
+result "256 customers" $?
+
 # A derivative that is known: the network is passed twice.
 solve -s "$WORK/model"
 near "$(value derivative network.latency)" 2 1e-6
 result "sensitivity to latency" $?
+[ "$(value derivative application.missing)" = 0 ]
+result "... and none to what changes nothing" $?
+solve -s "$WORK/model" protocol=esp
+near "$(value derivative network.latency)" 2 1e-6 && ! grep -q '"application.crash"' "$WORK/out"
+result "... of a stream" $?
+
+# Retries that nobody has told are the protocol's, wherever that was told.
+for setting in "" retries=10 retries=60; do
+	# shellcheck disable=SC2086
+	solve "$WORK/model" protocol=esp network.fail=1 $setting
+	value frames
+done >"$WORK/frames"
+[ "$(sed -n 1p "$WORK/frames")" = "$(sed -n 3p "$WORK/frames")" ] &&
+	[ "$(sed -n 1p "$WORK/frames")" != "$(sed -n 2p "$WORK/frames")" ]
+result "a stream has 60 retries, also if the command line says that it is one" $?
 "$TOOL" -x network.fail:0.001:0.1:3:log "$WORK/model" >"$WORK/out" 2>&1
 awk 'NR > 1 && NF == 4 && $2 > last { last = $2; n++ } END { exit n != 3 }' "$WORK/out"
 result "a sweep: three lines, each longer than the last" $?
@@ -193,6 +213,8 @@ bad "kernel.think 1"; refused "an unknown word" '12: unknown word "kernel.think"
 bad "kernel.fail"; refused "a word without a value" "12: kernel.fail: the value is missing"
 bad "kernel.fail 0 0"; refused "two values" "12: kernel.fail: more than one value"
 bad "kernel.send 1"; refused "a word twice" "12: kernel.send was told in line 8"
+bad "timeout_us 0"; refused "no time between two attempts" "12: timeout_us: 0 is not 1 to 1e+10"
+bad "think 1e11"; refused "a day" "12: think: 1e11 is not 0 to 1e+10"
 bad "protocol tcp"; refused "another protocol" '12: no protocol "tcp"'
 bad "application.late 0.6" "application.crash 0.6"
 refused "faults of more than 1" "13: the probabilities of a handler's faults"
@@ -218,6 +240,20 @@ result "refused: no file" $?
 "$TOOL" "$WORK/model" network.fail=2 >"$WORK/out" 2>&1
 [ $? = 1 ] && grep -qF "command line: network.fail: 2 is no probability" "$WORK/out"
 result "refused: the same on the command line" $?
+"$TOOL" "$WORK/model" network.byte=1e12 >"$WORK/out" 2>&1
+[ $? = 1 ] && grep -qF "command line: network.byte: 1e12 is not 0 to 10000" "$WORK/out"
+result "refused: a byte of a week" $?
+"$TOOL" "$WORK/model" network.latency=1e10 network.fail=0.1 >"$WORK/out" 2>&1
+[ $? = 1 ] && grep -q "us are too long" "$WORK/out"
+result "refused: timeouts of weeks" $?
+for option in -n -m; do
+	timeout 10 "$TOOL" $option 10 "$WORK/model" network.fail=1 >"$WORK/out" 2>&1
+	[ $? = 1 ] && grep -q "nothing gets through: no connection" "$WORK/out"
+	result "refused: $option without a network" $?
+done
+"$TOOL" -x application.missing:0.5:1:6 "$WORK/model" application.crash=0.4 >"$WORK/out" 2>&1
+[ $? = 1 ] && grep -q "the probabilities of a handler's faults are more than 1" "$WORK/out"
+result "refused: a sweep to what a file may not have" $?
 for option in "-n 0" "-x network.fail:0:2:3" "-x none:0:1:3" "-x network.fail:0:1:3:log" "-p x" "--at udp:127.0.0.1"; do
 	# shellcheck disable=SC2086
 	"$TOOL" $option "$WORK/model" >"$WORK/out" 2>&1

@@ -17,6 +17,7 @@
 #include "performability.h"
 
 #define PS		1e6		/* in a us */
+#define LONGEST		1e12		/* us that picoseconds can count, with some to add */
 #define MAX_STATES	3000
 #define MAX_PENDING	48
 #define UNLIKELY	(1 / 1e7)	/* a stream's ways that are less likely are cut off */
@@ -151,6 +152,8 @@ static void drop_timer(struct node *node, uint8_t side, uint8_t id)
 
 static int64_t ps(double us)
 {
+	if (!(us <= LONGEST))
+		refuse(NULL, 0, "%g us are too long", us);
 	return llround(us * PS);
 }
 
@@ -187,13 +190,6 @@ static void account(struct builder *b, double p, const struct effect *e, bool ow
 	serve_at(b, rest, end, p * m->lib_receive);
 	if (own && station_of(m, end) != station_of(m, receive))
 		r->visits[station_of(m, end)] += p;
-}
-
-static double lost(const struct model *m, enum frame_kind kind)
-{
-	double pass = (1 - m->lib_fail) * (1 - m->kernel_fail);
-
-	return 1 - pass * pass * (1 - frame_loss(m, kind));
 }
 
 /* Does anything of the request's own go on at the sender? */
@@ -293,7 +289,7 @@ static void run(struct builder *b, struct node at, const struct effects *out, un
 		case DO_FRAME:
 			account(b, p, e, last_frame(out, i) && e->msg != MSG_ESP_ACK);
 			cursor += ps(m->lib_send + m->kernel_send);
-			q = lost(m, frame_kind(e->msg));
+			q = frame_lost(m, frame_kind(e->msg));
 			if (q < 1) {
 				struct node next = node;
 

@@ -444,6 +444,7 @@ void simulate(const struct model *m, unsigned int requests, unsigned long seed, 
 	struct simulation s = { .m = &own, .sample = out };
 	unsigned int i;
 
+	model_check_connects(m);
 	memset(out, 0, sizeof(*out));
 	own.ack_timeout = fmax(m->timeout_us, m->min_timeout_us);
 	s.rng = gsl_rng_alloc(gsl_rng_mt19937);

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include "performability.h"
 
-#define YEARS		1e12		/* us; more is no time for a message */
+#define LONGEST		1e10		/* us; more is no time for a message */
 
 #define KEY(name, kind, field, low, high, preset, component) \
 	{ name, kind, offsetof(struct model, field), low, high, preset, component }
 #define TIME(name, field, preset, component) \
-	KEY(name, KEY_TIME, field, 0, YEARS, preset, component)
+	KEY(name, KEY_TIME, field, 0, LONGEST, preset, component)
 #define PROBABILITY(name, field, component) \
 	KEY(name, KEY_PROBABILITY, field, 0, 1, 0, component)
 #define COUNT(name, field, low, high, preset) \
@@ -30,7 +30,7 @@ const struct key keys[] = {
 	TIME("kernel.send", kernel_send, NAN, "kernel"),
 	TIME("kernel.receive", kernel_receive, NAN, "kernel"),
 	TIME("network.latency", latency, NAN, "network"),
-	TIME("network.byte", byte, 0, "network"),
+	KEY("network.byte", KEY_TIME, byte, 0, 1e4, 0, "network"),
 	PROBABILITY("library.fail", lib_fail, "library"),
 	PROBABILITY("kernel.fail", kernel_fail, "kernel"),
 	PROBABILITY("network.fail", network_fail, "network"),
@@ -46,11 +46,11 @@ const struct key keys[] = {
 	COUNT("frame.control", frame[FRAME_CONTROL], 1, 65536, 74),
 	COUNT("window", window, 1, 256, 1),
 	TIME("think", think, 0, NULL),
-	TIME("timeout_us", timeout_us, 100000, NULL),
+	KEY("timeout_us", KEY_TIME, timeout_us, 1, LONGEST, 100000, NULL),
 	TIME("min_timeout_us", min_timeout_us, 2000, NULL),
 	TIME("reply_timeout_us", reply_timeout_us, 1000000, NULL),
 	TIME("handler_max_us", handler_max_us, 1000000, NULL),
-	COUNT("retries", retries, 0, 250, 10),
+	COUNT("retries", retries, 0, 250, -1),
 	COUNT("reply_retries", reply_retries, 0, 250, 4),
 	TIME("timer.grain", grain, 0, NULL),
 	TIME("esp.rto_min_us", rto_min_us, 1000, NULL),
@@ -167,10 +167,13 @@ static void set(struct model *m, const char *word, const char *value, unsigned i
 	*key_value(m, k) = v;
 }
 
-/* What one line cannot tell. */
+/* What one line cannot tell, once all is set. */
 void model_check(struct model *m)
 {
 	unsigned int line = m->lines, i;
+
+	if (m->retries < 0)
+		m->retries = m->protocol == STREAM ? 60 : 10;
 
 	if (!m->protocol)
 		refuse(m->file, line, "the protocol is missing");
@@ -227,9 +230,6 @@ void model_read(struct model *m, const char *path)
 		refuse(m->file, 0, "%s", strerror(errno));
 	if (f != stdin)
 		fclose(f);
-	k = key_find("retries");
-	if (m->protocol == STREAM && !at[k - keys])
-		m->retries = 60;
 	m->lines = line ? line : 1;
 }
 
@@ -261,8 +261,23 @@ enum frame_kind frame_kind(uint8_t msg)
 	return FRAME_CONTROL;
 }
 
+/* Where next to nothing gets through libam's handshake is repeated for ever. */
+void model_check_connects(const struct model *m)
+{
+	if (m->protocol != STREAM && frame_lost(m, FRAME_CONTROL) > 0.999999)
+		refuse(m->file, 0, "nothing gets through: no connection");
+}
+
 /* Probability that the network loses a frame: by itself, or for bits that are wrong. */
 double frame_loss(const struct model *m, enum frame_kind kind)
 {
 	return 1 - (1 - m->network_fail) * exp(8 * m->frame[kind] * log1p(-m->ber));
+}
+
+/* ... that it is lost anywhere between two applications. */
+double frame_lost(const struct model *m, enum frame_kind kind)
+{
+	double pass = (1 - m->lib_fail) * (1 - m->kernel_fail);
+
+	return 1 - pass * pass * (1 - frame_loss(m, kind));
 }

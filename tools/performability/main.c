@@ -196,6 +196,7 @@ static void sweep(const struct arguments *a, const struct model *base)
 
 		v = x->log ? x->from * pow(x->to / x->from, t) : x->from + t * (x->to - x->from);
 		*key_value(&m, x->key) = x->key->kind == KEY_COUNT ? round(v) : v;
+		model_check(&m);
 		predict(&m, &p);
 		fprintf(f, "%.8g %.8g %.8g %.8g", *key_value(&m, x->key), p.response, p.throughput,
 			p.success);

@@ -339,6 +339,7 @@ void measure(const struct model *m, unsigned int requests, unsigned long seed, s
 
 	if (m->protocol == STREAM)
 		refuse(m->file, 0, "libam has no streams: esp is for sockets (--at)");
+	model_check_connects(m);
 	memset(out, 0, sizeof(*out));
 	memset(clocks, 0, sizeof(clocks));
 	memset(kernel_free, 0, sizeof(kernel_free));

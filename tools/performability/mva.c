@@ -63,11 +63,11 @@ struct balance {
 	unsigned int	window, n;
 	double		rate[STATIONS + 1];	/* of each customer served */
 	double		go[STATIONS + 1];	/* probability that it goes there */
-	uint8_t		*states;		/* n of places */
+	uint16_t	*states;		/* n of places */
 };
 
 /* All ways to have @left customers at @place and those behind it. */
-static bool enumerate(struct balance *b, uint8_t *state, unsigned int place, unsigned int left)
+static bool enumerate(struct balance *b, uint16_t *state, unsigned int place, unsigned int left)
 {
 	unsigned int i;
 
@@ -75,7 +75,8 @@ static bool enumerate(struct balance *b, uint8_t *state, unsigned int place, uns
 		state[place] = left;
 		if (b->n == MAX_BALANCE)
 			return false;
-		memcpy(b->states + b->n++ * b->places, state, b->places);
+		memcpy(b->states + b->n++ * b->places, state,
+		       b->places * sizeof(*state));
 		return true;
 	}
 	for (i = 0; i <= left; i++) {
@@ -86,16 +87,16 @@ static bool enumerate(struct balance *b, uint8_t *state, unsigned int place, uns
 	return true;
 }
 
-static unsigned int find_state(const struct balance *b, const uint8_t *state)
+static unsigned int find_state(const struct balance *b, const uint16_t *state)
 {
 	unsigned int i;
 
-	for (i = 0; memcmp(b->states + i * b->places, state, b->places); i++)
+	for (i = 0; memcmp(b->states + i * b->places, state, b->places * sizeof(*state)); i++)
 		;
 	return i;
 }
 
-static double completes(const struct balance *b, const uint8_t *state, unsigned int place)
+static double completes(const struct balance *b, const uint16_t *state, unsigned int place)
 {
 	if (place == b->places - 1)
 		return state[place] * b->rate[place];
@@ -109,9 +110,9 @@ static gsl_matrix *generator(struct balance *b)
 	unsigned int i, from, to, j;
 
 	for (i = 0; i < b->n; i++) {
-		uint8_t state[STATIONS + 1];
+		uint16_t state[STATIONS + 1];
 
-		memcpy(state, b->states + i * b->places, b->places);
+		memcpy(state, b->states + i * b->places, b->places * sizeof(*state));
 		for (from = 0; from < b->places; from++) {
 			double rate = completes(b, state, from);
 
@@ -155,7 +156,7 @@ bool balance_solve(const struct network *n, double think, unsigned int window,
 {
 	struct balance b = { .window = window };
 	double visits = 1, through[STATIONS + 1] = { 0 };
-	uint8_t state[STATIONS + 1];
+	uint16_t state[STATIONS + 1];
 	unsigned int k, i, place[STATIONS];
 	gsl_vector *p;
 
@@ -175,7 +176,7 @@ bool balance_solve(const struct network *n, double think, unsigned int window,
 	b.go[b.places++] = 1;
 	for (k = 0; k < b.places; k++)
 		b.go[k] /= visits;
-	b.states = malloc(MAX_BALANCE * b.places);
+	b.states = malloc(MAX_BALANCE * b.places * sizeof(*b.states));
 	if (!b.states || !enumerate(&b, state, 0, window)) {
 		free(b.states);
 		return false;

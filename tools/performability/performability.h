@@ -81,7 +81,7 @@ struct key {
 	enum key_kind	kind;
 	size_t		offset;
 	double		low, high;
-	double		preset;			/* NAN: it must be told */
+	double		preset;			/* NAN: it must be told; -1: by protocol */
 	const char	*component;		/* for sensitivity; NULL: none */
 };
 
@@ -100,8 +100,11 @@ _Noreturn void refuse(const char *file, unsigned int line, const char *format, .
 void model_read(struct model *m, const char *path);
 void model_set(struct model *m, const char *assignment);
 void model_check(struct model *m);
+/* For requests that are simulated or made in memory: their hosts must hear of each other. */
+void model_check_connects(const struct model *m);
 const char *protocol_name(enum am_protocol_id id);
 double frame_loss(const struct model *m, enum frame_kind kind);
+double frame_lost(const struct model *m, enum frame_kind kind);
 enum frame_kind frame_kind(uint8_t msg);
 
 /* ---- machine.c, esp.c ---- */

@@ -132,6 +132,14 @@ static double response_at(double x, void *arg)
 	return p.response;
 }
 
+/* A stream has no handlers that fail. */
+static bool ignored(const struct model *m, const struct key *k)
+{
+	return m->protocol == STREAM && (k->offset == offsetof(struct model, missing) ||
+					 k->offset == offsetof(struct model, late) ||
+					 k->offset == offsetof(struct model, crash));
+}
+
 unsigned int sensitivities(const struct model *m, struct sensitivity *s)
 {
 	struct model at = *m;
@@ -144,7 +152,7 @@ unsigned int sensitivities(const struct model *m, struct sensitivity *s)
 		gsl_function f = { response_at, &v };
 		double x = *key_value(&at, &keys[i]), h, error;
 
-		if (!keys[i].component)
+		if (!keys[i].component || ignored(m, &keys[i]))
 			continue;
 		s[n] = (struct sensitivity) { .key = &keys[i], .value = x };
 		h = keys[i].kind == KEY_TIME ? fmax(x / 1000, 0.01) :
@@ -155,6 +163,10 @@ unsigned int sensitivities(const struct model *m, struct sensitivity *s)
 			gsl_deriv_forward(&f, x, h, &s[n].derivative, &error);
 		else
 			gsl_deriv_central(&f, x, h, &s[n].derivative, &error);
+		/* No more than what is left to the iteration: noise. */
+		error = fmax(error, PRECISION * p.response / h);
+		if (fabs(s[n].derivative) <= error)
+			s[n].derivative = 0;
 		s[n].elasticity = p.response > 0 ? s[n].derivative * x / p.response : 0;
 		n++;
 	}
