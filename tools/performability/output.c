@@ -184,8 +184,8 @@ void plot(const char *png, const char *data, const struct model *m, const char *
 	if (!f)
 		refuse(NULL, 0, "gnuplot: %s", strerror(errno));
 	fprintf(f, "set terminal pngcairo size 800,500\nset output \"%s\"\n", png);
-	fprintf(f, "set grid\nunset key\nset ylabel \"response time, us\"\nset xlabel \"%s\" noenhanced\n",
-		key);
+	fprintf(f, "set grid\nunset key\nset ylabel \"response time, us\"\n");
+	fprintf(f, "set xlabel \"%s\" noenhanced\n", key);
 	fprintf(f, "set title \"%s, window %g\"\n%s", protocol_name(m->protocol), m->window,
 		log ? "set logscale x\n" : "");
 	fprintf(f, "$data << END\n%sEND\nplot $data using 1:2 with linespoints\n", data);
