@@ -284,21 +284,46 @@ static void signal_each(int us, int flags)
 	must(!sigaction(SIGALRM, &sa, NULL) && !setitimer(ITIMER_REAL, &t, NULL));
 }
 
+static void on_signal_once(int sig)
+{
+	on_signal(sig);
+	signal(sig, SIG_DFL);
+}
+
+/* The one signal of this handler ends accept(), although the handler is gone then. */
+static void interrupted_once(int listener, void (*handler)(int sig), int flags)
+{
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = flags };
+	struct itimerval t = { .it_value = { 0, 300000 } };
+
+	signals = 0;
+	must(!sigaction(SIGALRM, &sa, NULL) && !setitimer(ITIMER_REAL, &t, NULL));
+	must(take(listener) < 0 && errno == EINTR && signals == 1);
+	must(!sigaction(SIGALRM, NULL, &sa) && sa.sa_handler == SIG_DFL);
+}
+
 /* Signals interrupt accept() if their handlers are so. */
 static void serve_with_signals(int listener, int n)
 {
-	int fd;
+	int fd, quiet = socket(AF_INET, SOCK_STREAM, 0);
 
+	/* nobody connects to this one */
+	must(quiet >= 0 && !listen(quiet, 1));
 	signal_each(10000, 0);
-	must(take(listener) < 0 && errno == EINTR && signals);
-	for (; n; n--) {
-		signals = 0;
+	must(take(quiet) < 0 && errno == EINTR && signals);
+	signal_each(0, 0);
+	interrupted_once(quiet, on_signal, SA_RESETHAND);
+	interrupted_once(quiet, on_signal_once, 0);
+	must(!close(quiet));
+	for (signals = 0; n; n--) {
 		signal_each(1000, SA_RESTART);
 		fd = take(listener);
 		signal_each(0, SA_RESTART);
-		must(fd >= 0 && signals);
+		must(fd >= 0);
 		serve(fd);
 	}
+	/* who was there already was not waited for, but not all were */
+	must(signals);
 }
 
 /* Another thread shuts the listener down: who waits is woken, and nobody listens any more. */

@@ -334,23 +334,23 @@ static void bound_accept(int fd, struct slot *slot)
 
 /*
  * The kernel starts accept() again after a handler with SA_RESTART; poll() it doesn't. Which
- * handler it was is not known: if one is without, the program must be told.
+ * handler it was is not known: if one is without, the program must be told. Asked before and
+ * after waiting: a handler may be gone once it ran (SA_RESETHAND), or have been set meanwhile.
  */
-static bool restarts(const struct slot *slot)
+static bool interrupts(const struct slot *slot)
 {
+	int sig, err = errno;
 	struct sigaction sa;
-	int sig;
 
-	if (errno != EINTR || slot->timeo)
-		return false;
+	if (slot->timeo)
+		return true;
 	for (sig = 1; sig < NSIG; sig++) {
 		if (!sigaction(sig, NULL, &sa) && sa.sa_handler != SIG_DFL &&
-		    sa.sa_handler != SIG_IGN && !(sa.sa_flags & SA_RESTART)) {
-			errno = EINTR;
-			return false;
-		}
+		    sa.sa_handler != SIG_IGN && !(sa.sa_flags & SA_RESTART))
+			break;
 	}
-	return true;
+	errno = err;
+	return sig < NSIG;
 }
 
 /* Both queues, in turns. */
@@ -380,24 +380,28 @@ static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *s
 {
 	struct pollfd pfds[2];
 	int child, n;
+	bool told;
 
 	bound_accept(fd, slot);
 	for (;;) {
+		told = interrupts(slot);
 		pfds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 		pfds[1] = (struct pollfd){ .fd = slot->hidden, .events = POLLIN };
 		n = REAL(poll)(pfds, 2, slot->timeo ? slot->timeo : -1);
 		if (n < 0) {
-			if (restarts(slot))
-				continue;
-			return -1;
+			if (errno != EINTR || told || interrupts(slot))
+				return -1;
+			continue;
 		}
 		if (!n) {
 			errno = EAGAIN;
 			return -1;
 		}
 		child = accept_either(fd, slot, sa, len, flags, pfds[0].revents);
-		if (child >= 0 || (errno != EAGAIN && !restarts(slot)))
+		if (child >= 0 || (errno != EAGAIN && errno != EINTR))
 			return child;
+		if (errno == EINTR && (told || interrupts(slot)))
+			return -1;
 	}
 }
 
