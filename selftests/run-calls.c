@@ -326,7 +326,10 @@ static void serve_with_signals(int listener, int n)
 	must(signals);
 }
 
-/* Another thread shuts the listener down: who waits is woken, and nobody listens any more. */
+/*
+ * Another thread shuts the listener down: who waits is woken, a child as well, and nobody
+ * listens any more.
+ */
 static void *shut(void *arg)
 {
 	usleep(200000);
@@ -337,16 +340,24 @@ static void *shut(void *arg)
 static void serve_until_shut(int listener, int n)
 {
 	pthread_t thread;
-	int fd;
+	int fd, status;
+	pid_t child;
 
 	for (; n; n--) {
 		fd = take(listener);
 		must(fd >= 0);
 		serve(fd);
 	}
+	child = fork();
+	must(child >= 0);
+	if (!child) {
+		must(take(listener) < 0 && errno == EINVAL);
+		exit(0);
+	}
 	must(!pthread_create(&thread, NULL, shut, &listener));
 	must(take(listener) < 0 && errno == EINVAL);
 	must(!pthread_join(thread, NULL));
+	must(wait(&status) == child && !status);
 	/* until somebody has looked, and kills it */
 	pause();
 }

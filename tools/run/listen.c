@@ -165,9 +165,13 @@ static bool arm(int fd, struct slot *slot)
 	in_port_t port = 0;
 	struct sockaddr_esp own;
 	socklen_t len = sizeof(own);
+	int listens;
 
 	if (slot->armed)
 		return true;
+	/* another process may have shut it down */
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, sizeof(listens)) || !listens)
+		return false;
 	if (!syscall(SYS_getsockname, slot->hidden, &own, &len))
 		port = own.sesp_port;
 	run_name_text(&slot->local, port, name);
@@ -434,7 +438,7 @@ PUBLIC int accept(int fd, struct sockaddr *__restrict addr, socklen_t *__restric
 	return accept4(fd, addr, len, 0);
 }
 
-/* By this, too, programs end a listener: whoever waits at it is woken. */
+/* By this, too, programs end a listener: whoever waits at it is woken, in all processes. */
 PUBLIC int shutdown(int fd, int how)
 {
 	int ret = REAL(shutdown)(fd, how), err = errno;
@@ -442,8 +446,10 @@ PUBLIC int shutdown(int fd, int how)
 
 	if (!ret && how != SHUT_WR && atomic_load(&run_listens)) {
 		slot = run_listener(fd);
-		if (slot)
+		if (slot) {
+			syscall(SYS_shutdown, slot->hidden, SHUT_RD);
 			run_end(slot);
+		}
 	}
 	errno = err;
 	return ret;
