@@ -17,54 +17,41 @@
 #define SILENT_S	30	/* for so long */
 #define DISCARD		9	/* port of RFC 863 */
 
-/* MAC address << 16 | seconds at which it may be asked again. One of a group: see nobody_mac(). */
+/* silent_key() | the low 16 bits of the second until which it isn't waited for again. */
 static _Atomic uint64_t silent[SILENT];
 static atomic_uint silent_next;
 
-static uint64_t mac_number(const unsigned char *mac)
+/* Of a MAC address, or of the IP address of who has none, at a device. */
+static uint64_t silent_key(const void *addr, size_t len, int ifindex)
 {
-	uint64_t n = 0;
-	int i;
+	uint64_t hash = 14695981039346656037u;	/* FNV-1a */
+	const unsigned char *p = addr;
 
-	for (i = 0; i < ETH_ALEN; i++)
-		n = n << 8 | mac[i];
-	return n << 16;
+	hash = (hash ^ (uint32_t)ifindex) * 1099511628211u;
+	while (len--)
+		hash = (hash ^ *p++) * 1099511628211u;
+	return hash & ~0xffffull;
 }
 
-static bool is_silent(const unsigned char *mac)
+static bool is_silent(uint64_t key)
 {
-	uint64_t n = mac_number(mac);
 	uint16_t now = now_ms() / 1000;
 	size_t i;
 
 	for (i = 0; i < SILENT; i++) {
 		uint64_t s = atomic_load(&silent[i]);
 
-		if (s && (s & ~0xffffull) == n && (uint16_t)((uint16_t)s - now) <= SILENT_S)
+		if (s && (s & ~0xffffull) == key && (uint16_t)((uint16_t)s - now) <= SILENT_S)
 			return true;
 	}
 	return false;
 }
 
-static void remember_silent(const unsigned char *mac)
+static void remember_silent(uint64_t key)
 {
 	uint16_t until = now_ms() / 1000 + SILENT_S;
 
-	atomic_store(&silent[atomic_fetch_add(&silent_next, 1) % SILENT],
-		     mac_number(mac) | until);
-}
-
-/* For who has no MAC address: a group's, which no host has, of its address. */
-static void nobody_mac(const struct name *name, unsigned char *mac)
-{
-	uint64_t hash = 14695981039346656037u;	/* FNV-1a */
-	size_t i;
-
-	for (i = 0; i < sizeof(name->addr); i++)
-		hash = (hash ^ name->addr.s6_addr[i]) * 1099511628211u;
-	hash ^= name->scope;
-	memcpy(mac, &hash, ETH_ALEN);
-	mac[0] |= 1;
+	atomic_store(&silent[atomic_fetch_add(&silent_next, 1) % SILENT], key | until);
 }
 
 /**
@@ -130,7 +117,7 @@ static const char *find_route(struct attempt *a)
 }
 
 /* The kernel is to ask who has the address: it does for a datagram, of nothing to nobody. */
-static void knock(const struct attempt *a)
+static bool knock(const struct attempt *a)
 {
 	struct sockaddr_storage sa;
 	socklen_t len;
@@ -143,7 +130,7 @@ static void knock(const struct attempt *a)
 	len = run_name_put(&to, htons(DISCARD), &sa);
 	fd = syscall(SYS_socket, to.family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return;
+		return false;
 	/* it goes no further than this link */
 	if (to.family == AF_INET)
 		sys_setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof(one));
@@ -153,30 +140,40 @@ static void knock(const struct attempt *a)
 		       sizeof(a->route.ifindex));
 	syscall(SYS_sendto, fd, "", 0, MSG_NOSIGNAL, &sa, len);
 	sys_close(fd);
+	return true;
+}
+
+static uint64_t mac_key(const struct attempt *a)
+{
+	return silent_key(a->esp.sesp_addr, ETH_ALEN, a->route.ifindex);
 }
 
 static const char *find_neighbour(struct attempt *a, int64_t until)
 {
+	uint64_t nobody = silent_key(&a->to.addr, sizeof(a->to.addr), a->route.ifindex);
 	struct timespec pause = { .tv_nsec = 500000 };
-	unsigned char nobody[ETH_ALEN];
 	bool knocked = false;
 	int state, err;
 
-	nobody_mac(&a->to, nobody);
 	for (;;) {
 		err = run_neighbour(&a->to, a->route.ifindex, a->esp.sesp_addr, &state);
 		if (!err)
 			break;
 		if (err == -ENODEV)
 			return "its device is no Ethernet";
-		if (!knocked && is_silent(nobody))
-			return "its MAC address was not known lately, either";
+		if (err != -EAGAIN && err != -ENOENT)
+			return "its MAC address can't be asked for";
+		if (!knocked) {
+			if (!knock(a))
+				return "its MAC address can't be asked for";
+			/* not waited for: if it is back, the next one finds it */
+			if (is_silent(nobody))
+				return "its MAC address was not known lately, either";
+		}
 		if ((knocked && (state & NUD_FAILED)) || now_ms() >= until) {
 			remember_silent(nobody);
 			return "its MAC address is not known";
 		}
-		if (!knocked)
-			knock(a);
 		knocked = true;
 		syscall(SYS_nanosleep, &pause, NULL);
 		if (pause.tv_nsec < 16000000)
@@ -187,7 +184,7 @@ static const char *find_neighbour(struct attempt *a, int64_t until)
 		knock(a);
 	if (a->esp.sesp_addr[0] & 1)
 		return "its MAC address is a group's";
-	if (is_silent(a->esp.sesp_addr))
+	if (is_silent(mac_key(a)))
 		return "it has not answered by ESP lately";
 	return NULL;
 }
@@ -262,7 +259,7 @@ static int connect_esp(struct attempt *a, int fd, int64_t until)
 		return -errno;
 	err = wait_answer(fd, until);
 	if (err == -ETIMEDOUT)
-		remember_silent(a->esp.sesp_addr);
+		remember_silent(mac_key(a));
 	return err;
 }
 
