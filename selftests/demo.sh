@@ -60,19 +60,22 @@ distribution()
 {
 	awk -v esp="$1" -v tcp="$2" '
 		{
-			match($0, /"histogram_us":[^}]*/)
+			if (!match($0, /"histogram_us":[^}]*/))
+				next
 			n = split(substr($0, RSTART + 15, RLENGTH - 15), v, /[],[]+/)
 			for (i = 2; i + 1 <= n; i += 2) {
 				part = int(4 * log(v[i] + 0.001) / log(2))
 				count[FILENAME, part] += v[i + 1]
 				sum[FILENAME] += v[i + 1]
-				if (!most || part > most)
+				if (!parts++)
+					most = least = part
+				if (part > most)
 					most = part
-				if (!least || part < least)
+				if (part < least)
 					least = part
 			}
 		}
-		function share(file) { return 100 * count[file, part] / sum[file] }
+		function share(file) { return sum[file] ? 100 * count[file, part] / sum[file] : 0 }
 		function bar(percent,   s) {
 			while (percent > 0) {
 				s = s "#"
@@ -81,7 +84,7 @@ distribution()
 			return s
 		}
 		END {
-			for (part = least; part <= most; part++)
+			for (part = least; parts && part <= most; part++)
 				if (share(esp) >= 0.1 || share(tcp) >= 0.1)
 					printf "  %7.1f ... %7.1f us  %5.1f %% %-26s %5.1f %% %s\n", 2 ^ (part / 4),
 						2 ^ ((part + 1) / 4), share(esp), bar(share(esp)), share(tcp), bar(share(tcp))
