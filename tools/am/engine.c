@@ -25,6 +25,7 @@
 
 /* Request and reply: the reply acknowledges. */
 static const struct rule nway_initiator[] = {
+	RULE(S(CREATED), TIMER, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED, WAIT_ACK),
 	RULE(S(CREATED), POST, SENT, WAITING, WAIT_ACK),
 	RULE(S(SENT), TIMER, RESENT, WAITING, DO_SEND | WAIT_ACK),
 	RULE(S(RESENT), TIMER, RESENT, WAITING, DO_SEND | WAIT_ACK),
@@ -50,6 +51,7 @@ static const struct rule nway_target[] = {
 
 /* The target acknowledges before the handler runs. */
 static const struct rule amvia_initiator[] = {
+	RULE(S(CREATED), TIMER, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED, WAIT_ACK),
 	RULE(S(CREATED), POST, SENT, WAITING, WAIT_ACK),
 	RULE(S(SENT), TIMER, RESENT, WAITING, DO_SEND | WAIT_ACK),
 	RULE(S(RESENT), TIMER, RESENT, WAITING, DO_SEND | WAIT_ACK),
@@ -90,6 +92,7 @@ static const struct rule amvia_target[] = {
 
 /* The initiator acknowledges the reply; all buffers are of one pool. */
 static const struct rule amudp_initiator[] = {
+	RULE(S(CREATED), TIMER, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED, WAIT_HANDLER),
 	RULE(S(CREATED), POST, SENT, WAITING, WAIT_HANDLER),
 	RULE(S(SENT), TIMER, RESENT, WAITING, DO_SEND | WAIT_HANDLER),
 	RULE(S(RESENT), TIMER, RESENT, WAITING, DO_SEND | WAIT_HANDLER),
@@ -361,6 +364,9 @@ static void request_timer(struct request *r)
 {
 	const struct am_options *o = &r->peer->ep->opt;
 
+	/* The transport hasn't taken it: the time counts as if it had been lost. */
+	if (r->state == AM_STATE_CREATED)
+		r->sent++;
 	if (r->state == AM_STATE_ACKED && r->sent > o->reply_retries)
 		request_step(r, EV_SPENT, r->echoed ? AM_CAUSE_SLOW : AM_CAUSE_REPLY);
 	else if (r->state != AM_STATE_ACKED && r->sent > o->retries)

@@ -93,6 +93,8 @@ struct transport_ops {
 	/* Up to @n frames that are here; how many, or -1: an error. */
 	int (*receive)(struct transport *t, struct frame *frames, int n, size_t room);
 	uint64_t (*now)(struct transport *t);
+	/* "Not now" is about one peer: others' frames may be taken. */
+	bool by_peer;
 	/* The name as this transport gets it with a frame. */
 	int (*normalize)(struct transport *t, en_t *name);
 };
@@ -240,6 +242,8 @@ struct peer {
 	uint64_t	srtt;		/* 0: not measured */
 	bool		srtt_large;	/* of large messages, for want of others */
 	bool		one_bit;	/* instance numbers */
+	unsigned int	unsent;		/* requests that the transport hasn't taken */
+	unsigned int	refused;	/* in which pass it took none */
 	/* As target */
 	bool		known, offered;
 	bool		one_bit_in;	/* instance numbers of its requests */
@@ -287,6 +291,7 @@ struct am_endpoint {
 	am_handle_t		last_handle;
 	unsigned int		requests;	/* in flight */
 	struct request		*unsent, **unsent_end;
+	unsigned int		pass;		/* over those */
 	struct timer		*timers, **timers_end;
 	struct token		*deferred;
 	uint32_t		serial;

@@ -163,7 +163,7 @@ void request_release(struct request *r)
 }
 
 /*
- * Requests that the transport hasn't taken yet, in order
+ * Requests that the transport hasn't taken yet, in order; each has a timer, as those that were sent
  */
 
 static void unsent_add(struct request *r)
@@ -173,6 +173,18 @@ static void unsent_add(struct request *r)
 	r->next_unsent = NULL;
 	*ep->unsent_end = r;
 	ep->unsent_end = &r->next_unsent;
+	r->peer->unsent++;
+	request_step(r, EV_TIMER, AM_CAUSE_NONE);
+}
+
+static void unsent_remove(struct am_endpoint *ep, struct request **link)
+{
+	struct request *r = *link;
+
+	*link = r->next_unsent;
+	if (!*link)
+		ep->unsent_end = link;
+	r->peer->unsent--;
 }
 
 void unsent_forget(struct request *r)
@@ -180,14 +192,12 @@ void unsent_forget(struct request *r)
 	struct am_endpoint *ep = r->peer->ep;
 	struct request **link;
 
-	for (link = &ep->unsent; *link; link = &(*link)->next_unsent) {
-		if (*link != r)
-			continue;
-		*link = r->next_unsent;
-		if (!*link)
-			ep->unsent_end = link;
+	if (!r->peer->unsent)
 		return;
-	}
+	for (link = &ep->unsent; *link && *link != r; link = &(*link)->next_unsent)
+		;
+	if (*link)
+		unsent_remove(ep, link);
 }
 
 static bool post(struct request *r)
@@ -206,13 +216,28 @@ static bool post(struct request *r)
 	return true;
 }
 
-/* One look at the head of the queue. */
+/* One pass: each peer's, until one is refused; all, if that isn't about the peer. */
 void unsent_look(struct am_endpoint *ep)
 {
-	struct request *r = ep->unsent;
+	struct request **link = &ep->unsent, *r;
 
-	if (r && post(r))
-		unsent_forget(r);
+	ep->pass++;
+	while ((r = *link)) {
+		if (r->peer->refused != ep->pass && post(r)) {
+			unsent_remove(ep, link);
+			continue;
+		}
+		if (!ep->transport.ops->by_peer)
+			return;
+		r->peer->refused = ep->pass;
+		link = &r->next_unsent;
+	}
+}
+
+/* Behind others that do. */
+static bool must_wait(const struct peer *p)
+{
+	return p->ep->transport.ops->by_peer ? p->unsent : p->ep->unsent;
 }
 
 /* What AM_Decide() makes of one that was restored. */
@@ -223,7 +248,7 @@ void request_resume(struct request *r)
 	r->undecided = false;
 	if (r->state != AM_STATE_CREATED)
 		request_step(r, EV_TIMER, AM_CAUSE_NONE);
-	else if (ep->unsent || !post(r))
+	else if (must_wait(r->peer) || !post(r))
 		unsent_add(r);
 }
 
@@ -277,8 +302,7 @@ static int start(struct am_endpoint *ep, struct peer *p, struct request *r, int 
 	/* The packet is in the log before it leaves. */
 	log_request(r);
 	log_slot(p, slot);
-	/* Not before those that wait. */
-	if (ep->unsent || !post(r))
+	if (must_wait(p) || !post(r))
 		unsent_add(r);
 	return AM_OK;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Records of AF_ESP: a connection to each peer, made by who first has a frame for the other; each
- * frame is a record. The first record of a connection says at which port its maker listens, which
- * with his address is his name. A connection that ends loses what was on its way, as datagrams
- * may: the protocols send it again, by a new connection.
+ * Records of AF_ESP: each side makes a connection for what it sends; each frame is a record. The
+ * first record of a connection says at which port its maker listens, which with his address is his
+ * name. Anybody on his host can say so: nothing is sent by a connection that somebody else made. One
+ * that ends loses what was on its way, as datagrams may: the protocols send it again, by a new one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,11 +17,13 @@
 #define BACKLOG		128
 #define WAITING		16	/* frames that a connection in the making keeps, at most */
 #define EVENTS		16	/* looked at in one go */
+#define UNNAMED		64	/* connections that haven't said whose they are, at most */
 
 struct connection {
 	struct connection *next;
 	int		fd;
 	en_t		name;		/* kind 0: it hasn't said it */
+	bool		own;		/* made here; others are only read */
 	bool		making;		/* the peer hasn't answered */
 	bool		dead;
 	bool		full;		/* it is told when there is room again */
@@ -38,7 +40,8 @@ struct connection {
 
 struct streams {
 	int		listener;	/* -1: it has failed */
-	struct connection *all;
+	bool		full;		/* it isn't watched: no descriptor is free */
+	struct connection *all;		/* the newest first */
 };
 
 static struct sockaddr_esp address_of(const en_t *name)
@@ -56,6 +59,13 @@ static bool watch(struct transport *t, int how, struct connection *c, int fd, ui
 	return !epoll_ctl(t->fd, how, fd, &e);
 }
 
+/* Not by close() alone: a process that was forked may have it, too, and then it stays watched. */
+static void unwatch(struct transport *t, int fd)
+{
+	epoll_ctl(t->fd, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+}
+
 /*
  * Connections
  */
@@ -63,10 +73,13 @@ static bool watch(struct transport *t, int how, struct connection *c, int fd, ui
 static struct connection *connection_new(struct transport *t, int fd, uint32_t events)
 {
 	struct connection *c = calloc(1, sizeof(*c));
+	int on = 1;
 
 	if (!c)
 		return NULL;
 	c->fd = fd;
+	/* Who has left without a word is noticed. */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	c->out = malloc(t->mtu);
 	c->in = malloc(t->mtu);
 	if (!c->out || !c->in || !watch(t, EPOLL_CTL_ADD, c, fd, events)) {
@@ -89,7 +102,7 @@ static void connection_free(struct transport *t, struct connection *c)
 	*link = c->next;
 	while (c->nwaiting)
 		free(c->waiting[--c->nwaiting]);
-	close(c->fd);
+	unwatch(t, c->fd);
 	free(c->out);
 	free(c->in);
 	free(c);
@@ -106,12 +119,12 @@ static void bury(struct transport *t)
 	}
 }
 
-static struct connection *find(struct transport *t, const en_t *name)
+static struct connection *find(struct transport *t, const en_t *name, bool own)
 {
 	struct connection *c;
 
 	for (c = t->streams->all; c; c = c->next)
-		if (!c->dead && name_equal(&c->name, name))
+		if (!c->dead && c->own == own && name_equal(&c->name, name))
 			return c;
 	return NULL;
 }
@@ -226,6 +239,7 @@ static struct connection *make(struct transport *t, const en_t *to)
 		return NULL;
 	}
 	c->name = *to;
+	c->own = true;
 	c->making = true;
 	if (keep(c, &own.sesp_port, sizeof(own.sesp_port))) {
 		c->dead = true;
@@ -236,7 +250,7 @@ static struct connection *make(struct transport *t, const en_t *to)
 
 static int send_stream(struct transport *t, const en_t *to, const void *data, size_t len)
 {
-	struct connection *c = find(t, to);
+	struct connection *c = find(t, to, true);
 	int r;
 
 	/* A record can't be empty: such a frame is lost, as nobody wants it. */
@@ -264,24 +278,53 @@ static int send_stream(struct transport *t, const en_t *to, const void *data, si
  * What comes
  */
 
+/* Those that haven't said whose they are: the oldest is given up where there are @most or more. */
+static bool give_up_unnamed(struct transport *t, unsigned int most)
+{
+	struct connection *c, *oldest = NULL;
+	unsigned int n = 0;
+
+	for (c = t->streams->all; c; c = c->next) {
+		if (c->dead || c->name.kind)
+			continue;
+		oldest = c;
+		n++;
+	}
+	if (n < most)
+		return false;
+	oldest->dead = true;
+	return true;
+}
+
 static void accept_all(struct transport *t)
 {
+	struct streams *s = t->streams;
+	bool full;
 	int fd;
 
 	while (true) {
-		fd = accept4(t->streams->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0)
-			return;
+			break;
+		give_up_unnamed(t, UNNAMED);
 		if (!connection_new(t, fd, EPOLLIN))
 			close(fd);
 	}
+	full = errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
+	if (full)
+		give_up_unnamed(t, 1);
+	/* It would wake whoever waits, again and again. */
+	if (full != s->full && watch(t, EPOLL_CTL_MOD, NULL, s->listener, full ? 0 : EPOLLIN))
+		s->full = full;
 }
 
 /* The first record of one that the peer made. */
 static void introduced(struct transport *t, struct connection *c, const uint8_t *data, size_t len)
 {
+	struct connection *older;
 	struct sockaddr_esp a;
 	socklen_t size = sizeof(a);
+	en_t name = { .kind = AM_KIND_ESP };
 
 	if (len != sizeof(a.sesp_port) || getpeername(c->fd, (struct sockaddr *)&a, &size)) {
 		c->dead = true;
@@ -291,8 +334,11 @@ static void introduced(struct transport *t, struct connection *c, const uint8_t 
 	a.sesp_ifindex = t->ifindex;
 	a.sesp_halen = sizeof(a.sesp_addr);
 	a.sesp_zero = 0;
-	c->name.kind = AM_KIND_ESP;
-	memcpy(c->name.address, &a, sizeof(a));
+	memcpy(name.address, &a, sizeof(a));
+	older = find(t, &name, false);
+	if (older)
+		older->dead = true;
+	c->name = name;
 }
 
 /* A record into @f: 1; 0: there is none. */
@@ -353,19 +399,19 @@ static void made(struct transport *t, struct connection *c)
 	flush(t, c);
 }
 
+/* Why, or 0 if that is known. */
 static int listener_failed(struct transport *t)
 {
 	socklen_t len = sizeof(int);
 	int e = 0;
 
 	getsockopt(t->streams->listener, SOL_SOCKET, SO_ERROR, &e, &len);
-	close(t->streams->listener);
+	unwatch(t, t->streams->listener);
 	t->streams->listener = -1;
 	/* Told once. */
 	if (t->error)
 		return 0;
-	errno = e ? e : ENETDOWN;
-	return -1;
+	return e ? e : ENETDOWN;
 }
 
 static int receive_stream(struct transport *t, struct frame *frames, int n, size_t room)
@@ -388,6 +434,8 @@ static int receive_stream(struct transport *t, struct frame *frames, int n, size
 			accept_all(t);
 			continue;
 		}
+		if (c->dead)
+			continue;
 		if (c->making && e[i].events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 			made(t, c);
 		else if (c->full && e[i].events & EPOLLOUT)
@@ -396,7 +444,17 @@ static int receive_stream(struct transport *t, struct frame *frames, int n, size
 			got += take_all(t, c, frames + got, n - got, room);
 	}
 	bury(t);
-	return failed && !got ? failed : got;
+	if (t->streams->full && t->streams->listener >= 0)
+		accept_all(t);
+	if (!failed)
+		return got;
+	/* Frames first: who waits next is told. */
+	if (got) {
+		t->error = failed;
+		return got;
+	}
+	errno = failed;
+	return -1;
 }
 
 /*
@@ -409,7 +467,7 @@ static void close_stream(struct transport *t)
 		while (t->streams->all)
 			connection_free(t, t->streams->all);
 		if (t->streams->listener >= 0)
-			close(t->streams->listener);
+			unwatch(t, t->streams->listener);
 		free(t->streams);
 		t->streams = NULL;
 	}
@@ -450,4 +508,5 @@ const struct transport_ops esp_ops = {
 	.receive = receive_stream,
 	.now = monotonic,
 	.normalize = esp_normalize,
+	.by_peer = true,
 };
