@@ -4,6 +4,7 @@
 /*
  * Active Messages (am-tests.h) over EDP and over records of ESP, between two hosts.
  */
+#include <sys/resource.h>
 #include "am-tests.h"
 #include "sock-lib.h"
 
@@ -79,6 +80,155 @@ TEST_F(am, device_left)
 	EXPECT_EQ(AM_ERR_SYSTEM, error);
 	EXPECT_EQ(ENETDOWN, why);
 	EXPECT_EQ(0, stats(SERVER).receive_errors);
+}
+
+/*
+ * Records: connections
+ */
+
+/* Sockets of host B that are connected to the caller's endpoint, and say nothing. */
+static void connect_silent(int *fd, int n)
+{
+	struct sockaddr_esp a;
+	int i;
+
+	memcpy(&a, name[CALLER].address, sizeof(a));
+	a.sesp_ifindex = B->ifindex;
+	for (i = 0; i < n; i++) {
+		fd[i] = esp_socket(B, SOCK_SEQPACKET);
+		MUST(do_connect(fd[i], a));
+		AM_Poll(bundle);
+	}
+}
+
+static bool over(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN;
+}
+
+FIXTURE(records) {
+	struct am_options o;
+};
+
+FIXTURE_SETUP(records)
+{
+	self->o = (struct am_options) {
+		.credits = 64, .pool = 256, .retries = 3, .timeout_us = 5000,
+	};
+	transport = "esp";
+	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &bundle));
+	AM_SetTimeout(bundle, 30);
+}
+
+FIXTURE_TEARDOWN(records)
+{
+	EXPECT_EQ(AM_OK, AM_FreeBundle(bundle));
+}
+
+/* A peer that doesn't read holds up its own requests; they end like those that are lost. */
+TEST_F(records, unread_peer)
+{
+	static uint8_t data[AM_MAX_LONG];
+	am_handle_t h;
+	ep_t unread;
+	eb_t other;
+	en_t n;
+	int i;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	place(SERVER, &self->o);
+	self->o.faults.filter = filter;
+	self->o.faults.arg = &unread;
+	ASSERT_EQ(AM_OK, AM_AllocateEndpointWith(bundle, &self->o, &unread, &n));
+	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 1, n, 0));
+	enter(A);
+	EXPECT_TRUE(REACHED(AM_Connect(ep[CALLER], 1, 0) != AM_ERR_AGAIN));
+	ASSERT_EQ(AM_OK, AM_Connect(ep[CALLER], 1, 0));
+	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &other));
+	ASSERT_EQ(AM_OK, AM_MoveEndpoint(unread, bundle, other));
+	for (i = 0; i < 64 && !is(CALLER, sent(), AM_STATE_CREATED, AM_NOT_ACKED,
+				  AM_NOT_PROCESSED); i++)
+		ASSERT_EQ(AM_OK, AM_RequestXfer0(ep[CALLER], 1, 0, ECHO, data, sizeof(data)));
+	EXPECT_LT(0, stats(CALLER).not_taken);
+	h = sent();
+	EXPECT_NOW(CALLER, h, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	EXPECT_EQ(1, ran);
+	EXPECT_STATE(CALLER, h, ABANDONED, AM_NOT_ACKED, AM_REQUEST_RTX_EXCEEDED);
+	EXPECT_EQ(AM_CAUSE_NETWORK, state_of(CALLER, h).cause);
+	EXPECT_EQ(AM_OK, AM_FreeBundle(other));
+}
+
+/* Who says that he is the server gets nothing that is the server's. */
+TEST_F(records, name_claimed)
+{
+	struct sockaddr_esp a;
+	int fd, i;
+	char c;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	connect_silent(&fd, 1);
+	memcpy(&a, name[SERVER].address, sizeof(a));
+	EXPECT_EQ((int)sizeof(a.sesp_port), send(fd, &a.sesp_port, sizeof(a.sesp_port), 0));
+	nap_us(1000 * SHORT);
+	for (i = 0; i < 10; i++)
+		AM_Poll(bundle);
+	for (i = 1; i <= 3; i++) {
+		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+		EXPECT_TRUE(REACHED((int)answered == i));
+	}
+	EXPECT_EQ(3, ran);
+	EXPECT_GT(1, recv(fd, &c, 1, MSG_DONTWAIT));
+}
+
+/* Connections that say nothing: 64 of them stay. */
+TEST_F(records, silent)
+{
+	int fd[70], i, n = 0;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	connect_silent(fd, ARRAY_SIZE(fd));
+	EXPECT_TRUE(REACHED(over(fd[5])));
+	for (i = 0; i < (int)ARRAY_SIZE(fd); i++)
+		n += over(fd[i]);
+	EXPECT_EQ(6, n);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered));
+}
+
+/* No descriptor is free: who waits sleeps, and what is there works; the next one is taken later. */
+TEST_F(records, no_descriptor)
+{
+	struct rlimit old, few;
+	struct sockaddr_esp a;
+	int fd, i;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	fd = esp_socket(B, SOCK_SEQPACKET);
+	memcpy(&a, name[CALLER].address, sizeof(a));
+	a.sesp_ifindex = B->ifindex;
+	MUST(getrlimit(RLIMIT_NOFILE, &old));
+	few = old;
+	few.rlim_cur = fd + 1;
+	MUST(setrlimit(RLIMIT_NOFILE, &few));
+	MUST(do_connect(fd, a));
+	for (i = 0; i < 10 && AM_WaitSema(bundle) != AM_ERR_TIMEOUT; i++)
+		;
+	EXPECT_LT(i, 10);
+	EXPECT_EQ(0, events(ep[CALLER]->transport.fd, POLLIN, 0));
+	EXPECT_FALSE(over(fd));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 2));
+	MUST(setrlimit(RLIMIT_NOFILE, &old));
+	AM_Poll(bundle);
+	/* Too long to be a port: who takes it ends the connection. */
+	EXPECT_EQ(3, send(fd, "abc", 3, 0));
+	EXPECT_TRUE(REACHED(over(fd)));
 }
 
 /* An end with a log, at a port of its own. */

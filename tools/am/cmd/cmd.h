@@ -53,7 +53,8 @@ enum way { WAY_RAW, WAY_NWAY, WAY_ONEWAY, WAY_AMVIA, WAY_AMUDP, WAYS };
  * @protocol:	of Active Messages; 0: raw datagrams
  * @trip_sends:	send overheads of the critical path of a round trip (004, 3.4.2: 3 of three-way
  *		protocols)
- * @gap_receives: receive overheads of the gap at the slower side (004, 3.4.2: g = o_s + 2 o_r)
+ * @gap_receives: receive overheads of the gap at the slower side (004, 3.4.2: g = o_s + 2 o_r; where
+ *		o_s is longer, the slower side sends two instead: g = 2 o_s + o_r)
  * @own_sends:	messages that the initiator sends for a request,
  * @own_receives: and that it receives
  */
@@ -85,6 +86,7 @@ struct layer_ops {
  * @credits:	requests that may be outstanding
  * @outstanding: those that are
  * @lost:	raw datagrams that were not answered in time
+ * @serial:	of those that are answered now (raw)
  * @timeout:	milliseconds that an answer may take
  */
 struct layer {
@@ -92,7 +94,7 @@ struct layer {
 	const struct way_info	*way;
 	char			transport[8];
 	const char		*address;
-	unsigned int		credits, outstanding, lost;
+	unsigned int		credits, outstanding, lost, serial;
 	int			timeout;
 	/* Active Messages */
 	eb_t			bundle;
@@ -118,6 +120,9 @@ double raw_rate(struct layer *l, size_t size, unsigned int n);
 /* The server's side of raw datagrams; returns if the network fails. */
 void raw_serve(int fd);
 int raw_socket(const en_t *name);
+
+/* What an error of Active Messages is about. */
+const char *error_words(int e);
 
 en_t name_of_server(const char *address, unsigned int port);
 void name_set_port(en_t *name, unsigned int port);
@@ -174,13 +179,14 @@ struct size_result {
  * struct result - the parameters of a layer
  * @o_s:	send overhead: a short burst's cost for each message
  * @o_r:	receive overhead, by delays
- * @o_r_gap:	receive overhead, by g = o_s + 2 o_r or what stands for it
+ * @o_r_gap:	receive overhead, by g = o_s + 2 o_r or what stands for it: o_r_of_gap()
  * @gap:	between requests of a long burst, in the steady state
  * @own:	what the initiator itself does for a request
  * @latency:	L, from the round trip
  * @trip:	the round trip
  * @per_byte:	G, ns: the gap of the largest message by its size
- * @gap_hidden:	the sender never waits, so its own work is all that @gap shows
+ * @gap_hidden:	the sender never waits, so its own work is all that @gap shows; unknown where
+ *		@gap or @own is
  * @cost:	message cost by delay and length of burst
  * @delay:	ns
  * @points:	lengths of bursts, powers of two
@@ -188,7 +194,7 @@ struct size_result {
  */
 struct result {
 	char			transport[8];
-	const char		*protocol;
+	const char		*address, *protocol;
 	unsigned int		credits;
 	struct interval		o_s, o_r, o_r_gap, gap, own, latency, trip, per_byte;
 	bool			gap_hidden;
@@ -213,7 +219,9 @@ struct run {
 	long		processors;
 };
 
-void report_table(const struct run *run, const struct result *r, unsigned int n);
+/* The table: layer @i of those that are measured so far, and what is said behind the last one. */
+void report_layer(const struct run *run, const struct result *r, unsigned int i);
+void report_end(const struct run *run, const struct result *r, unsigned int n);
 void report_json(const struct run *run, const struct result *r, unsigned int n);
 void json_interval(const char *name, struct interval i, double unit);
 /* Figures in @dir, by gnuplot. */

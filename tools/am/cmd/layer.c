@@ -17,6 +17,8 @@ const struct way_info ways[WAYS] = {
 	[WAY_AMUDP]  = { "amudp", 3, AM_AMUDP, 3, 2, 2, 1 },
 };
 
+#define RETRIES	100000
+
 static uint8_t data[AM_MAX_LONG], segment[AM_MAX_LONG];
 
 /* Of the only layer that is open. */
@@ -112,14 +114,37 @@ static void on_return(ep_t ep, am_handle_t handle, const struct am_state *state,
 	      AM_CauseName(state->cause));
 }
 
+const char *error_words(int e)
+{
+	switch (e) {
+	case AM_ERR_BAD_ARG:
+		return "there is no such address";
+	case AM_ERR_RESOURCE:
+		return "no memory";
+	case AM_ERR_TOO_BIG:
+		return "the device's frames are too small";
+	case AM_ERR_NETWORK:
+	case AM_ERR_TIMEOUT:
+		return "no answer; is 'am logp --serve' running there?";
+	case AM_ERR_VERSION:
+		return "the server speaks another version";
+	case AM_ERR_PROTOCOL:
+	case AM_ERR_TAG:
+		return "who answers there is not 'am logp --serve'";
+	case AM_ERR_FULL:
+		return "the server has no place for another peer";
+	default:
+		return AM_ErrorName(e);
+	}
+}
+
 static void check(struct layer *l, const char *what, int e)
 {
 	if (!e)
 		return;
 	error(EXIT_FAILED, e == AM_ERR_SYSTEM ? errno : 0, "%s %s: %s%s%s", l->address,
 	      l->way->name, what, e == AM_ERR_SYSTEM ? "" : ": ",
-	      e == AM_ERR_SYSTEM ? "" : e == AM_ERR_TIMEOUT || e == AM_ERR_NETWORK ?
-	      "no answer; is 'am logp --serve' running there?" : AM_ErrorName(e));
+	      e == AM_ERR_SYSTEM ? "" : error_words(e));
 }
 
 static void am_layer_request(struct layer *l, size_t size, size_t answer)
@@ -166,6 +191,8 @@ static void am_open(struct layer *l)
 		/* The pool of AMUDP has its replies, too. */
 		.pool = 2 * l->credits + 2,
 		.peers = 1,
+		/* How long an answer may take is @timeout's alone. */
+		.retries = RETRIES, .reply_retries = RETRIES,
 	};
 	en_t name;
 

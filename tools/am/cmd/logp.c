@@ -19,6 +19,7 @@
 #define SIZE_DELAYED	5	/* messages of the burst that shows o_r(size) */
 #define LONG		4	/* round trips after which a reply is here */
 #define RATE_BURST	1000	/* datagrams one way */
+#define POLLS		64	/* for one reply, at most */
 
 static double clock_price;
 static long processors;
@@ -50,6 +51,16 @@ static void delay_for(double ns)
 			;
 }
 
+/* The replies that are here: one poll takes fewer frames than a large one has. */
+static void take(struct layer *l)
+{
+	unsigned int i = 0;
+
+	do
+		l->ops->poll(l);
+	while (l->outstanding && ++i < POLLS);
+}
+
 static struct burst burst(struct layer *l, unsigned int messages, double delay, size_t size,
 			  size_t answer)
 {
@@ -63,7 +74,7 @@ static struct burst burst(struct layer *l, unsigned int messages, double delay, 
 			delay_for(delay);
 			end = clock_ns();
 			waited += end - before + 2 * clock_price;
-			l->ops->poll(l);
+			take(l);
 			if (!l->outstanding)
 				takes[n++] = clock_ns() - end - clock_price;
 		}
@@ -101,6 +112,14 @@ static double round_trip(struct layer *l, size_t answer)
 static double o_r_of(const struct way_info *w, double take, double o_s)
 {
 	return (take - (w->own_sends - 1) * o_s) / w->own_receives;
+}
+
+/* The slower side of a three-way protocol: by what is longer, it receives two or sends two. */
+static double o_r_of_gap(const struct way_info *w, double gap, double o_s, double o_r)
+{
+	if (w->gap_receives == 2 && o_r < o_s)
+		return gap - 2 * o_s;
+	return (gap - o_s) / w->gap_receives;
 }
 
 static unsigned int shortest(const struct layer *l, unsigned int most)
@@ -142,7 +161,7 @@ static void signature_round(struct layer *l, const struct run *run, struct resul
 	}
 	s->own[round] = s->o_s[round] + b.take;
 	s->o_r[round] = o_r_of(w, b.take, s->o_s[round]);
-	s->o_r_gap[round] = (s->gap[round] - s->o_s[round]) / w->gap_receives;
+	s->o_r_gap[round] = o_r_of_gap(w, s->gap[round], s->o_s[round], s->o_r[round]);
 	s->latency[round] = (s->trip[round] - w->trip_sends * s->o_s[round] -
 			     2 * s->o_r[round]) / 2;
 }
@@ -209,6 +228,7 @@ static void measure(struct layer *l, const struct run *run, struct result *res, 
 	double trip;
 
 	snprintf(res->transport, sizeof(res->transport), "%s", l->transport);
+	res->address = l->address;
 	res->protocol = l->way->name;
 	res->credits = l->credits;
 	for (i = 0; i < run->nsizes; i++)
@@ -398,8 +418,11 @@ int cmd_logp(int argc, char **argv)
 			if (a.ways[w] == WAY_RAW && !strncmp(*a.addresses, "esp:", 4))
 				continue;
 			layer_open(&l, *a.addresses, a.ways[w], a.run.credits, a.timeout);
-			measure(&l, &a.run, &results[n++], samples);
+			measure(&l, &a.run, &results[n], samples);
 			layer_close(&l);
+			if (!a.json)
+				report_layer(&a.run, results, n);
+			n++;
 		}
 	}
 	if (!n)
@@ -407,7 +430,7 @@ int cmd_logp(int argc, char **argv)
 	if (a.json)
 		report_json(&a.run, results, n);
 	else
-		report_table(&a.run, results, n);
+		report_end(&a.run, results, n);
 	if (a.figures)
 		plot(a.figures, &a.run, results, n);
 	free(samples);

@@ -22,7 +22,7 @@ enum raw_kind { RAW_ECHO = 1, RAW_COUNT, RAW_REPORT, RAW_ANSWER };
  * struct raw - the beginning of each datagram, there in network order
  * @kind:	enum raw_kind
  * @answer:	bytes of data that the reply to RAW_ECHO shall have
- * @serial:	of the burst (RAW_COUNT, RAW_REPORT)
+ * @serial:	of the burst (RAW_COUNT, RAW_REPORT), or the layer's; in the answer, too
  * @count:	datagrams of that burst that came
  * @ns:		between the first and the last of them
  */
@@ -144,7 +144,9 @@ void raw_serve(int fd)
 static void send_one(struct layer *l, enum raw_kind kind, size_t size, size_t answer)
 {
 	static uint8_t buf[FRAME_OVERHEAD + RAW_MAX];
-	struct raw r = { .kind = kind, .answer = answer, .serial = bursts };
+	struct raw r = {
+		.kind = kind, .answer = answer, .serial = kind == RAW_ECHO ? l->serial : bursts,
+	};
 
 	swap(&r);
 	memcpy(buf, &r, sizeof(r));
@@ -180,7 +182,7 @@ static void raw_poll(struct layer *l)
 	struct raw r;
 
 	while (receive_one(l, &r))
-		if (r.kind == RAW_ANSWER && l->outstanding)
+		if (r.kind == RAW_ANSWER && r.serial == l->serial && l->outstanding)
 			l->outstanding--;
 }
 
@@ -191,10 +193,11 @@ static void raw_wait(struct layer *l)
 	raw_poll(l);
 	if (l->outstanding != before)
 		return;
-	/* Nobody sends it again. */
-	if (!sleep_until_here(l, 100)) {
+	/* Nobody sends it again; and an answer that is late is none of the next ones'. */
+	if (!sleep_until_here(l, l->timeout)) {
 		l->lost += l->outstanding;
 		l->outstanding = 0;
+		l->serial++;
 		return;
 	}
 	raw_poll(l);
@@ -243,9 +246,10 @@ void raw_open(struct layer *l)
 	if (l->fd < 0)
 		error(EXIT_FAILED, errno, "%s raw", l->address);
 	for (tries = 0; tries < TRIES; tries++) {
+		l->serial++;
 		send_one(l, RAW_ECHO, 0, 0);
 		if (sleep_until_here(l, l->timeout / TRIES + 1) && receive_one(l, &r) &&
-		    r.kind == RAW_ANSWER)
+		    r.kind == RAW_ANSWER && r.serial == l->serial)
 			return;
 	}
 	error(EXIT_FAILED, 0, "%s raw: no answer; is 'am logp --serve' running there?", l->address);
@@ -264,7 +268,7 @@ double raw_rate(struct layer *l, size_t size, unsigned int n)
 		send_one(l, RAW_COUNT, size, 0);
 	for (tries = 0; tries < TRIES; tries++) {
 		send_one(l, RAW_REPORT, 0, 0);
-		if (!sleep_until_here(l, 100))
+		if (!sleep_until_here(l, l->timeout / TRIES + 1))
 			continue;
 		while (receive_one(l, &r))
 			if (r.kind == RAW_ANSWER && r.serial == bursts && r.count > 1 && r.ns)

@@ -30,12 +30,12 @@ static struct interval value(const struct result *r, const struct parameter *p)
 	return i;
 }
 
-/* The raw datagrams of the same transport; NULL: they were not measured. */
+/* The raw datagrams to the same address; NULL: they were not measured. */
 static const struct result *raw_of(const struct result *r, const struct result *all,
 				   unsigned int n)
 {
 	for (; n; n--, all++)
-		if (!strcmp(all->protocol, "raw") && !strcmp(all->transport, r->transport))
+		if (!strcmp(all->protocol, "raw") && !strcmp(all->address, r->address))
 			return all;
 	return NULL;
 }
@@ -114,10 +114,9 @@ static void print_warnings(const struct result *r)
 		       r->protocol, (unsigned long long)r->resent);
 }
 
-void report_table(const struct run *run, const struct result *r, unsigned int n)
+static void print_head(const struct run *run)
 {
-	const struct result *raw;
-	unsigned int i, j;
+	unsigned int j;
 
 	printf("Microseconds, G in ns for each byte; medians of %u rounds, below: 95 %% sure;\n",
 	       run->rounds);
@@ -127,8 +126,21 @@ void report_table(const struct run *run, const struct result *r, unsigned int n)
 	for (j = 0; j < ARRAY_SIZE(parameters); j++)
 		printf(" %11s", parameters[j].name);
 	printf(" %7s\n", "resent");
-	for (i = 0; i < n; i++)
-		print_parameters(&r[i]);
+}
+
+void report_layer(const struct run *run, const struct result *r, unsigned int i)
+{
+	if (!i)
+		print_head(run);
+	print_parameters(&r[i]);
+	fflush(stdout);
+}
+
+void report_end(const struct run *run, const struct result *r, unsigned int n)
+{
+	const struct result *raw;
+	unsigned int i, j;
+
 	puts("");
 	for (i = 0; i < n; i++) {
 		raw = raw_of(&r[i], r, n);
@@ -159,7 +171,7 @@ void report_table(const struct run *run, const struct result *r, unsigned int n)
 
 static void json_number(const char *name, double v)
 {
-	if (isnan(v))
+	if (!isfinite(v))
 		printf("\"%s\": null", name);
 	else
 		printf("\"%s\": %.6g", name, v);
@@ -205,7 +217,8 @@ static void json_layer(const struct result *r)
 		json_interval(parameters[i].name, value(r, &parameters[i]), parameters[i].unit);
 		printf(", ");
 	}
-	printf("\"gap_hidden\": %s, \"resent\": %llu, ", r->gap_hidden ? "true" : "false",
+	printf("\"gap_hidden\": %s, \"resent\": %llu, ", isnan(r->gap.low) || isnan(r->own.high) ? "null" :
+	       r->gap_hidden ? "true" : "false",
 	       (unsigned long long)r->resent);
 	json_interval("one_way_small", r->one_way[0], 1);
 	printf(", ");

@@ -13,6 +13,7 @@
 #include "cmd.h"
 
 #define MAX_SERVICES	64
+#define PEERS		4096	/* each layer that is measured is one, and stays a while */
 
 /**
  * struct service - one of the server's processes
@@ -52,7 +53,7 @@ static void fail(const char *address, int e)
 	if (e == AM_ERR_SYSTEM)
 		error(EXIT_FAILED, errno, "%s", address);
 	error(e == AM_ERR_BAD_ARG ? EXIT_USAGE : EXIT_FAILED, 0, "%s: %s", address,
-	      e == AM_ERR_BAD_ARG ? "there is no such address" : AM_ErrorName(e));
+	      error_words(e));
 }
 
 static struct service *add(const char *address)
@@ -71,7 +72,7 @@ static void add_protocol(const char *address, const char *text, enum am_protocol
 {
 	struct am_options o = {
 		.address = text, .protocol = protocol, .credits = MAX_CREDITS,
-		.pool = 2 * MAX_CREDITS,
+		.pool = 2 * MAX_CREDITS, .peers = PEERS,
 	};
 	struct service *s = add(address);
 	ep_t ep;
@@ -101,7 +102,9 @@ static void puts_name(const char *address, const en_t *name)
 static void open_address(const char *address)
 {
 	char host[AM_NAME_LEN], text[AM_NAME_LEN + 8];
-	const char *colon = strrchr(address, ':');
+	const char *percent = strchr(address, '%');
+	/* A MAC address has colons, too. */
+	const char *colon = percent ? strchr(percent, ':') : strrchr(address, ':');
 	unsigned int port = PORT, way;
 	struct service *s;
 	char *end;
