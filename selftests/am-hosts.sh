@@ -6,7 +6,6 @@
 
 EDP='' ESP='' UDP=''
 
-# am_hosts [RATE DELAY]: of the cable, as netem takes them; none: as fast as it is.
 am_hosts()
 {
 	local i
@@ -20,11 +19,6 @@ am_hosts()
 		ip -n n$i addr add 10.9.0.$((i + 1))/24 dev v$i
 		# As UDP's are: nobody computes checksums within a machine.
 		in_host n$i sysctl -qw net.esp.dev.v$i.tx_checksum=1
-		[ $# = 0 ] || {
-			ip -n n$i link set v$i gso_max_segs 1
-			# Preamble, gap and FCS count for the rate.
-			tc -n n$i qdisc add dev v$i root netem limit 100000 delay "$2" rate "$1" 24 || exit
-		}
 	done
 	EDP="edp:$(mac n1 v1)%v0" UDP=udp:10.9.0.2
 	ESP="esp:${EDP#edp:}"

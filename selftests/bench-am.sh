@@ -4,8 +4,8 @@
 # Of "make bench": Active Messages (speed-am.sh), as two instruments see them:
 #
 #	am		icount: Debian's 6.12 and both hosts in one processor, which counts
-#			instructions: a nanosecond is one. The table of logp.rst
-#	am-uml		uml: native speed, two processors; the pictures of logp.rst
+#			instructions: a nanosecond is one
+#	am-uml		uml: native speed, two processors; its pictures in build/speed-am
 #
 # The cases are added to build/bench.json (bench.awk); build/bench-am.txt has the tables.
 
@@ -46,7 +46,6 @@ measure am-uml run uml --time 1800 -- selftests/speed-am.sh -r 21 -o "$DATA" log
 	lines am
 	lines am-uml
 } >"$DATA/lines" || exit
-cp "$DATA"/logp-*.png Documentation/ || exit
 {
 	[ ! -e "$OUT.lines" ] || grep -v '^am' "$OUT.lines"
 	cat "$DATA/lines"
