@@ -53,8 +53,8 @@ enum way { WAY_RAW, WAY_NWAY, WAY_ONEWAY, WAY_AMVIA, WAY_AMUDP, WAYS };
  * @protocol:	of Active Messages; 0: raw datagrams
  * @trip_sends:	send overheads of the critical path of a round trip (004, 3.4.2: 3 of three-way
  *		protocols)
- * @gap_receives: receive overheads of the gap at the slower side (004, 3.4.2: g = o_s + 2 o_r; where
- *		o_s is longer, the slower side sends two instead: g = 2 o_s + o_r)
+ * @gap_receives: receive overheads of the gap at the slower side (004, 3.4.2: g = o_s + 2 o_r;
+ *		where o_s is longer, the slower side sends two instead: g = 2 o_s + o_r)
  * @own_sends:	messages that the initiator sends for a request,
  * @own_receives: and that it receives
  */
