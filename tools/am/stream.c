@@ -3,7 +3,7 @@
  * Records of AF_ESP: each side makes a connection for what it sends; each frame is a record. The
  * first record of a connection says at which port its maker listens, which with his address is his
  * name. Anybody on his host can say so: nothing is sent by a connection that somebody else made.
- * One that ends loses what was on its way, as datagrams may: the protocols send it again, by a new one.
+ * One that ends loses what was on its way, as datagrams may: the protocols send it again.
  */
 #include <arpa/inet.h>
 #include <errno.h>
