@@ -237,14 +237,12 @@ void unsent_look(struct am_endpoint *ep)
 /* Behind others that do. */
 static bool must_wait(const struct peer *p)
 {
-	return p->ep->transport.ops->by_peer ? p->unsent : p->ep->unsent;
+	return p->ep->transport.ops->by_peer ? p->unsent : !!p->ep->unsent;
 }
 
 /* What AM_Decide() makes of one that was restored. */
 void request_resume(struct request *r)
 {
-	struct am_endpoint *ep = r->peer->ep;
-
 	r->undecided = false;
 	if (r->state != AM_STATE_CREATED)
 		request_step(r, EV_TIMER, AM_CAUSE_NONE);
