@@ -241,6 +241,64 @@ static void advice__small_messages(struct kunit *test)
 		close_conn(test, &c[i]);
 }
 
+/* Who has sent its FIN begins nothing: its share is free, and nobody tells it of a cut. */
+static void advice__none_after_fin(struct kunit *test)
+{
+	struct t_conn c[4], late[3];
+	struct esp_port *port;
+	struct esp_frame f;
+	int i;
+
+	open_three(test, c);
+	port = c[0].esp->port;
+	feed(test, &c[0], ESP_FIN, c[0].seq, 0);
+	next(test, &c[0], ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, c[0].sock->sk->sk_state, TCP_CLOSE_WAIT);
+	KUNIT_EXPECT_EQ(test, port->given, 3);
+	KUNIT_EXPECT_EQ(test, port->npeers, 2);
+	KUNIT_EXPECT_EQ(test, c[0].esp->peer->own, 0);
+
+	/* it comes back as a new host would: with 2 of the 5 that are left */
+	new_conn(&c[3], 0);
+	c[3].port++;
+	syn(test, &c[3]);
+	KUNIT_EXPECT_EQ(test, c[3].advice, 2);
+	echo_frame(&c[3], &f, 4);
+	c[3].grant = 4;
+	accept_conn(test, &c[3], &f);
+	silence(test);
+	KUNIT_EXPECT_PTR_EQ(test, c[3].esp->peer, c[0].esp->peer);
+	KUNIT_EXPECT_EQ(test, port->given, 5);
+	KUNIT_EXPECT_EQ(test, port->npeers, 3);
+	esp_peer_leave(c[0].sock->sk);	/* that it is closed doesn't count once more */
+	KUNIT_EXPECT_EQ(test, port->given, 5);
+
+	/* three more, and whoever has 2 is cut to 1 */
+	for (i = 0; i < 2; i++)
+		open_conn(test, &late[i], 4 + i, 4);
+	new_conn(&late[2], 6);
+	syn(test, &late[2]);
+	echo_frame(&late[2], &f, 4);
+	late[2].grant = 4;
+	accept_conn(test, &late[2], &f);
+	KUNIT_EXPECT_EQ(test, port->given, 8);
+	KUNIT_EXPECT_EQ(test, c[3].esp->peer->want, 1);
+	KUNIT_EXPECT_EQ(test, c[3].esp->peer->behind, 1);
+	EVENTUALLY(test, c[3].esp->advice_told == 1);
+	KUNIT_EXPECT_FALSE(test, esp_advice_changed(c[0].sock->sk));
+	KUNIT_EXPECT_EQ(test, c[0].esp->advice_told, 4);
+	KUNIT_EXPECT_EQ(test, esp_peer_advise(c[0].sock->sk), 0);
+
+	close_conn(test, &c[3]);
+	KUNIT_EXPECT_EQ(test, port->npeers, 5);
+	KUNIT_EXPECT_EQ(test, port->given, 6);
+	c[3] = c[0];
+	for (i = 1; i < 4; i++)
+		close_conn(test, &c[i]);
+	for (i = 0; i < 3; i++)
+		close_conn(test, &late[i]);
+}
+
 static struct kunit_case advice_cases[] = {
 	KUNIT_CASE(advice__cut_is_told),
 	KUNIT_CASE(advice__echo_again),
@@ -249,5 +307,6 @@ static struct kunit_case advice_cases[] = {
 	KUNIT_CASE(advice__tries_take_their_time),
 	KUNIT_CASE(advice__connecting_is_not_behind),
 	KUNIT_CASE(advice__small_messages),
+	KUNIT_CASE(advice__none_after_fin),
 	{}
 };

@@ -106,6 +106,7 @@ static void fin_rcv(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	esp->fin_rcvd = 1;
+	esp_peer_leave(sk);
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
 	switch (sk->sk_state) {
 	case TCP_ESTABLISHED:

@@ -138,7 +138,7 @@ static inline struct esp_net *esp_net(const struct net *net)
  * @lock:	guards what follows, but for @pace; taken when connections come, go
  *		or end a transmission, and once in a round trip, not for each packet
  * @peers:	struct esp_peer by MAC address
- * @npeers:	their number
+ * @npeers:	how many of them may begin a transmission
  * @given:	packets of first bursts that peers may send (rule 21)
  * @pending:	likewise, advised in SYN|ACKs that were not yet echoed; of this
  *		slot and of the one before
@@ -169,9 +169,9 @@ struct esp_port {
  * @node:	in esp_port.peers
  * @port:	its port, which the sockets' references keep
  * @mac:	its address
- * @socks:	connected sockets (and references)
- * @sockets:	the same, esp_opt.peer_node
- * @own:	its share of the pool, counted in esp_port.given
+ * @socks:	sockets that refer to it
+ * @sockets:	those on which it may begin a transmission, esp_opt.peer_node
+ * @own:	its share of the pool, counted in esp_port.given; 0 while there are none
  * @want:	what its sockets are advised from now on, at most @own
  * @gen:	grows with every cut of @want
  * @behind:	sockets that have not echoed the cut (rule 21)

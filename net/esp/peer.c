@@ -93,7 +93,7 @@ u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac)
 
 	spin_lock_bh(&port->lock);
 	peer = peer_find(port, mac);
-	if (peer) {
+	if (peer && !list_empty(&peer->sockets)) {
 		n = peer->want;
 	} else {
 		n = esp_advice_handshake(READ_ONCE(port->ackq.policy.first_pool),
@@ -162,6 +162,42 @@ static void share_out(struct esp_port *port)
 				peer_cut(peer, share, esp_now());
 }
 
+/*
+ * A peer's first socket that may be sent first bursts, @esp: with the share that the
+ * handshake's advice has taken already, or will. Under the port's lock.
+ */
+static void peer_starts(struct esp_peer *peer, const struct esp_opt *esp)
+{
+	struct esp_port *port = peer->port;
+	u32 told = esp->advice_told;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		u32 n = min(told, port->pending[i]);
+
+		port->pending[i] -= n;
+		told -= n;
+	}
+	peer->own = esp->advice_told;
+	if (!esp->accepted)
+		peer->own = esp_advice_handshake(READ_ONCE(port->ackq.policy.first_pool),
+						 pool_taken(port));
+	peer->want = peer->own;
+	port->given += peer->own;
+	WRITE_ONCE(port->npeers, port->npeers + 1);
+}
+
+/* The last of them has left: its share is free. Under the port's lock. */
+static void peer_rests(struct esp_peer *peer)
+{
+	struct esp_port *port = peer->port;
+
+	port->given -= peer->own;
+	peer->own = 0;
+	peer->want = 0;
+	WRITE_ONCE(port->npeers, port->npeers - 1);
+}
+
 /**
  * esp_peer_get() - a socket is being connected: know the other host
  * @sk:	socket with device and address; accepted: advice_told is what the
@@ -174,6 +210,7 @@ int esp_peer_get(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_port *port;
 	struct esp_peer *peer, *new;
+	bool starts;
 
 	new = kzalloc_obj(*new, GFP_ATOMIC);
 	if (!new)
@@ -182,36 +219,23 @@ int esp_peer_get(struct sock *sk)
 	spin_lock_bh(&port->lock);
 	peer = peer_find(port, esp->daddr);
 	if (!peer) {
-		u32 told = esp->advice_told;
-		int i;
-
 		peer = new;
 		new = NULL;
 		peer->port = port;
 		INIT_LIST_HEAD(&peer->sockets);
 		ether_addr_copy(peer->mac, esp->daddr);
 		hlist_add_head(&peer->node, peer_bucket(port, peer->mac));
-		WRITE_ONCE(port->npeers, port->npeers + 1);
-		for (i = 0; i < 2; i++) {
-			u32 n = min(told, port->pending[i]);
-
-			port->pending[i] -= n;
-			told -= n;
-		}
-		peer->own = esp->advice_told;
-		if (!esp->accepted)
-			peer->own = esp_advice_handshake(READ_ONCE(port->ackq.policy.first_pool),
-							 pool_taken(port));
-		peer->want = peer->own;
-		port->given += peer->own;
 	}
+	starts = list_empty(&peer->sockets);
+	if (starts)
+		peer_starts(peer, esp);
 	peer->socks++;
 	list_add(&esp->peer_node, &peer->sockets);
 	esp->advice_told = peer->want;
 	esp->advice_gen = peer->gen;
 	esp->port = port;
 	esp->peer = peer;
-	if (!new)
+	if (starts)
 		share_out(port);
 	spin_unlock_bh(&port->lock);
 	kfree(new);
@@ -232,8 +256,9 @@ static void peer_caught_up(struct esp_opt *esp)
 }
 
 /**
- * esp_peer_leave() - a closed socket sends no first bursts
- * @sk:	socket; its owner calls. It keeps its reference to the peer
+ * esp_peer_leave() - nothing begins any more: closed, or the peer's FIN is here
+ * @sk:	socket; its owner calls. It keeps its reference to the peer, but not its part
+ *	in the peer's share, which a host has while it may send first bursts
  */
 void esp_peer_leave(struct sock *sk)
 {
@@ -242,8 +267,12 @@ void esp_peer_leave(struct sock *sk)
 	if (!esp->peer)
 		return;
 	spin_lock_bh(&esp->port->lock);
-	peer_caught_up(esp);
-	list_del_init(&esp->peer_node);
+	if (!list_empty(&esp->peer_node)) {
+		peer_caught_up(esp);
+		list_del_init(&esp->peer_node);
+		if (list_empty(&esp->peer->sockets))
+			peer_rests(esp->peer);
+	}
 	spin_unlock_bh(&esp->port->lock);
 }
 
@@ -259,16 +288,19 @@ void esp_peer_put(struct sock *sk)
 	esp->peer = NULL;
 	esp->port = NULL;
 	spin_lock_bh(&port->lock);
-	if (--peer->socks) {
+	if (--peer->socks)
 		peer = NULL;
-	} else {
+	else
 		hlist_del(&peer->node);
-		WRITE_ONCE(port->npeers, port->npeers - 1);
-		port->given -= peer->own;
-	}
 	spin_unlock_bh(&port->lock);
 	kfree(peer);
 	esp_port_put(port);
+}
+
+/* May the peer begin something on it? Only its owner's calls change that. */
+static bool in_share(const struct esp_opt *esp)
+{
+	return !list_empty(&esp->peer_node);
 }
 
 /**
@@ -278,7 +310,7 @@ void esp_peer_put(struct sock *sk)
  * Raises count at once. A cut frees its share only when every socket of the
  * peer has echoed it.
  *
- * Return: packets
+ * Return: packets; 0 when the peer begins nothing any more
  */
 u16 esp_peer_advise(struct sock *sk)
 {
@@ -288,7 +320,7 @@ u16 esp_peer_advise(struct sock *sk)
 	u32 pool, n;
 	u64 now;
 
-	if (!peer)
+	if (!peer || !in_share(esp))
 		return 0;
 	spin_lock_bh(&port->lock);
 	pool = READ_ONCE(port->ackq.policy.first_pool);
@@ -340,7 +372,7 @@ bool esp_advice_changed(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->peer && READ_ONCE(esp->advice_gen) != READ_ONCE(esp->peer->gen) &&
-	       !esp->grant.recv_announced &&
+	       in_share(esp) && !esp->grant.recv_announced &&
 	       !((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV));
 }
 
@@ -358,7 +390,7 @@ bool esp_advice_low(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_port *port = esp->port;
 
-	if (!esp->peer || esp->grant.recv_announced || esp->fin_rcvd ||
+	if (!esp->peer || !in_share(esp) || esp->grant.recv_announced ||
 	    ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
 		return false;
 	return 2 * esp->advice_told < min_t(u32, ESP_ADVICE_MAX,

@@ -43,7 +43,7 @@ u32 port_handshake(struct host *h, u32 other)
 	struct peer *peer = peer_find(h, other);
 	u32 n;
 
-	if (peer)
+	if (peer && !list_empty(&peer->sockets))
 		return peer->want;
 	n = esp_advice_handshake(h->ackq.policy.first_pool, pool_taken(h));
 	h->pending[0] += n;
@@ -94,43 +94,60 @@ static void share_out(struct host *h)
 				cut(h, peer, share, sim_us());
 }
 
+/* peer_starts() */
+static void starts(struct host *h, struct peer *peer, const struct esp_sk *sk)
+{
+	u32 told = sk->advice_told;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		u32 n = min(told, h->pending[i]);
+
+		h->pending[i] -= n;
+		told -= n;
+	}
+	peer->own = sk->advice_told;
+	if (sk->client)
+		peer->own = esp_advice_handshake(h->ackq.policy.first_pool,
+						 pool_taken(h));
+	peer->want = peer->own;
+	h->given += peer->own;
+	h->npeers++;
+}
+
+/* peer_rests() */
+static void rests(struct host *h, struct peer *peer)
+{
+	h->given -= peer->own;
+	peer->own = 0;
+	peer->want = 0;
+	h->npeers--;
+}
+
 /* esp_peer_get() */
 void peer_get(struct esp_sk *sk)
 {
 	u32 other = sk->client ? sk->conn->dst : sk->conn->src;
 	struct host *h = sk->host;
 	struct peer *peer = peer_find(h, other);
-	bool new = !peer;
-	int i;
+	bool first;
 
-	if (new) {
-		u32 told = sk->advice_told;
-
+	if (!peer) {
 		peer = sim_alloc(sizeof(*peer));
 		INIT_LIST_HEAD(&peer->sockets);
 		peer->other = other;
 		peer->next = *bucket(h, other);
 		*bucket(h, other) = peer;
-		h->npeers++;
-		for (i = 0; i < 2; i++) {
-			u32 n = min(told, h->pending[i]);
-
-			h->pending[i] -= n;
-			told -= n;
-		}
-		peer->own = sk->advice_told;
-		if (sk->client)
-			peer->own = esp_advice_handshake(h->ackq.policy.first_pool,
-							 pool_taken(h));
-		peer->want = peer->own;
-		h->given += peer->own;
 	}
+	first = list_empty(&peer->sockets);
+	if (first)
+		starts(h, peer, sk);
 	peer->socks++;
 	list_add(&sk->peer_node, &peer->sockets);
 	sk->advice_told = peer->want;
 	sk->advice_gen = peer->gen;
 	sk->peer = peer;
-	if (new)
+	if (first)
 		share_out(h);
 }
 
@@ -150,8 +167,12 @@ static void caught_up(struct esp_sk *sk)
 /* esp_peer_leave() */
 void peer_leave(struct esp_sk *sk)
 {
+	if (list_empty(&sk->peer_node))
+		return;
 	caught_up(sk);
 	list_del_init(&sk->peer_node);
+	if (list_empty(&sk->peer->sockets))
+		rests(sk->host, sk->peer);
 }
 
 /* esp_peer_put(): when the socket's memory is freed */
@@ -167,9 +188,12 @@ void peer_put(struct esp_sk *sk)
 	for (p = bucket(h, peer->other); *p != peer; p = &(*p)->next)
 		;
 	*p = peer->next;
-	h->npeers--;
-	h->given -= peer->own;
 	free(peer);
+}
+
+static bool in_share(const struct esp_sk *sk)
+{
+	return !list_empty(&sk->peer_node);
 }
 
 /* esp_peer_advise() */
@@ -177,9 +201,11 @@ u16 peer_advise(struct esp_sk *sk)
 {
 	struct peer *peer = sk->peer;
 	struct host *h = sk->host;
-	u32 n = esp_advice_connected(h->ackq.policy.first_pool, pool_taken(h), peer->own,
-				     h->npeers);
+	u32 pool = h->ackq.policy.first_pool, n;
 
+	if (!in_share(sk))
+		return 0;
+	n = esp_advice_connected(pool, pool_taken(h), peer->own, h->npeers);
 	if (n > peer->want && !peer->behind) {
 		h->given += n - peer->own;
 		peer->own = n;
@@ -188,6 +214,11 @@ u16 peer_advise(struct esp_sk *sk)
 		cut(h, peer, n, sim_us());
 	}
 	n = peer->want;
+	if (2 * n < min_t(u32, ESP_ADVICE_MAX, pool / h->npeers) &&
+	    sim_us() - h->shared >= SHARE_US) {
+		h->shared = sim_us();
+		share_out(h);
+	}
 	if (sk->advice_told != n) {
 		sk->advice_told = n;
 		sk->told_at = sim_us();
@@ -204,8 +235,19 @@ void peer_told(struct esp_sk *sk)
 /* esp_advice_changed() */
 bool advice_changed(const struct esp_sk *sk)
 {
-	return sk->peer && sk->advice_gen != sk->peer->gen && !sk->grant.recv_announced &&
-	       sk->state != SK_OPENING;
+	return sk->peer && sk->advice_gen != sk->peer->gen && in_share(sk) &&
+	       !sk->grant.recv_announced && sk->state != SK_OPENING;
+}
+
+/* esp_advice_low() */
+bool advice_low(const struct esp_sk *sk)
+{
+	const struct host *h = sk->host;
+
+	if (!sk->peer || !in_share(sk) || sk->grant.recv_announced || sk->state == SK_OPENING)
+		return false;
+	return 2 * sk->advice_told <
+	       min_t(u32, ESP_ADVICE_MAX, h->ackq.policy.first_pool / h->npeers);
 }
 
 /* esp_peer_echoed() */

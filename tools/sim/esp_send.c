@@ -84,6 +84,8 @@ void send_empty(struct esp_sk *sk, u8 flags, u32 seq)
 		peer_advise(sk);
 		if (!sk->deadline[T_TELL])
 			timer_set(sk, T_TELL, sim_us() + 1000);
+	} else if (sk->to_ack && advice_low(sk)) {
+		peer_advise(sk);
 	}
 	p = frame(sk, 0, seq, flags);
 	left(sk, 0);

@@ -33,6 +33,7 @@
 #define PEER_BUCKETS	64
 #define ADVICE_TRIES	9
 #define SLOT_US		(1000 * 1000)
+#define SHARE_US	(10 * 1000)
 #define LATE_US		(1000 * 1000)
 #define SYN_RTO_US	(20 * 1000)	/* connect.c */
 #define SYN_RTO_MAX_US	(1000 * 1000)
@@ -72,6 +73,7 @@ struct host {
 	u32 given;
 	u32 pending[2];
 	u64 slot;
+	u64 shared;
 	bool pace_armed;
 	u32 id;
 	u32 socks;
@@ -154,6 +156,7 @@ void peer_leave(struct esp_sk *sk);
 u16 peer_advise(struct esp_sk *sk);
 u32 port_handshake(struct host *h, u32 other);
 bool advice_changed(const struct esp_sk *sk);
+bool advice_low(const struct esp_sk *sk);
 void peer_echoed(struct esp_sk *sk, const struct packet *p, u64 now);
 void peer_tell(struct esp_sk *sk);
 u32 peer_rtt(struct esp_sk *sk, u32 rtt, u64 now);
