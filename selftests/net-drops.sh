@@ -102,13 +102,34 @@ END
 check "a SYN and a datagram that are used" traced used
 check "... are no drops" [ "$(reasons | wc -l)" = 0 ]
 
-# What is sent again may be here already; nothing else is dropped.
-before=$(stat n0 InDuplicate InResetsIgnored)
-before=$((before + $(stat n1 InDuplicate InResetsIgnored)))
+# A busy machine is late: what is sent again has come already, a connection has gone. Each drop
+# has its counter, but of frames that mib.rst has under "none".
+unexplained()
+{
+	reasons | sort | uniq -c | while read -r n reason; do
+		case $reason in
+		TCP_OLD_DATA | TCP_OFOMERGE) counter=InDuplicate none=2 ;;
+		TCP_RESET) counter=InResetsIgnored none=0 ;;
+		TCP_INVALID_SEQUENCE) counter=InCookie none=0 ;;
+		NO_SOCKET) counter=InNoSocket none=0 ;;
+		SOCKET_BACKLOG) counter=InBacklogDrop none=0 ;;
+		TCP_CLOSE) counter='' none=2 ;;
+		*) counter='' none=0 ;;
+		esac
+		told=0
+		for h in n0 n1; do
+			[ -z "$counter" ] || told=$((told + $(stat $h $counter) - $(value $h $counter)))
+		done
+		[ "$n" -le $((told + none)) ] || echo "$reason: $n, $counter: $told"
+	done
+}
+value() { awk -v c="$2" '$1 == c { print $2 }' "$TMP/$1.before"; }
+for h in n0 n1; do
+	in_host $h cat /proc/net/esp/stat >"$TMP/$h.before"
+done
 check "a transfer" traced transfer n0 v0 n1 v1 -n 1M
 reasons | sort | uniq -c | comment
-check "... is no drops but of duplicates" \
-	[ "$(reasons | wc -l)" -le $(($(stat n0 InDuplicate InResetsIgnored) + $(stat n1 InDuplicate InResetsIgnored) - before)) ]
+check "... is no drops but of duplicates and of what comes late" [ -z "$(unexplained)" ]
 
 # Nobody reads: the buffer fills.
 kill -STOP $READER

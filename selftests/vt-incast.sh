@@ -34,9 +34,10 @@ N="1 2 8 16 32"
 run -N "$N" -r 5 -w blocks -p "esp cubic"
 for n in $N; do
 	check "blocks, $n senders: goodput of what the port lets through" holds esp blocks "$n" goodput_share '>=' 0.98
-	# One may, where some were advised in the handshake to start with more than a share.
-	check "... next to no frame is lost at the port" holds esp blocks "$n" port_drops '<=' 2
-	check "... or sent again for nothing" holds esp blocks "$n" retransmits '<=' 2
+	# All first bursts, 64, and the first permission, a budget of 32, meet at a port of 86 that
+	# sends 8 meanwhile: of 28,000 frames some may be too many.
+	check "... next to no frame is lost at the port" holds esp blocks "$n" port_drops '<=' 6
+	check "... or sent again for nothing" holds esp blocks "$n" retransmits '<=' 6
 	check "... fair" holds esp blocks "$n" jain '>=' 0.99
 	check "... nobody is late" holds esp blocks "$n" fct_p99_ratio '<=' 1.05
 done

@@ -240,15 +240,19 @@ void esp_qctl_spend(struct esp_qctl *c, u32 n, u64 now)
 
 /*
  * Queueing that is not yet congestion, microseconds. Packets of a burst wait
- * for each other, half of it on the average.
+ * for each other, half of it on the average. After a loss it is less than a small
+ * port holds, however fast that is.
  */
 static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
 		       int count, u64 now)
 {
-	u32 least = lossy(c, now) ? ESP_EXTRA_LOSSY_US : ESP_EXTRA_US;
+	u32 least = ESP_EXTRA_US;
 	u32 frames = max_t(u32, ESP_EXTRA_FRAMES,
 			   esp_policy_grant(p, c, 0, count) / 2);
 
+	if (lossy(c, now))
+		least = min_t(u32, ESP_EXTRA_LOSSY_US,
+			      esp_qctl_wire_time(c, ESP_EXTRA_LOSSY_FRAMES));
 	return max_t(u32, least, esp_qctl_wire_time(c, frames));
 }
 

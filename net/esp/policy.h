@@ -15,7 +15,8 @@
 #define ESP_LONE_RTT_US		400	/* of longer round trips the budget is the bound */
 #define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
-#define ESP_EXTRA_LOSSY_US	35	/* after a loss */
+#define ESP_EXTRA_LOSSY_US	35	/* after a loss: that, or less: */
+#define ESP_EXTRA_LOSSY_FRAMES	64	/* so many frames on the wire, of 86 in 128 KiB */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
 #define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */

@@ -496,6 +496,29 @@ static void qctl__lossy(struct kunit *test)
 	}
 }
 
+/* Where 35 us are more than a small port holds, less than that after a loss: 64 frames. */
+static void qctl__lossy_and_fast(struct kunit *test)
+{
+	u64 now = 100 * 1000 * 1000;
+	struct esp_qctl c;
+	int lossy, extra;
+
+	for (lossy = 0; lossy < 2; lossy++) {
+		for (extra = 18; extra <= 20; extra += 2) {
+			esp_qctl_init(&c, &adaptive_policy);
+			c.fast = 0;
+			c.frame.cur = 300;
+			c.frame.prev = 300;
+			if (lossy)
+				esp_qctl_loss(&c, &adaptive_policy, 100, now - 1000);
+			c.q = 100;
+			c.drained = now;
+			esp_qctl_sample(&c, &adaptive_policy, 2, 100 + extra, 100, now);
+			KUNIT_EXPECT_EQ(test, c.q < 100, lossy && extra > 19);
+		}
+	}
+}
+
 /* What a lone sender on this machine sends is held up by processors only. */
 static void qctl__no_wire(struct kunit *test)
 {
@@ -604,6 +627,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__pace),
 	KUNIT_CASE(qctl__lossy),
+	KUNIT_CASE(qctl__lossy_and_fast),
 	KUNIT_CASE(qctl__no_wire),
 	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
