@@ -67,7 +67,7 @@ u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int o
 		return max(most, 1u);
 	n = clamp_t(u32, READ_ONCE(c->q) / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
 	if (esp_qctl_no_wire(c, count))
-		lone = max(lone, min_t(u32, READ_ONCE(c->q) / 8, 2 * ESP_ACK_MOST));
+		lone = max_t(u32, lone, ESP_LONE_NO_WIRE);
 	if (count <= 1 && open < (int)lone)
 		n = max_t(u32, n, lone - max(open, 0));
 	if (most)
@@ -303,9 +303,10 @@ static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
  * of that.
  */
 static bool look_for_wire(struct esp_qctl *c, const struct esp_policy *p, int count,
-			  u32 min_rtt)
+			  u32 min_rtt, u64 now)
 {
-	bool none = READ_ONCE(c->whole) && count <= 1 && min_rtt <= ESP_NO_WIRE_RTT_US;
+	bool none = READ_ONCE(c->whole) && count <= 1 && min_rtt <= ESP_NO_WIRE_RTT_US &&
+		    !lossy(c, now);
 
 	if (none && !c->wire_q) {
 		c->wire_q = c->saved ? c->saved : c->q;
@@ -336,14 +337,14 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now)
 {
 	u32 extra = median > min_rtt ? median - min_rtt : 0;
-	u32 bound = extra_bound(c, p, count, now), q = c->q;
+	u32 bound, q = c->q;
 	/* one sample, whatever a peer claims, holds nobody up for long */
 	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
 	u8 limited = c->limited;
 	bool idle;
 
-	if (look_for_wire(c, p, count, min_rtt))
-		bound = max_t(u32, bound, ESP_NO_WIRE_US);
+	bound = look_for_wire(c, p, count, min_rtt, now) ? ESP_NO_WIRE_US :
+		extra_bound(c, p, count, now);
 	if (drain(c, p, round, now)) {
 		link_idle(c, count, round, now);
 		return;
@@ -385,6 +386,7 @@ void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 		   u64 now)
 {
 	WRITE_ONCE(c->lost, now);
+	WRITE_ONCE(c->no_wire, 0);	/* what loses packets is one, or as good as one */
 	if ((s64)(now - c->last) < (s64)srtt || c->saved)
 		return;
 	c->last = now;

@@ -36,6 +36,7 @@
 #define ESP_NO_WIRE_US		500	/* and what processors may add to it */
 #define ESP_ACK_RUNS		4	/* whole super-packets for each ACK, */
 #define ESP_ACK_MOST		192	/* but no more packets than this */
+#define ESP_LONE_NO_WIRE (2 * ESP_ACK_MOST) /* a lone sender's grant there */
 #define ESP_ACK_SURE		16	/* those that bring one, as a rule */
 
 /**

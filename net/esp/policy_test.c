@@ -542,14 +542,14 @@ static void qctl__no_wire(struct kunit *test)
 	esp_qctl_spend(&c, 100, now);
 	KUNIT_EXPECT_EQ(test, esp_qctl_pace(&c, 32, 1, now), 0u);
 	KUNIT_EXPECT_GT(test, esp_qctl_pace(&c, 32, 2, now), 0u);
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 100u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 384u);
+	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 300, 1), 84u);
 	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 2), 32u);
 	esp_qctl_sample(&c, p, 1, 510, 10, now += 10000);
 	KUNIT_EXPECT_EQ(test, c.q, 800u);
 	esp_qctl_sample(&c, p, 1, 511, 10, now += 10000);
 	KUNIT_EXPECT_LT(test, c.q, 800u);
 	c.q = 4096;
-	KUNIT_EXPECT_EQ(test, esp_policy_grant(p, &c, 0, 1), 384u);
 	/* nor are frames timed, be nothing known of them */
 	c.frame.cur = 0;
 	c.frame.prev = 0;
@@ -576,6 +576,15 @@ static void qctl__no_wire(struct kunit *test)
 	esp_qctl_came(&c, true, false);
 	esp_qctl_sample(&c, p, 2, 10, 10, now += 10000);
 	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
+	/* a queueing discipline that drops some: for ten seconds */
+	esp_qctl_sample(&c, p, 1, 10, 10, now += 10000);
+	KUNIT_EXPECT_TRUE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_loss(&c, p, 10, now += 1000);
+	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_sample(&c, p, 1, 10, 10, now + 9000000);
+	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_sample(&c, p, 1, 10, 10, now + 10000000);
+	KUNIT_EXPECT_TRUE(test, esp_qctl_no_wire(&c, 1));
 }
 
 /* Rule 21: handshakes share F, and never give more than there is. */
