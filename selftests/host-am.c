@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=msync,--wrap=fsync,--wrap=flock -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c
+// SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c
 /*
  * Active Messages (am-tests.h) in memory, where time is simulated, and over UDP.
  */
@@ -52,6 +52,77 @@ TEST(udp_receive_buffer)
 		most = 16 * AM_MAX_LONG;
 	EXPECT_LE(2 * most, have);
 	EXPECT_EQ(AM_OK, AM_FreeBundle(bundle));
+}
+
+/* RFC 3720, B.4; the RFC writes the checksum's bytes in the order in which they are sent. */
+TEST(crc32c_vectors)
+{
+	static const uint8_t command[48] = {
+		0x01, 0xc0, [16] = 0x14, [22] = 0x04, [27] = 0x14, [31] = 0x18, 0x28, [40] = 0x02,
+	};
+	uint8_t rising[32], falling[32], zeros[32] = { 0 }, ones[32];
+	const struct crc_form *f;
+	int i;
+
+	for (i = 0; i < 32; i++) {
+		rising[i] = i;
+		falling[i] = 31 - i;
+		ones[i] = 0xff;
+	}
+	EXPECT_EQ(0xe3069283, ~crc32c(~0u, "123456789", 9));
+	for (f = crc_forms; f->name; f++) {
+		if (!f->prepare()) {
+			TH_LOG("%s: not here", f->name);
+			continue;
+		}
+		TH_LOG("%s", f->name);
+		EXPECT_EQ(0x8a9136aa, ~f->crc(~0u, zeros, 32));
+		EXPECT_EQ(0x62a8ab43, ~f->crc(~0u, ones, 32));
+		EXPECT_EQ(0x46dd794e, ~f->crc(~0u, rising, 32));
+		EXPECT_EQ(0x113fdb5c, ~f->crc(~0u, falling, 32));
+		EXPECT_EQ(0xd9963a56, ~f->crc(~0u, command, 48));
+	}
+}
+
+static uint32_t crc_by_bits(uint32_t c, const uint8_t *p, size_t n)
+{
+	int i;
+
+	while (n--) {
+		c ^= *p++;
+		for (i = 0; i < 8; i++)
+			c = c >> 1 ^ (c & 1 ? 0x82f63b78 : 0);
+	}
+	return c;
+}
+
+/* Each form, at each alignment, of each length; and what is behind makes no difference. */
+TEST(crc32c_lengths)
+{
+	static uint8_t data[16 + 300] __attribute__((aligned(16)));
+	const struct crc_form *f;
+	uint32_t seed = 1, want;
+	unsigned int i, at, n, wrong = 0;
+
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = random_next(&seed);
+	for (at = 0; at < 16; at++) {
+		for (n = 0; n <= 300; n++) {
+			uint32_t begin = random_next(&seed);
+			uint8_t *copy = malloc(at + n);
+
+			/* Of its own size, so that reading beyond is found. */
+			ASSERT_TRUE(copy || !(at + n));
+			memcpy(copy + at, data + at, n);
+			want = crc_by_bits(begin, data + at, n);
+			wrong += crc32c(begin, copy + at, n) != want;
+			for (f = crc_forms; f->name; f++)
+				if (f->prepare())
+					wrong += f->crc(begin, copy + at, n) != want;
+			free(copy);
+		}
+	}
+	EXPECT_EQ(0, wrong);
 }
 
 /* So many in a row that the target never sees: the next one must not seem older than the last. */

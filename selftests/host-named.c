@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=fsync,--wrap=renameat2 -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/name.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/registry.c tools/am/named.c
+// SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/name.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/registry.c tools/am/named.c
 /*
  * The name server of Active Messages (am-named.h) in memory and over UDP; and the program.
  */

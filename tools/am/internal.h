@@ -10,7 +10,7 @@
  *	bundle.c	polling and waiting
  *	log.c		the transaction log: what is known of all these, in a file
  *	name.c		what is asked of a name server; names.h: its messages
- *	wire.c		frames
+ *	wire.c		frames; crc.c: their checksum
  *	transport.c	faults; mem.c, socket.c, stream.c: transports
  */
 #ifndef AM_INTERNAL_H
@@ -21,6 +21,18 @@
 #include "am.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* ---- crc.c ---- */
+
+/* One of the ways to compute it; what prepare() refuses, the processor can't. */
+struct crc_form {
+	const char	*name;
+	bool		(*prepare)(void);
+	uint32_t	(*crc)(uint32_t c, const void *data, size_t n);
+};
+
+extern const struct crc_form crc_forms[];	/* the best first, to one without a name */
+uint32_t crc32c(uint32_t c, const void *data, size_t n);
 
 /* ---- wire.c ---- */
 
@@ -68,7 +80,6 @@ enum wire_verdict { WIRE_GOOD, WIRE_LENGTH, WIRE_CHECKSUM, WIRE_OTHER_VERSION, W
 size_t wire_write(uint8_t *frame, const struct wire *w);
 enum wire_verdict wire_read(uint8_t *frame, size_t len, struct wire *w);
 void wire_seal(uint8_t *frame, size_t len);
-uint32_t crc32c(uint32_t c, const void *data, size_t n);
 
 static inline unsigned int wire_pieces(const struct wire *w)
 {

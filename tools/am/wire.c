@@ -15,39 +15,16 @@
 #include <arpa/inet.h>
 #include "internal.h"
 
-#define CRC32C	0x82f63b78
-
-static uint32_t crc_table[256];
-
-__attribute__((constructor)) static void crc_prepare(void)
+/* The field that it is for counts as 0. */
+static uint32_t frame_crc(uint8_t *frame, size_t len)
 {
-	uint32_t c;
-	int i, bit;
+	uint32_t was, c;
 
-	for (i = 0; i < 256; i++) {
-		c = i;
-		for (bit = 0; bit < 8; bit++)
-			c = c & 1 ? c >> 1 ^ CRC32C : c >> 1;
-		crc_table[i] = c;
-	}
-}
-
-uint32_t crc32c(uint32_t c, const void *data, size_t n)
-{
-	const uint8_t *p = data;
-
-	while (n--)
-		c = c >> 8 ^ crc_table[(c ^ *p++) & 0xff];
+	memcpy(&was, frame + 4, sizeof(was));
+	memset(frame + 4, 0, sizeof(was));
+	c = ~crc32c(~0u, frame, len);
+	memcpy(frame + 4, &was, sizeof(was));
 	return c;
-}
-
-static uint32_t frame_crc(const uint8_t *frame, size_t len)
-{
-	static const uint8_t none[4];
-	uint32_t c = crc32c(~0u, frame, 4);
-
-	c = crc32c(c, none, 4);
-	return ~crc32c(c, frame + 8, len - 8);
 }
 
 static void put16(uint8_t *p, uint16_t v)
