@@ -122,6 +122,8 @@ struct transport {
 	struct am_net			*net;
 	unsigned int			node;	/* in net */
 	unsigned int			ifindex;
+	unsigned int			full;	/* looks in a row that found what they asked for */
+	bool				unwatched; /* for want of descriptors: who wants one */
 	struct am_faults		faults;
 	uint32_t			random;
 	struct held {

@@ -300,19 +300,29 @@ static int send_socket(struct transport *t, const en_t *to, const void *data, si
 	return -1;
 }
 
-static int receive_socket(struct transport *t, struct frame *frames, int n, size_t room)
+/* 0: there is nothing; -1: an error. */
+static int receive_one(struct transport *t, struct frame *f, size_t room)
+{
+	socklen_t len = sizeof(f->from.address);
+	ssize_t n = recvfrom(t->fd, f->data, room, MSG_DONTWAIT | MSG_TRUNC,
+			     (struct sockaddr *)f->from.address, &len);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	f->len = n;
+	return 1;
+}
+
+static int receive_some(struct transport *t, struct frame *frames, int n, size_t room)
 {
 	struct mmsghdr m[BATCH];
 	struct iovec iov[BATCH];
 	int i;
 
-	if (n > BATCH)
-		n = BATCH;
 	memset(m, 0, n * sizeof(*m));
 	for (i = 0; i < n; i++) {
 		iov[i].iov_base = frames[i].data;
 		iov[i].iov_len = room;
-		memset(&frames[i].from, 0, sizeof(frames[i].from));
 		m[i].msg_hdr.msg_name = frames[i].from.address;
 		m[i].msg_hdr.msg_namelen = sizeof(frames[i].from.address);
 		m[i].msg_hdr.msg_iov = &iov[i];
@@ -321,11 +331,30 @@ static int receive_socket(struct transport *t, struct frame *frames, int n, size
 	n = recvmmsg(t->fd, m, n, MSG_DONTWAIT | MSG_TRUNC, NULL);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	for (i = 0; i < n; i++) {
-		frames[i].from.kind = t->name.kind;
+	for (i = 0; i < n; i++)
 		frames[i].len = m[i].msg_len;
-	}
 	return n;
+}
+
+/*
+ * Behind one that comes there is seldom another, and to ask costs nearly as much as to receive. So
+ * it is one at first; then one, two, four ... as long as all that were asked for are here.
+ */
+static int receive_socket(struct transport *t, struct frame *frames, int n, size_t room)
+{
+	int i, got, most = n < BATCH ? n : BATCH;
+
+	n = t->full ? 1 << (t->full - 1) : 1;
+	if (n > most)
+		n = most;
+	for (i = 0; i < n; i++)
+		frames[i].from = (en_t) { .kind = t->name.kind };
+	got = n == 1 ? receive_one(t, frames, room) : receive_some(t, frames, n, room);
+	if (got < n)
+		t->full = 0;
+	else if (n < most)
+		t->full++;
+	return got;
 }
 
 uint64_t monotonic(struct transport *t)
