@@ -62,20 +62,29 @@ int AM_Poll(eb_t bundle)
 	return AM_OK;
 }
 
-/* When something is to be done even if nothing comes: the time, or UINT64_MAX. */
-static uint64_t deadline(struct am_bundle *bundle)
+/*
+ * When something is to be done even if nothing comes: the time, or UINT64_MAX. Where a timer is
+ * armed, progress() has asked the clock: @start is what it said.
+ */
+static uint64_t deadline(struct am_bundle *bundle, uint64_t *start)
 {
 	uint64_t at = UINT64_MAX;
 	struct am_endpoint *ep;
 	struct timer *t;
 
+	*start = 0;
 	for (ep = bundle->endpoints; ep; ep = ep->next) {
 		/* Nobody tells when the transport takes them. */
 		if ((ep->unsent || ep->transport.nheld) && at > now(ep) + 1000)
 			at = now(ep) + (ep->transport.fd < 0 ? 1 : 1000);
+		/* Nor of descriptors. */
+		if (ep->transport.unwatched && at > now(ep) + MAX_WAIT_US)
+			at = now(ep) + MAX_WAIT_US;
 		for (t = ep->timers; t; t = t->next)
 			if (at > t->at)
 				at = t->at;
+		if (*start < ep->time)
+			*start = ep->time;
 	}
 	return at;
 }
@@ -94,10 +103,13 @@ static bool failed(struct am_bundle *bundle)
 	return true;
 }
 
-/* Until a frame is there, or a timer is due, or it is @end, if there is an end. */
+/*
+ * Until a frame is there, or a timer is due, or it is @end, if there is an end; behind progress(),
+ * and where there is an end, a look at the clock.
+ */
 int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 {
-	uint64_t start = now(bundle->endpoints), until = deadline(bundle);
+	uint64_t start, until = deadline(bundle, &start);
 	struct pollfd fds[64];
 	struct am_endpoint *ep;
 	int n = 0, ms;
@@ -120,9 +132,9 @@ int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 	}
 	if (until <= start)
 		return AM_OK;
-	if (until - start > MAX_WAIT_US)
+	if (until != UINT64_MAX && until - start > MAX_WAIT_US)
 		until = start + MAX_WAIT_US;
-	ms = (until - start + 999) / 1000;
+	ms = until == UINT64_MAX ? -1 : (int)((until - start + 999) / 1000);
 	/* Some can't be waited for. */
 	if (ep)
 		ms = 1;

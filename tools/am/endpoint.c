@@ -123,6 +123,7 @@ void hello_send(struct peer *p)
 		return;
 	}
 	frame_send(p, &w);
+	now(ep);
 	timer_arm(ep, &p->timer, us << (p->hellos < 6 ? p->hellos : 6));
 	p->hellos++;
 }

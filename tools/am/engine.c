@@ -221,7 +221,7 @@ static void measure(struct request *r)
 	/* That of many frames is too long for others, but better than none. */
 	if (large && p->srtt && !p->srtt_large)
 		return;
-	us = now(p->ep) - r->sent_at;
+	us = p->ep->time - r->sent_at;
 	p->srtt = p->srtt && p->srtt_large == large ? (7 * p->srtt + us) / 8 : us;
 	p->srtt_large = large;
 	if (!p->srtt)
@@ -356,7 +356,7 @@ static void append(struct am_endpoint *ep, struct timer *t)
 void timer_arm(struct am_endpoint *ep, struct timer *t, uint64_t us)
 {
 	timer_stop(ep, t);
-	t->at = now(ep) + us;
+	t->at = ep->time + us;
 	append(ep, t);
 }
 

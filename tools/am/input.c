@@ -265,7 +265,7 @@ static void frame_take(struct am_endpoint *ep, struct frame *f)
 		break;
 	}
 	if (p)
-		p->heard = now(ep);
+		p->heard = ep->time;
 	switch (w.type) {
 	case WIRE_HELLO:
 		hello_take(ep, p, &f->from, &w);
@@ -285,9 +285,10 @@ static void frame_take(struct am_endpoint *ep, struct frame *f)
 		answer_take(p, &w);
 }
 
-/* The frames that are here, one more than the credits at most; were there any? */
+/* Frames that are here, one more than the credits at most; were there any? */
 bool input(struct am_endpoint *ep)
 {
+	uint64_t events = 0;
 	int i, n = transport_receive(&ep->transport, ep->frames, ep->opt.credits + 1,
 				     ep->transport.mtu);
 
@@ -295,7 +296,13 @@ bool input(struct am_endpoint *ep)
 		ep->transport.error = errno;
 		ep->stats.receive_errors++;
 	}
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		/* The last one's handler may have taken long. */
+		if (!i || ep->bundle->events != events) {
+			events = ep->bundle->events;
+			now(ep);
+		}
 		frame_take(ep, &ep->frames[i]);
+	}
 	return n > 0;
 }

@@ -305,6 +305,7 @@ struct am_endpoint {
 	unsigned int		requests;	/* in flight */
 	struct request		*unsent, **unsent_end;
 	unsigned int		pass;		/* over those */
+	uint64_t		time;		/* what the clock said last */
 	struct timer		*timers, **timers_end;
 	struct token		*deferred;
 	uint32_t		serial;
@@ -511,9 +512,10 @@ bool registered_name_valid(const char *name, size_t len);
 bool progress(struct am_bundle *bundle);
 int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever);
 
+/* Whatever runs for no more than a frame takes ep->time of who asked before it. */
 static inline uint64_t now(struct am_endpoint *ep)
 {
-	return ep->transport.ops->now(&ep->transport);
+	return ep->time = ep->transport.ops->now(&ep->transport);
 }
 
 static inline bool handler_valid(handler_t handler)

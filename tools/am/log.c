@@ -843,6 +843,7 @@ int AM_Decide(ep_t ep, am_handle_t handle, enum am_decision decision)
 		return error;
 	if (!(q ? q->undecided : r->undecided))
 		return AM_ERR_BAD_ARG;
+	now(ep);
 	if (q && q->peer)
 		return decide_request(q, decision);
 	m = q ? &q->answer : &r->request;

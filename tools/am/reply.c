@@ -74,7 +74,7 @@ static int finish(struct reply *r, enum event late)
 
 	r->running = false;
 	timer_stop(ep, &r->timer);
-	if (now(ep) - r->began > ep->opt.handler_max_us) {
+	if (ep->time - r->began > ep->opt.handler_max_us) {
 		r->reason = WHY_GAVE_UP;
 		ep->stats.slow_handlers++;
 		reply_step(r, late);
@@ -100,11 +100,13 @@ static void run(struct reply *r, const struct wire *w)
 	};
 
 	r->running = true;
-	r->began = now(ep);
+	r->began = ep->time;
 	ep->stats.handlers_run++;
 	call_handler(ep, &t, w);
-	if (!t.deferred)
-		finish(r, EV_LATE);
+	if (t.deferred)
+		return;
+	now(ep);
+	finish(r, EV_LATE);
 }
 
 /* What AM_Decide() makes of one that was restored; without @w it doesn't run. */
@@ -291,6 +293,7 @@ static int reply(struct token *t, handler_t handler, enum wire_size size, int of
 	r->replied = true;
 	if (!t->deferred)
 		return AM_OK;
+	now(t->ep);
 	token_free(t);
 	return finish(r, EV_TIMER);
 }

@@ -60,6 +60,7 @@ int message_send(struct peer *p, const struct am_message *m, struct wire *w, boo
 		if (frame_send(p, w))
 			return !w->piece || last_only;
 	}
+	now(p->ep);
 	return 0;
 }
 
@@ -170,6 +171,7 @@ static void unsent_add(struct request *r)
 {
 	struct am_endpoint *ep = r->peer->ep;
 
+	now(ep);
 	r->next_unsent = NULL;
 	*ep->unsent_end = r;
 	ep->unsent_end = &r->next_unsent;

@@ -40,7 +40,6 @@ struct connection {
 
 struct streams {
 	int		listener;	/* -1: it has failed */
-	bool		full;		/* it isn't watched: no descriptor is free */
 	struct connection *all;		/* the newest first */
 };
 
@@ -314,8 +313,8 @@ static void accept_all(struct transport *t)
 	if (full)
 		give_up_unnamed(t, 1);
 	/* It would wake whoever waits, again and again. */
-	if (full != s->full && watch(t, EPOLL_CTL_MOD, NULL, s->listener, full ? 0 : EPOLLIN))
-		s->full = full;
+	if (full != t->unwatched && watch(t, EPOLL_CTL_MOD, NULL, s->listener, full ? 0 : EPOLLIN))
+		t->unwatched = full;
 }
 
 /* The first record of one that the peer made. */
@@ -444,7 +443,7 @@ static int receive_stream(struct transport *t, struct frame *frames, int n, size
 			got += take_all(t, c, frames + got, n - got, room);
 	}
 	bury(t);
-	if (t->streams->full && t->streams->listener >= 0)
+	if (t->unwatched && t->streams->listener >= 0)
 		accept_all(t);
 	if (!failed)
 		return got;
