@@ -394,6 +394,14 @@ void timers_look(struct am_endpoint *ep)
 
 	if (!t)
 		return;
+	/* What it waits for may be behind what the last look asked for. */
+	if (ep->transport.full && t->at <= now(ep)) {
+		ep->transport.full = FULL;
+		input(ep);
+		t = ep->timers;
+		if (!t)
+			return;
+	}
 	timer_stop(ep, t);
 	if (t->at > now(ep)) {
 		append(ep, t);

@@ -111,6 +111,7 @@ struct transport_ops {
 };
 
 #define HELD	16		/* frames that a fault delays, at most */
+#define FULL	16		/* looks after which all that there is room for is asked for */
 
 struct transport {
 	const struct transport_ops	*ops;

@@ -352,7 +352,7 @@ static int receive_socket(struct transport *t, struct frame *frames, int n, size
 	got = n == 1 ? receive_one(t, frames, room) : receive_some(t, frames, n, room);
 	if (got < n)
 		t->full = 0;
-	else if (n < most)
+	else if (t->full < FULL)
 		t->full++;
 	return got;
 }
