@@ -3,12 +3,12 @@
 #
 # tools/wireshark/esp.lua against captures: the frames of the documentation field by
 # field; a transfer through a switch that loses frames, of which the dissector must tell
-# what the sender's counters tell, and give back the bytes; records put together; and
-# frames that are not what they should be.
+# what the sender's counters tell, and give back the bytes; transmissions and records put
+# together, out of order and with gaps, too; and frames that are not what they should be.
 #
 #	+----------------+     +------------------------+     +----------------+
 #	| n0          v0 +-----+ p0  n2, a bridge    p1 +-----+ v1          n1 |
-#	|   tcpdump      |     |     loses 3 %          |     |                |
+#	|   tcpdump      |     |     loses 3 %          |     |   tcpdump      |
 #	+----------------+     +------------------------+     +----------------+
 
 . "${0%/*}/lib.sh"
@@ -80,24 +80,44 @@ for host in n0 n1; do
 	in_host $host ethtool -K v${host#n} gro off tso off gso off tx-sctp-segmentation off
 done
 
-# capture FILE: what passes v0, until "captured".
+# capture FILE [FILE]: what passes v0, and v1, until "captured".
 capture()
 {
-	rm -f "$TMP/tcpdump"
-	nsenter --net=/run/netns/n0 tcpdump -i v0 -B 65536 -U --immediate-mode -w "$1" \
-		ether proto 0x88b5 2>"$TMP/tcpdump" &
-	CAPTURE=$!
-	until_true 20 grep -q "listening on" "$TMP/tcpdump"
+	local i=0 file
+
+	CAPTURES=()
+	for file; do
+		rm -f "$TMP/tcpdump$i"
+		nsenter --net=/run/netns/n$i tcpdump -i v$i -B 65536 -U --immediate-mode \
+			-w "$file" ether proto 0x88b5 2>"$TMP/tcpdump$i" &
+		CAPTURES+=($!)
+		until_true 20 grep -q "listening on" "$TMP/tcpdump$i"
+		i=$((i + 1))
+	done
 }
 
-# captured FILE: both hosts are silent, and all that passed is in it.
+# caught_up N: it has written all that the kernel has for it.
+caught_up()
+{
+	kill -USR1 "${CAPTURES[$1]}"
+	sleep 0.1
+	# "tcpdump: N packets captured, N packets received by filter, 0 packets dropped by kernel"
+	tail -n 1 "$TMP/tcpdump$1" | awk '{ exit !(/ dropped by kernel$/ && $2 == $5 && $10 == 0) }'
+}
+
+# captured: both hosts are silent, and all that passed is in the files.
 captured()
 {
+	local i status=0
+
 	until_true 20 no_sockets n0 n1
-	kill -INT $CAPTURE
-	wait $CAPTURE
-	grep -E "captured|dropped" "$TMP/tcpdump" | comment
-	grep -q "^0 packets dropped by kernel" "$TMP/tcpdump"
+	for i in "${!CAPTURES[@]}"; do
+		until_true 20 caught_up "$i" || status=1
+		kill -INT "${CAPTURES[i]}"
+		wait "${CAPTURES[i]}"
+		tail -n 3 "$TMP/tcpdump$i"
+	done
+	return $status
 }
 
 n0 tee /proc/sys/net/esp/time_wait_ms <<<10 >/dev/null
@@ -106,10 +126,10 @@ n2 tc qdisc add dev p0 root netem loss 3%
 n2 tc qdisc add dev p1 root netem loss 3%
 head -c 3000000 /dev/urandom >"$TMP/sent"
 
-capture "$TMP/lossy.pcap"
-n1 esp listen -w 60 "%v1:77" >"$TMP/received" &
+capture "$TMP/lossy.pcap" "$TMP/behind.pcap"
+n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
 LISTENER=$!
-check "a transfer that loses frames" n0 esp connect -w 60 "$(mac n1 v1)%v0:77" <"$TMP/sent"
+check "a transfer that loses frames" n0 esp connect -w 60 "$(mac n1 v1)%v0:79" <"$TMP/sent"
 wait $LISTENER
 check "what was sent is what was received" cmp "$TMP/sent" "$TMP/received"
 check "the capture is whole" captured
@@ -138,19 +158,36 @@ check "none is negative" same frames "$(frames 'rtt != "" && rtt < 0')" 0
 # Transmissions, given to who is registered for the port
 #
 
-n2 tc qdisc del dev p0 root
-n2 tc qdisc del dev p1 root
 cat >"$TMP/whole.lua" <<-'END'
 	local whole = Proto("whole", "What a subdissector is given")
 	local bytes = ProtoField.bytes("whole.bytes", "Bytes")
+	local text = ProtoField.string("whole.text", "Text")
 
-	whole.fields = { bytes }
+	whole.fields = { bytes, text }
 	function whole.dissector(tvb, pinfo, tree)
 		tree:add(whole, tvb()):add(bytes, tvb())
+		tree:add(text, tvb())
 		return tvb:len()
 	end
 	DissectorTable.get("ethesp.port"):add(79, whole)
 END
+# given FILE [OPTION...]: the bytes that it is given, into $TMP/shown; their pieces as lines
+# of hexadecimal digits into $TMP/pieces.
+given()
+{
+	shark "$@" -X "lua_script:$TMP/whole.lua" -T fields -e whole.bytes -E separator=/t |
+		tr ',a-f' '\nA-F' | grep . >"$TMP/pieces"
+	basenc --base16 -di <"$TMP/pieces" >"$TMP/shown"
+}
+
+# Packets that were lost come again, behind others, as the receiver sees it.
+given "$TMP/behind.pcap"
+check "behind the losses a subdissector is given all bytes, in order" cmp "$TMP/sent" "$TMP/shown"
+missing=$(shark "$TMP/behind.pcap" -Y ethesp.analysis.missing | wc -l)
+check "... and packets were missing at first" [ "$missing" -gt 0 ]
+
+n2 tc qdisc del dev p0 root
+n2 tc qdisc del dev p1 root
 head -c 100000 "$TMP/sent" >"$TMP/part"
 capture "$TMP/whole.pcap"
 n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
@@ -158,13 +195,86 @@ LISTENER=$!
 check "a transfer in transmissions of several packets" n0 esp connect -w 60 -b 8000 "$(mac n1 v1)%v0:79" <"$TMP/part"
 wait $LISTENER
 check "the capture is whole" captured
-shark "$TMP/whole.pcap" -X "lua_script:$TMP/whole.lua" -T fields -e whole.bytes |
-	awk 'length($1) { n++; printf "%s", toupper($1) } END { print n + 0 >"/dev/stderr" }' 2>"$TMP/pieces" |
-	basenc --base16 -di >"$TMP/shown"
+given "$TMP/whole.pcap"
 check "a subdissector is given all bytes, in order" cmp "$TMP/part" "$TMP/shown"
-pieces=$(<"$TMP/pieces")
+pieces=$(wc -l <"$TMP/pieces")
 echo "# $pieces pieces"
 check "... put together" [ "$pieces" -gt 0 -a "$pieces" -le 25 ]
+
+# The same without a frame in the middle, as if it hadn't been captured.
+lost=$(shark "$TMP/whole.pcap" -Y "ethesp.len > 0 && eth.src == $(mac n0 v0)" -T fields -e frame.number |
+	sed -n 20p)
+shark "$TMP/whole.pcap" -Y "frame.number == $lost" -T fields -e ethesp.data | tr a-f A-F >"$TMP/lost"
+editcap "$TMP/whole.pcap" "$TMP/hole.pcap" "$lost"
+given "$TMP/hole.pcap"
+basenc --base16 -w 0 "$TMP/part" | sed "s/$(<"$TMP/lost")//" | basenc --base16 -d >"$TMP/rest"
+check "of a capture without one frame it is given all other bytes" cmp "$TMP/rest" "$TMP/shown"
+
+# frame_text PORT HOST NUMBER FLAGS ACK PAYLOAD: a frame, as text2pcap(1) reads it; a SYN
+# tells of packets of 4 bytes, and its payload is the type of the socket.
+frame_text()
+{
+	local macs=(02:00:00:00:00:0a 02:00:00:00:00:0b) ports=("$1" 79) options='' payload=$6
+	local text
+
+	[ "$2" = a ] || macs=("${macs[1]}" "${macs[0]}") ports=(79 "$1")
+	[ "$payload" != - ] || payload=''
+	[ "$4" != 01 ] || options=020400040303${payload}00 payload=''
+	printf -v text '%s%s88b51%x%s0020%04x%04x%08x%08x%08x%016x%04x0000%s' \
+		"${macs[1]}" "${macs[0]}" $((8 + ${#options} / 8)) "$4" "${ports[@]}" 0 "$3" "$5" 0 \
+		${#payload} "$options"
+	text=${text//:/}$(printf %s "$payload" | basenc --base16)
+	sed 's/../ &/g; s/^/0000 /' <<<"$text"
+}
+
+# Flags: 01 SYN, 02 ACK, 10 TXS, 20 TXF, 40 EOR. The last column: what is given in this frame.
+cat >"$TMP/crafted" <<-END
+	1 b 500 02 100 -    -	a packet that comes again fills the gap
+	1 a 100 12 500 one- -
+	1 a 102 02 500 tri- -
+	1 a 103 22 500 four -
+	1 a 104 32 500 five -
+	1 a 101 02 500 two- one-two-tri-four,five
+	2 b 500 02 100 -    -	one that is acknowledged is not waited for
+	2 a 100 12 500 one- -
+	2 a 102 02 500 tri- -
+	2 a 103 22 500 four -
+	2 a 104 32 500 five -
+	2 b 500 02 105 -    -
+	2 a 105 32 500 six. one-,tri-four,five,six.
+	3 b 500 02 100 -    -	nor is one that was acknowledged before
+	3 a 100 12 500 one- -
+	3 b 500 02 102 -    -
+	3 a 102 22 500 tri. one-,tri.
+	4 a 99  01 0   01   -	super-packets that overlap
+	4 b 500 02 100 -    -
+	4 a 101 22 500 two-tri-four,f -
+	4 a 100 12 500 one-two- one-two-tri-four,f
+	4 a 102 02 500 tri- -
+	5 a 99  01 0   05   -	what is left of a record is no message
+	5 a 100 52 500 one. one.
+	5 b 500 02 101 -    -
+	5 a 102 42 500 tri. -
+	5 b 500 02 103 -    -
+	5 a 103 12 500 four -
+	5 a 104 62 500 five fourfive
+	6 a 100 32 500 one. one.	where nobody is seen to acknowledge, nothing waits
+	6 a 102 32 500 tri. tri.
+END
+while read -r port host number flags ack payload _; do
+	frame_text "$port" "$host" "$number" "$flags" "$ack" "$payload"
+done <"$TMP/crafted" | text2pcap - "$TMP/crafted.pcap" >/dev/null 2>&1
+shark "$TMP/crafted.pcap" -X "lua_script:$TMP/whole.lua" -T fields -e whole.text -e _ws.expert.message \
+	>"$TMP/shown"
+# Each line has what was to be given, then what was.
+cut -f 1 "$TMP/crafted" >"$TMP/wanted"
+cut -f 1 "$TMP/shown" | sed 's/^$/-/' | paste -d ' ' "$TMP/wanted" - >"$TMP/told"
+while IFS=$'\t' read -r frame text; do
+	[ -n "$text" ] || continue
+	check "$text" awk -v port="${frame%% *}" '$1 == port { n++; print }
+		$1 == port && $7 != $8 { bad = 1 } END { exit bad || !n }' "$TMP/told"
+done <"$TMP/crafted"
+check "each gap is told of" same gaps "$(grep -c "previous packets not captured" "$TMP/shown")" 6
 
 #
 # Records

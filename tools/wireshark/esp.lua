@@ -8,7 +8,9 @@
 -- what a frame says, and, from the frames before it, what it means: what is sent
 -- again, missing, beyond the permission, on HOLD, and how long a round trip took. A
 -- transmission (TXS to TXF), or a record (to EOR), is put together and given to the
--- dissector that is registered for its port in the table "ethesp.port".
+-- dissector that is registered for its port in the table "ethesp.port", in order: what
+-- follows a packet that is missing waits until that comes, or until it is acknowledged,
+-- so that it won't.
 
 -- Where bit32 is gone there are operators, which Lua 5.2 cannot read.
 local bit32 = bit32 or load([[return {
@@ -27,7 +29,8 @@ esp.prefs.reassemble = Pref.bool("Reassemble transmissions and records", true,
 	"A subdissector gets the whole")
 
 local HLEN = 32
-local MOST = 16 * 1024 * 1024	-- bytes of a transmission that are kept
+local MOST = 16 * 1024 * 1024	-- bytes of a transmission, or behind a gap, that are kept
+local AHEAD_MOST = 65536	-- packets; no grant lets a sender go further
 
 -- Bits of the flags, as their names are said in order.
 local FLAGS = {
@@ -91,6 +94,8 @@ local f = {
 	hold	= ProtoField.bool("ethesp.analysis.hold", "HOLD: wait for permission"),
 	whole	= ProtoField.uint32("ethesp.reassembled", "Reassembled", base.UNIT_STRING,
 				    { " byte", " bytes" }),
+	within	= ProtoField.framenum("ethesp.reassembled_in", "Reassembled in frame"),
+	part	= ProtoField.bool("ethesp.reassembled.part", "A packet of it was not captured"),
 }
 for _, v in ipairs(FLAGS) do
 	f[v[1]] = ProtoField.bool("ethesp.flags." .. v[1], v[2], 8, nil, v[3])
@@ -145,7 +150,7 @@ local function sum(tvb, n)
 end
 
 local function new_direction()
-	return { parts = {}, bytes = 0, missing = {}, n_missing = 0 }
+	return { waiting = {}, n_waiting = 0, parts = {}, bytes = 0, missing = {}, n_missing = 0 }
 end
 
 -- The connection of a frame, and which of its sides sends.
@@ -166,30 +171,102 @@ local function find(pinfo, h)
 	return c, c.sides[a], c.sides[b]
 end
 
--- A transmission, or record, that began with a packet seen and has no gap.
-local function collect(r, me, h, payload)
-	if h.txs or (me.ended and not me.open) then
-		me.parts, me.bytes, me.open = {}, 0, true
-		me.at = h.seq
+-- What was collected goes to the subdissector, in the frame of @r.
+local function give(r, me, part)
+	local bytes = {}
+
+	for i, p in ipairs(me.parts) do
+		bytes[i] = p.bytes
+		p.r.within = p.r.len > 0 and r.number
 	end
-	if not me.open or h.seq ~= me.at or me.bytes + #payload > MOST then
-		me.open = false
-		me.ended = h.txf or h.eor
-		return
-	end
-	me.parts[#me.parts + 1] = payload
-	me.bytes = me.bytes + #payload
-	me.at = add32(h.seq, h.segs)
-	me.ended = h.txf or h.eor
-	if not me.ended then
-		return
-	end
-	me.open = false
-	if #me.parts > 1 then
-		r.whole = table.concat(me.parts)
-		r.record = h.eor
+	if me.bytes > 0 then
+		r.given[#r.given + 1] = {
+			bytes = table.concat(bytes), part = part, record = me.records,
+			own = me.parts[1].r == r and me.bytes == r.len,
+		}
 	end
 	me.parts, me.bytes = {}, 0
+end
+
+-- The next packet in order.
+local function collect(r, me, p)
+	me.at = add32(p.seq, 1)
+	if me.ended or (p.txs and not me.records) then
+		give(r, me, true)
+		me.broken = false
+	end
+	me.ended = p.eor or (p.txf and not me.records)
+	if p.bytes then
+		me.parts[#me.parts + 1] = p
+		me.bytes = me.bytes + #p.bytes
+	end
+	-- cut off by who captured, or too long
+	if not p.bytes or me.bytes > MOST then
+		me.broken = true
+		give(r, me, true)
+	elseif me.ended then
+		give(r, me, me.broken)
+	end
+end
+
+-- Keep a packet until those before it are here; the first is the last of the list.
+local function keep(me, p)
+	local list, i = me.waiting, 1
+
+	while list[i] and before(p.seq, list[i].seq) do
+		i = i + 1
+	end
+	if list[i] and list[i].seq == p.seq then
+		return
+	end
+	table.insert(list, i, p)
+	me.n_waiting = me.n_waiting + #(p.bytes or "")
+end
+
+-- What is in order now, and what need not wait any longer, as nobody was seen to
+-- acknowledge anything, as all before it was acknowledged, or as it is too much.
+local function advance(r, me, peer)
+	local list = me.waiting
+
+	while #list > 0 do
+		local p = list[#list]
+		local gap = before(me.at, p.seq)
+
+		if gap and peer.clock and not (me.una and before(me.at, me.una)) and
+		   me.n_waiting <= MOST and add32(list[1].seq, -me.at) < AHEAD_MOST then
+			return
+		end
+		table.remove(list)
+		me.n_waiting = me.n_waiting - #(p.bytes or "")
+		if gap then
+			me.broken, me.ended = true, false
+			give(r, me, true)
+		end
+		if gap or p.seq == me.at then
+			collect(r, me, p)
+		end
+	end
+end
+
+-- The packets of a frame, which may be several that have not been on a wire yet.
+local function packets(r, me, peer, h, payload)
+	for i = 0, h.segs - 1 do
+		local p = {
+			seq = add32(h.seq, i), r = r, txs = h.txs and i == 0,
+			txf = h.txf and i == h.segs - 1, eor = h.eor and i == h.segs - 1,
+			bytes = h.segs == 1 and payload or
+				payload and payload:sub(i * h.size + 1, (i + 1) * h.size),
+		}
+
+		if not me.at then	-- the first that is seen
+			me.at, me.broken = p.seq, not h.txs
+		end
+		if me.at == p.seq then
+			collect(r, me, p)
+		elseif before(me.at, p.seq) then
+			keep(me, p)
+		end
+	end
 end
 
 -- Frames may be forged: so many are remembered.
@@ -205,7 +282,7 @@ end
 -- What a frame means after those before it; @payload as a string, or nil.
 local function analyse(pinfo, h, payload)
 	local c, me, peer = find(pinfo, h)
-	local r = { connection = c.number }
+	local r = { connection = c.number, number = pinfo.number, len = h.len, given = {} }
 	local now = pinfo.rel_ts * 1e6
 
 	if h.peer and h.syn then
@@ -215,8 +292,9 @@ local function analyse(pinfo, h, payload)
 		me.takes = h.mss
 	end
 	-- one that has not been on a wire may be many in one
-	if h.len > 0 and not h.rrq and peer.takes and h.len > peer.takes then
-		h.segs = math.ceil(h.len / peer.takes)
+	h.size = math.min(me.takes or 65535, peer.takes or 65535)
+	if h.len > h.size and not h.rrq then
+		h.segs = math.ceil(h.len / h.size)
 	end
 	if h.ack then
 		if peer.clock then
@@ -238,6 +316,10 @@ local function analyse(pinfo, h, payload)
 		end
 		r.hold = h.grant == 0 and peer.announced and not h.syn and not h.rst
 	end
+	if h.numbered and not h.syn then
+		packets(r, me, peer, h, h.fin and "" or payload)
+	end
+	advance(r, me, peer)
 	me.clock, me.clock_at = h.ts_val, now
 	if not h.numbered then
 		if h.txs and not me.announced then
@@ -246,8 +328,11 @@ local function analyse(pinfo, h, payload)
 		return r
 	end
 	if h.syn then
-		me.next, me.announced, me.edge = add32(h.seq, 1), nil, nil
-		me.ended = true
+		if me.isn ~= h.seq then
+			me.isn, me.next, me.announced, me.edge = h.seq, add32(h.seq, 1), nil, nil
+			me.at, me.ended, me.records = me.next, true, h.type == 5
+			me.waiting, me.n_waiting, me.parts, me.bytes = {}, 0, {}, 0
+		end
 		return r
 	end
 	if me.next and before(h.seq, me.next) then
@@ -277,9 +362,6 @@ local function analyse(pinfo, h, payload)
 	r.beyond = not r.again and not h.fin and me.edge and before(me.edge, me.next)
 	if (h.txf or h.fin) and not r.again then
 		me.announced, me.edge = nil, nil
-	end
-	if payload and not r.again then
-		collect(r, me, h, payload)
 	end
 	return r
 end
@@ -362,6 +444,7 @@ local function options(tvb, tree, h)
 			h.mss = tvb(at + 2, 2):uint()
 			t:add(f.mss, tvb(at + 2, 2))
 		elseif kind == 3 then
+			h.type = tvb(at + 2, 1):uint()
 			t:add(f.type, tvb(at + 2, 1))
 		elseif kind == 4 then
 			t:add(f.feat, tvb(at + 2, 1))
@@ -468,7 +551,7 @@ local function show_analysis(tree, pinfo, r)
 	end
 	if r.gap then
 		t:add(f.gap, r.gap):set_generated(true)
-		t:add_proto_expert_info(note, "packets are missing before this")
+		t:add_proto_expert_info(note, "previous packets not captured")
 		said = said .. "[" .. r.gap .. " missing] "
 	end
 	if r.beyond then
@@ -477,6 +560,13 @@ local function show_analysis(tree, pinfo, r)
 		said = said .. "[beyond the permission] "
 	end
 	return said
+end
+
+local function subdissect(one, pinfo, root, h)
+	if by_port:try(h.dport, one, pinfo, root) == 0 and
+	   by_port:try(h.sport, one, pinfo, root) == 0 then
+		fallback:call(one, pinfo, root)
+	end
 end
 
 local function show_payload(tvb, pinfo, tree, root, h, r)
@@ -495,15 +585,35 @@ local function show_payload(tvb, pinfo, tree, root, h, r)
 		return
 	end
 	tree:add(f.data, payload)
-	if r and r.whole and esp.prefs.reassemble then
-		one = ByteArray.new(r.whole, true):tvb(r.record and "Record" or "Transmission")
-		tree:add(f.whole, #r.whole):set_generated(true)
-	elseif r and not (h.txf or h.eor) then
-		return
+	-- what is reassembled is shown by show_given()
+	if not r or (not esp.prefs.reassemble and not r.again) then
+		subdissect(payload:tvb(), pinfo, root, h)
 	end
-	if by_port:try(h.dport, one, pinfo, root) == 0 and
-	   by_port:try(h.sport, one, pinfo, root) == 0 then
-		fallback:call(one, pinfo, root)
+end
+
+-- Transmissions and records that are whole with this frame, and parts of such as
+-- will never be.
+local function show_given(tvb, pinfo, tree, root, h, r)
+	if r.within and r.within ~= pinfo.number then
+		tree:add(f.within, r.within):set_generated(true)
+	end
+	for _, v in ipairs(r.given) do
+		local one = v.own and tvb(h.hlen, h.len):tvb() or
+			ByteArray.new(v.bytes, true):tvb(v.part and "Part" or
+				v.record and "Record" or "Transmission")
+
+		if not v.own then
+			tree:add(f.whole, #v.bytes):set_generated(true)
+		end
+		if v.part then
+			tree:add(f.part, true):set_generated(true)
+		end
+		-- part of a record is no message
+		if v.part and v.record then
+			fallback:call(one, pinfo, root)
+		else
+			subdissect(one, pinfo, root, h)
+		end
 	end
 end
 
@@ -566,6 +676,9 @@ function esp.dissector(tvb, pinfo, root)
 	end
 	if h.len > 0 and tvb:captured_len() > h.hlen then
 		show_payload(tvb, pinfo, tree, root, h, r)
+	end
+	if r and esp.prefs.reassemble then
+		show_given(tvb, pinfo, tree, root, h, r)
 	end
 	return tvb:captured_len()
 end
