@@ -118,8 +118,9 @@ licences()
 
 	while read -r file id; do
 		patterns+=("$file") said+=("$id")
-	done < <(awk '/^Files:/ { n = split($0, f) }
-		/^License:/ { $1 = ""; for (i = 2; i <= n; i++) print f[i] $0; n = 0 }' "$SRC/debian/copyright")
+	done < <(awk '/^Files:/ { $1 = ""; files = $0; next } /^ / && files { files = files $0 }
+		/^Copyright:/ { n = split(files, f); files = "" }
+		/^License:/ { $1 = ""; for (i = 1; i <= n; i++) print f[i] $0; n = 0 }' "$SRC/debian/copyright")
 	while IFS=: read -r file id; do
 		id=${id#*SPDX-License-Identifier: } id=${id% \*/} id=${id% -->} want=
 		for i in "${!patterns[@]}"; do
