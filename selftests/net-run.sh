@@ -618,6 +618,34 @@ only()
 }
 run_only() { in_host "$1" esp run --only -l "$LOG" -w 20000 "${@:2}"; }
 
+# comes_back WORDS [COMMAND...]: a program goes on trying, with nothing of TCP to make the kernel
+# ask for the host; of the attempts after the first, the log says these words.
+comes_back()
+{
+	local words=$1 status
+	shift
+
+	: >"$LOG"
+	serve run-calls serve accept 10.1.0.2 6013 1
+	up 6013 && n0 ping -c 1 -q 10.1.0.2 && tc -n n1 qdisc add dev v1 root netem loss 100% && "$@" || return
+	nsenter --net=/run/netns/n0 esp run --only -l "$LOG" -w 2000 /usr/bin/python3 -c 'import socket, time
+for i in range(300):
+    s = socket.socket()
+    if not s.connect_ex(("10.1.0.2", 6013)): break
+    time.sleep(0.2)
+s.send(b"hello"); s.shutdown(1); assert s.recv(9) == b"hello"' >"$TMP/out" 2>&1 &
+	CLIENT=$!
+	until_true 60 told "not by ESP, $words"
+	status=$?
+	tc -n n1 qdisc del dev v1 root
+	[ $status = 0 ] && wait $CLIENT && wait $SERVER && told "to 10.1.0.2:6013: ESP" && ! told ": TCP,"
+	status=$?
+	cat "$TMP/out"
+	kill $CLIENT 2>/dev/null
+	down
+	return $status
+}
+
 # A listener that is not seen from outside is not seen by ESP either.
 on_loopback()
 {
@@ -654,6 +682,10 @@ if part fallback; then
 		check "the ESP listener is ended, while $way waits: TCP" by_tcp ended_listener $way
 	done
 	check "with --only, nothing goes by TCP" only
+	check "... a host that was not there is found again" by_esp 1 comes_back \
+		"its MAC address was not known lately, either" ip0 neigh flush dev v0
+	check "... and one that was silent, after 30 seconds" by_esp 1 comes_back \
+		"it has not answered by ESP lately"
 	check "a listener on loopback is not to be reached by ESP" on_loopback
 	check "a static program is refused" refuses "linked statically" ldconfig
 	check "... one that there isn't" refuses "there is no such program" nosuch
