@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Active Messages over ESP datagrams or records, UDP, or memory: endpoints that send each other
- * requests and replies, each of which names the function that takes it.
+ * Active Messages over ESP datagrams or records, UDP, RDMA verbs, or memory: endpoints that send
+ * each other requests and replies, each of which names the function that takes it.
  * Documentation/active-messages.rst explains it.
  *
  * An endpoint belongs to a bundle, a bundle to one thread at a time. Calls return AM_OK or an
@@ -111,7 +111,7 @@ struct am_state {
 	unsigned int		instance;
 };
 
-enum am_kind { AM_KIND_MEM = 1, AM_KIND_UDP, AM_KIND_EDP, AM_KIND_ESP };
+enum am_kind { AM_KIND_MEM = 1, AM_KIND_UDP, AM_KIND_EDP, AM_KIND_ESP, AM_KIND_VERBS };
 
 /* Name of an endpoint: its address, as its own transport knows it. */
 typedef struct {
@@ -145,7 +145,9 @@ struct am_net;			/* hosts in memory, with a clock of their own */
 
 /* Zero means the default. */
 struct am_options {
-	const char		*address;	/* (edp|esp):%DEV[:PORT], udp:IP[:PORT], mem */
+	const char		*address;	/* (edp|esp):%DEV[:PORT],
+						 * (udp|verbs):IP[:PORT], mem
+						 */
 	struct am_net		*net;		/* for "mem" */
 	enum am_protocol_id	protocol;	/* AM_NWAY */
 	unsigned int		credits;	/* requests outstanding at each peer: N (16) */

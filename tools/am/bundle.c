@@ -128,6 +128,8 @@ int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 		}
 		if (n == (int)ARRAY_SIZE(fds))
 			break;
+		if (ep->transport.ops->arm && ep->transport.ops->arm(&ep->transport))
+			return AM_OK;
 		fds[n++] = (struct pollfd) { .fd = ep->transport.fd, .events = POLLIN };
 	}
 	if (until <= start)

@@ -12,6 +12,7 @@
  *	name.c		what is asked of a name server; names.h: its messages
  *	wire.c		frames; crc.c: their checksum
  *	transport.c	faults; mem.c, socket.c, stream.c: transports
+ *	plugin.c	loads verbs.c, a transport that is a library of its own
  */
 #ifndef AM_INTERNAL_H
 #define AM_INTERNAL_H
@@ -106,6 +107,8 @@ struct transport_ops {
 	uint64_t (*now)(struct transport *t);
 	/* "Not now" is about one peer: others' frames may be taken. */
 	bool by_peer;
+	/* Before somebody sleeps until fd is readable, if need be: is something here by now? */
+	bool (*arm)(struct transport *t);
 	/* The name as this transport gets it with a frame. */
 	int (*normalize)(struct transport *t, en_t *name);
 };
@@ -120,6 +123,7 @@ struct transport {
 	int				fd;	/* -1: memory */
 	int				error;	/* for who waits next; -1: it was told */
 	struct streams			*streams;
+	struct verbs			*verbs;
 	struct am_net			*net;
 	unsigned int			node;	/* in net */
 	unsigned int			ifindex;
@@ -137,13 +141,28 @@ struct transport {
 };
 
 extern const struct transport_ops mem_ops, udp_ops, edp_ops, esp_ops;
+/* Of plugin.c, which loads libraries: a program that is linked statically is without. */
+extern const struct transport_ops verbs_ops __attribute__((weak));
+
+/* What a library that is loaded has as AM_PLUGIN: made for the same struct transport. */
+#define PLUGIN_VERSION	1
+#define PLUGIN_SYMBOL	am_plugin
+
+struct plugin {
+	uint32_t		version;
+	uint32_t		size;		/* of struct transport */
+	struct transport_ops	ops;		/* now, normalize: of who loads it */
+};
 
 int transport_open(struct transport *t, const struct am_options *o);
 void transport_close(struct transport *t);
 int transport_send(struct transport *t, const en_t *to, uint8_t *data, size_t len);
 int transport_receive(struct transport *t, struct frame *frames, int n, size_t room);
-/* socket.c, for stream.c */
+/* socket.c, for stream.c and plugin.c */
 struct sockaddr_esp;
+struct sockaddr_in;
+int parse_udp(const char *text, struct sockaddr_in *a);
+int same_kind(struct transport *t, en_t *name);
 int parse_esp(const char *text, struct sockaddr_esp *a);
 int esp_describe(struct transport *t, int fd, enum am_kind kind, struct sockaddr_esp *a);
 void device_look(struct transport *t, int fd);

@@ -37,7 +37,7 @@ static int parse_port(const char *text, unsigned int *port)
 }
 
 /* "IP[:PORT]" */
-static int parse_udp(const char *text, struct sockaddr_in *a)
+int parse_udp(const char *text, struct sockaddr_in *a)
 {
 	const char *colon = strchr(text, ':');
 	size_t n = colon ? (size_t)(colon - text) : strlen(text);
@@ -93,11 +93,11 @@ int AM_NameFromString(const char *text, en_t *name)
 	int error;
 
 	memset(name, 0, sizeof(*name));
-	if (!strncmp(text, "udp:", 4)) {
-		error = parse_udp(text + 4, &udp);
+	if (!strncmp(text, "udp:", 4) || !strncmp(text, "verbs:", 6)) {
+		error = parse_udp(strchr(text, ':') + 1, &udp);
 		if (error || !udp.sin_port)
 			return error ? error : AM_ERR_BAD_ARG;
-		name->kind = AM_KIND_UDP;
+		name->kind = text[0] == 'u' ? AM_KIND_UDP : AM_KIND_VERBS;
 		memcpy(name->address, &udp, sizeof(udp));
 		return AM_OK;
 	}
@@ -127,9 +127,11 @@ int AM_NameToString(const en_t *name, char *text, size_t size)
 		n = snprintf(text, size, "mem:%u", node);
 		break;
 	case AM_KIND_UDP:
+	case AM_KIND_VERBS:
 		memcpy(&udp, name->address, sizeof(udp));
 		inet_ntop(AF_INET, &udp.sin_addr, ip, sizeof(ip));
-		n = snprintf(text, size, "udp:%s:%u", ip, ntohs(udp.sin_port));
+		n = snprintf(text, size, "%s:%s:%u", name->kind == AM_KIND_UDP ? "udp" : "verbs",
+			     ip, ntohs(udp.sin_port));
 		break;
 	case AM_KIND_EDP:
 	case AM_KIND_ESP:
@@ -156,6 +158,7 @@ void name_split(const en_t *name, uint8_t *host, uint32_t *port)
 	memset(host, 0, NAME_HOST);
 	switch (name->kind) {
 	case AM_KIND_UDP:
+	case AM_KIND_VERBS:
 		memcpy(&udp, name->address, sizeof(udp));
 		memcpy(host, &udp.sin_addr, sizeof(udp.sin_addr));
 		*port = ntohs(udp.sin_port);
@@ -181,6 +184,7 @@ en_t name_join(const en_t *like, const uint8_t *host, uint32_t port)
 
 	switch (name.kind) {
 	case AM_KIND_UDP:
+	case AM_KIND_VERBS:
 		memcpy(&udp, name.address, sizeof(udp));
 		memcpy(&udp.sin_addr, host, sizeof(udp.sin_addr));
 		udp.sin_port = htons(port);
@@ -366,10 +370,10 @@ uint64_t monotonic(struct transport *t)
 	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
 }
 
-static int udp_normalize(struct transport *t, en_t *name)
+/* Where a name is the same on all hosts. */
+int same_kind(struct transport *t, en_t *name)
 {
-	(void)t;
-	return name->kind == AM_KIND_UDP ? AM_OK : AM_ERR_BAD_ARG;
+	return name->kind == t->name.kind ? AM_OK : AM_ERR_BAD_ARG;
 }
 
 /* Another host's name of itself has its own device in it. */
@@ -397,7 +401,7 @@ const struct transport_ops udp_ops = {
 	.send = send_socket,
 	.receive = receive_socket,
 	.now = monotonic,
-	.normalize = udp_normalize,
+	.normalize = same_kind,
 };
 
 const struct transport_ops edp_ops = {

@@ -107,6 +107,8 @@ int transport_open(struct transport *t, const struct am_options *o)
 		t->ops = &edp_ops;
 	else if (!strncmp(a, "esp:", 4))
 		t->ops = &esp_ops;
+	else if (!strncmp(a, "verbs:", 6) && &verbs_ops)
+		t->ops = &verbs_ops;
 	else
 		return AM_ERR_BAD_ARG;
 	error = t->ops->open(t, o);

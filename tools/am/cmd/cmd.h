@@ -113,6 +113,8 @@ void layer_drain(struct layer *l);
 /* Requests that were sent again, or never answered. */
 uint64_t layer_resent(struct layer *l);
 bool layer_carries(const struct layer *l, size_t size);
+/* Has @address datagrams that are a socket's? */
+bool raw_can(const char *address);
 
 void raw_open(struct layer *l);
 /* Datagrams of @size bytes of data that arrive in a second, of @n one way without a pause. */
@@ -230,7 +232,8 @@ void plot(const char *dir, const struct run *run, const struct result *r, unsign
 /* ---- options ---- */
 
 #define ADDRESSES \
-	"ADDRESS: udp:IP[:PORT], edp:[MAC]%DEV[:PORT] or esp:[MAC]%DEV[:PORT]. See am(1)."
+	"ADDRESS: udp:IP[:PORT], verbs:IP[:PORT], edp:[MAC]%DEV[:PORT] or esp:[MAC]%DEV[:PORT]. " \
+	"See am(1)."
 
 /* A number from @low to @high, or the program ends. */
 unsigned int parse_number(struct argp_state *state, const char *what, const char *text,

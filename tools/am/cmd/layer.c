@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <linux/af_esp.h>
 #include "cmd.h"
 
@@ -28,12 +29,17 @@ static struct layer *current;
  * Names
  */
 
+static bool is_ip(const en_t *name)
+{
+	return name->kind == AM_KIND_UDP || name->kind == AM_KIND_VERBS;
+}
+
 unsigned int name_port(const en_t *name)
 {
 	struct sockaddr_esp esp;
 	struct sockaddr_in in;
 
-	if (name->kind == AM_KIND_UDP) {
+	if (is_ip(name)) {
 		memcpy(&in, name->address, sizeof(in));
 		return ntohs(in.sin_port);
 	}
@@ -46,7 +52,7 @@ void name_set_port(en_t *name, unsigned int port)
 	struct sockaddr_esp esp;
 	struct sockaddr_in in;
 
-	if (name->kind == AM_KIND_UDP) {
+	if (is_ip(name)) {
 		memcpy(&in, name->address, sizeof(in));
 		in.sin_port = htons(port);
 		memcpy(name->address, &in, sizeof(in));
@@ -78,11 +84,29 @@ en_t name_of_server(const char *address, unsigned int port)
 	return name;
 }
 
+/* Where packets to @address leave. */
+static struct in_addr own_ip(const char *address)
+{
+	en_t name = name_of_server(address, 0);
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(a);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)name.address, len) ||
+	    getsockname(fd, (struct sockaddr *)&a, &len))
+		error(EXIT_FAILED, errno, "%s", address);
+	close(fd);
+	return a.sin_addr;
+}
+
 void own_address(const char *address, char *own, size_t size)
 {
 	const char *percent = strchr(address, '%');
 
-	if (percent)
+	/* A device is found by its address. */
+	if (!strncmp(address, "verbs:", 6))
+		snprintf(own, size, "verbs:%s", inet_ntoa(own_ip(address)));
+	else if (percent)
 		snprintf(own, size, "%.4s%.*s", address, 1 + (int)strcspn(percent + 1, ":"),
 			 percent);
 	else

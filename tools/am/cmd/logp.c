@@ -414,8 +414,7 @@ int cmd_logp(int argc, char **argv)
 		error(EXIT_FAILED, errno, "results");
 	for (; *a.addresses; a.addresses++) {
 		for (w = 0; w < a.nways; w++) {
-			/* Records are no datagrams. */
-			if (a.ways[w] == WAY_RAW && !strncmp(*a.addresses, "esp:", 4))
+			if (a.ways[w] == WAY_RAW && !raw_can(*a.addresses))
 				continue;
 			layer_open(&l, *a.addresses, a.ways[w], a.run.credits, a.timeout);
 			measure(&l, &a.run, &results[n], samples);
@@ -426,7 +425,7 @@ int cmd_logp(int argc, char **argv)
 		}
 	}
 	if (!n)
-		error(EXIT_USAGE, 0, "esp: has no datagrams");
+		error(EXIT_USAGE, 0, "esp: and verbs: have no datagrams");
 	if (a.json)
 		report_json(&a.run, results, n);
 	else

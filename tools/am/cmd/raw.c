@@ -44,6 +44,11 @@ static void swap(struct raw *r)
 	r->ns = htobe64(r->ns);
 }
 
+bool raw_can(const char *address)
+{
+	return !strncmp(address, "udp:", 4) || !strncmp(address, "edp:", 4);
+}
+
 int raw_socket(const en_t *name)
 {
 	int family = name->kind == AM_KIND_UDP ? AF_INET : AF_ESP;

@@ -12,22 +12,7 @@
 #include <unistd.h>
 #include "cmd.h"
 
-#define MAX_SERVICES	64
 #define PEERS		4096	/* each layer that is measured is one, and stays a while */
-
-/**
- * struct service - one of the server's processes
- * @address:	what the user wrote
- * @bundle:	NULL: raw datagrams, of @fd
- */
-struct service {
-	const char	*address;
-	eb_t		bundle;
-	int		fd;
-};
-
-static struct service services[MAX_SERVICES];
-static unsigned int nservices;
 
 static uint8_t segment[AM_MAX_LONG], data[AM_MAX_LONG];
 
@@ -56,37 +41,94 @@ static void fail(const char *address, int e)
 	      error_words(e));
 }
 
-static struct service *add(const char *address)
-{
-	if (nservices == MAX_SERVICES)
-		error(EXIT_USAGE, 0, "these are more addresses than %d",
-		      MAX_SERVICES / (WAYS - 1));
-	services[nservices].address = address;
-	services[nservices].fd = -1;
-	return &services[nservices++];
-}
+/**
+ * struct opened - what a service says when it has begun, or has not
+ * @error:	of Active Messages
+ * @why:	errno
+ */
+struct opened {
+	int	error, why;
+	en_t	name;
+};
 
-/* Its name is the address that the first got, with another port. */
-static void add_protocol(const char *address, const char *text, enum am_protocol_id protocol,
-			 en_t *name)
+static int open_protocol(const char *text, enum am_protocol_id protocol, eb_t *bundle, en_t *name)
 {
 	struct am_options o = {
 		.address = text, .protocol = protocol, .credits = MAX_CREDITS,
 		.pool = 2 * MAX_CREDITS, .peers = PEERS,
 	};
-	struct service *s = add(address);
 	ep_t ep;
 	int e;
 
-	e = AM_AllocateBundle(AM_SEQ, &s->bundle);
+	e = AM_AllocateBundle(AM_SEQ, bundle);
 	if (!e)
-		e = AM_AllocateEndpointWith(s->bundle, &o, &ep, name);
+		e = AM_AllocateEndpointWith(*bundle, &o, &ep, name);
 	if (e)
-		fail(text, e);
+		return e;
 	AM_SetSeg(ep, segment, sizeof(segment));
 	AM_SetHandler(ep, TAKE, on_request);
 	AM_SetHandlerI(ep, TAKE, on_data);
 	AM_SetHandlerXfer(ep, TAKE, on_data);
+	return AM_OK;
+}
+
+/* A service's process: its endpoint is its own, which a parent's couldn't be. */
+static void run(const char *address, const char *text, enum am_protocol_id protocol, int out)
+{
+	struct opened o = { 0 };
+	eb_t bundle;
+	int fd = -1;
+
+	if (protocol) {
+		o.error = open_protocol(text, protocol, &bundle, &o.name);
+	} else {
+		o.error = AM_NameFromString(text, &o.name);
+		if (!o.error)
+			fd = raw_socket(&o.name);
+		if (fd < 0)
+			o.error = AM_ERR_SYSTEM;
+	}
+	o.why = errno;
+	if (write(out, &o, sizeof(o)) != sizeof(o) || o.error)
+		_exit(EXIT_FAILED);
+	close(out);
+	if (protocol) {
+		while (!AM_WaitSema(bundle))
+			;
+	} else {
+		raw_serve(fd);
+	}
+	error(EXIT_FAILED, errno, "%s", address);
+}
+
+/* @protocol 0: raw datagrams. Returns when it answers. */
+static void begin(const char *address, const char *text, enum am_protocol_id protocol, en_t *name)
+{
+	pid_t parent = getpid();
+	struct opened o;
+	int p[2];
+
+	if (pipe(p))
+		error(EXIT_FAILED, errno, "pipe");
+	switch (fork()) {
+	case -1:
+		error(EXIT_FAILED, errno, "fork");
+		break;
+	case 0:
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(EXIT_FAILED);
+		close(p[0]);
+		run(address, text, protocol, p[1]);
+	}
+	close(p[1]);
+	if (read(p[0], &o, sizeof(o)) != sizeof(o))
+		error(EXIT_FAILED, 0, "%s: the server has ended", text);
+	close(p[0]);
+	errno = o.why;
+	if (o.error)
+		fail(text, o.error);
+	*name = o.name;
 }
 
 static void puts_name(const char *address, const en_t *name)
@@ -96,6 +138,9 @@ static void puts_name(const char *address, const en_t *name)
 	if (AM_NameToString(name, text, sizeof(text)))
 		fail(address, AM_ERR_SYSTEM);
 	puts(text);
+	/* Not again by a process that comes later. */
+	if (fflush(stdout))
+		error(EXIT_FAILED, errno, "stdout");
 }
 
 /* @address without a port has PORT, which is that of raw datagrams. */
@@ -106,7 +151,6 @@ static void open_address(const char *address)
 	/* A MAC address has colons, too. */
 	const char *colon = percent ? strchr(percent, ':') : strrchr(address, ':');
 	unsigned int port = PORT, way;
-	struct service *s;
 	char *end;
 	en_t name;
 
@@ -125,55 +169,26 @@ static void open_address(const char *address)
 		if (way == WAY_ONEWAY)
 			continue;
 		snprintf(text, sizeof(text), "%s:%u", host, port + ways[way].port);
-		add_protocol(address, text, ways[way].protocol, &name);
+		begin(address, text, ways[way].protocol, &name);
 	}
 	name_set_port(&name, port);
-	puts_name(address, &name);
-	/* Records are no datagrams. */
-	if (name.kind == AM_KIND_ESP)
-		return;
-	s = add(address);
-	s->fd = raw_socket(&name);
-	if (s->fd < 0)
-		error(EXIT_FAILED, errno, "%s", address);
-}
-
-static void run(const struct service *s)
-{
-	if (s->bundle) {
-		while (!AM_WaitSema(s->bundle))
-			;
-	} else {
-		raw_serve(s->fd);
+	if (raw_can(address)) {
+		if (AM_NameToString(&name, text, sizeof(text)))
+			fail(address, AM_ERR_SYSTEM);
+		begin(address, text, 0, &name);
 	}
-	error(EXIT_FAILED, errno, "%s", s->address);
+	puts_name(address, &name);
 }
 
 int serve(char **addresses)
 {
 	struct sched_param none = { 0 };
-	pid_t parent = getpid();
-	unsigned int i;
 	int status;
 
-	for (; *addresses; addresses++)
-		open_address(*addresses);
 	/* Where client and server share a processor, it doesn't break into a burst. */
 	sched_setscheduler(0, SCHED_BATCH, &none);
-	if (fflush(stdout))
-		error(EXIT_FAILED, errno, "stdout");
-	for (i = 0; i < nservices; i++) {
-		switch (fork()) {
-		case -1:
-			error(EXIT_FAILED, errno, "fork");
-			break;
-		case 0:
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() != parent)
-				_exit(EXIT_FAILED);
-			run(&services[i]);
-		}
-	}
+	for (; *addresses; addresses++)
+		open_address(*addresses);
 	/* None ends unless something is wrong, and it has said what. */
 	wait(&status);
 	return EXIT_FAILED;
