@@ -138,7 +138,7 @@ TEST_F(named, forged_file)
 			f.r[1].kind = 0;
 			break;
 		case 5:
-			f.r[1].kind = AM_KIND_ESP + 1;
+			f.r[1].kind = AM_KIND_VERBS + 1;
 			break;
 		case 6:
 			f.r[1] = f.r[0];

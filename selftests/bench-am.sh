@@ -7,6 +7,8 @@
 #			instructions: a nanosecond is one
 #	am-uml		uml: native speed, two processors; its pictures in build/speed-am
 #
+# And of UCX, whose active messages go over TCP: round trip, and gap without replies.
+#
 # The cases are added to build/bench.json (bench.awk); build/bench-am.txt has the tables.
 
 HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
@@ -17,7 +19,7 @@ SRC=$(cd "$HARNESS/../.." && pwd)
 OUT=$SRC/build/bench
 DATA=$SRC/build/speed-am
 cd "$SRC" || exit
-need gnuplot-nox jq
+need gnuplot-nox jq ucx-utils
 mkdir -p "$DATA"
 
 # measure INSTRUMENT VM-ARGUMENT...: in a guest; its JSON.
@@ -34,14 +36,17 @@ measure()
 lines()
 {
 	jq -r --arg at "$1" '.layers[] | . as $l |
-		({ edp: ["", "esp"], esp: ["records-", "esp"], udp: ["", "udp"] }[.transport]) as [$case, $by] |
+		({ edp: ["", "esp"], esp: ["records-", "esp"], udp: ["", "udp"], tcp: ["", "ucx"] }
+			[.transport]) as [$case, $by] |
 		("o_s", "o_r", "g", "L", "RTT") as $p | select($l[$p].median != null) |
-		[$at + "/" + $case + .protocol, $p, "us", $by, ($l[$p].median | tostring)] | join(" ")' \
-		"$DATA/$1.json"
+		[$at + "/" + $case + (.protocol | sub("ucx"; "nway")), $p, "us", $by, ($l[$p].median | tostring)] | join(" ")' \
+		"$DATA/$1.json" "$DATA/$1-ucx.json"
 }
 
 measure am run 6.12 --icount --time 3000 -- selftests/speed-am.sh -r 7 logp -j -m 256
+measure am-ucx run 6.12 --icount --time 3000 -- selftests/speed-am.sh -r 7 ucx
 measure am-uml run uml --time 1800 -- selftests/speed-am.sh -r 21 -o "$DATA" logp -j
+measure am-uml-ucx run uml --time 1800 -- selftests/speed-am.sh -r 21 ucx
 {
 	lines am
 	lines am-uml
@@ -53,5 +58,5 @@ measure am-uml run uml --time 1800 -- selftests/speed-am.sh -r 21 -o "$DATA" log
 mv "$OUT.lines.new" "$OUT.lines" || exit
 awk -v json="$OUT.json" -f selftests/bench.awk "$OUT.lines" >"$OUT.txt" || exit
 jq -r '.layers[] | [.transport, .protocol, (.o_s, .o_r, .g, .L, .RTT, .G | .median // "-" |
-	tostring)] | join("\t")' "$DATA/am.json" "$DATA/am-uml.json" | tee "$OUT-am.txt"
+	tostring)] | join("\t")' "$DATA"/am{,-ucx,-uml,-uml-ucx}.json | tee "$OUT-am.txt"
 say "$(wc -l <"$DATA/lines") figures in build/bench.json"

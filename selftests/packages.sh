@@ -398,7 +398,8 @@ main()
 	check "programs compile with libesp-dev" compiles
 	keep
 	[ -z "$KERNEL" ] || in_guest
-	check "they can be removed" apt purge esp-dkms esp-utils esp-performability libesp-dev
+	check "they can be removed" apt purge esp-dkms esp-utils esp-performability \
+		libesp-dev esp-am-verbs
 	files >"$WORK/after"
 	check "and nothing is left" diff "$WORK/before" "$WORK/after"
 	echo "1..$number"

@@ -288,7 +288,7 @@ newest_7() {
 fetch_root() {
 	local r=$CACHE/roots/$1 suite=${1%-mpi} sources=() stamp include
 
-	include=build-essential,debhelper,dh-dkms,dkms,faketime,libgsl-dev,libmnl-dev,lintian,linux-headers-amd64,pkgconf
+	include=build-essential,debhelper,dh-dkms,dkms,faketime,libgsl-dev,libibverbs-dev,libmnl-dev,lintian,linux-headers-amd64,pkgconf
 	include+=,bash-completion,pahole,systemd,tshark
 	if [ "$suite" != "$1" ]; then
 		sources=("src:$suite")

@@ -46,7 +46,7 @@ static void usage(FILE *out)
 	fputs("Usage: am-named [-f REGISTRY] [-n NAMES] [-m NAMES] ADDRESS...\n"
 	      "       am-named [-f REGISTRY] -p | -d NAME\n"
 	      "Keeps the names of Active Messages' endpoints, for those who ask at ADDRESS:\n"
-	      "edp:%DEV[:PORT], esp:%DEV[:PORT] or udp:IP[:PORT]. See am-named(8).\n\n"
+	      "edp:%DEV[:PORT], esp:%DEV[:PORT], udp:IP[:PORT] or verbs:IP[:PORT]. See am-named(8).\n\n"
 	      "  -f REGISTRY  file (" DIRECTORY "/registry)\n"
 	      "  -n NAMES     most that are registered (1024)\n"
 	      "  -m NAMES     most of one host (64)\n"
@@ -108,7 +108,7 @@ static int print(const struct registry *g)
 {
 	static const char *const kinds[] = {
 		[AM_KIND_MEM] = "mem", [AM_KIND_UDP] = "udp", [AM_KIND_EDP] = "edp",
-		[AM_KIND_ESP] = "esp",
+		[AM_KIND_ESP] = "esp", [AM_KIND_VERBS] = "verbs",
 	};
 	const struct registry_record *r;
 	unsigned int i;
@@ -118,7 +118,7 @@ static int print(const struct registry *g)
 
 		r = &g->entries[i].r;
 		printf("%s %s:", r->name, kinds[r->kind]);
-		if (r->kind == AM_KIND_UDP)
+		if (r->kind == AM_KIND_UDP || r->kind == AM_KIND_VERBS)
 			printf("%u.%u.%u.%u", h[0], h[1], h[2], h[3]);
 		else
 			printf("%02x:%02x:%02x:%02x:%02x:%02x", h[0], h[1], h[2], h[3], h[4], h[5]);
@@ -133,7 +133,7 @@ static int delete(struct registry *g, const char *path, const char *name)
 	struct registry_entry *e;
 	int kind, found = 0;
 
-	for (kind = AM_KIND_MEM; kind <= AM_KIND_ESP; kind++) {
+	for (kind = AM_KIND_MEM; kind <= AM_KIND_VERBS; kind++) {
 		e = registry_find(g, kind, name, 0);
 		if (!e)
 			continue;
@@ -169,7 +169,7 @@ static int serve(eb_t bundle, char **addresses, int n)
 	};
 	struct sigaction usr1 = { .sa_handler = on_signal };
 	char text[MAX_ADDRESSES][AM_NAME_LEN];
-	int i, error, devices[AM_KIND_ESP + 1] = { 0 };
+	int i, error, devices[AM_KIND_VERBS + 1] = { 0 };
 	uint64_t looked = server.now();
 	struct am_stats stats;
 	ep_t ep[MAX_ADDRESSES];

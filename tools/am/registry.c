@@ -148,7 +148,7 @@ static bool record_valid(const struct registry_record *r)
 
 	return registered_name_valid(r->name, len) &&
 	       !memcmp(r->name + len, none, sizeof(r->name) - len) &&
-	       r->kind >= AM_KIND_MEM && r->kind <= AM_KIND_ESP &&
+	       r->kind >= AM_KIND_MEM && r->kind <= AM_KIND_VERBS &&
 	       (r->kind == AM_KIND_MEM || (r->port && r->port <= 65535)) &&
 	       !r->zero[0] && !r->zero[1] && !r->zero[2] && !r->zero2;
 }

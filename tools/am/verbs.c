@@ -24,7 +24,6 @@
 #include "internal.h"
 
 #define GRH		40	/* bytes before each frame that came */
-#define RECEIVE_SIZE	(GRH + 4096)	/* of the longest datagram that there can be */
 #define MAX_QUEUE	1024	/* frames that may wait, if they are pieces */
 #define BATCH		32	/* frames that one look takes */
 #define GIDS		64
@@ -64,7 +63,7 @@ struct verbs {
 	uint32_t		qkey;
 	unsigned int		depth;		/* of both queues */
 	uint8_t			*memory, *to_send;
-	size_t			size;
+	size_t			size, receive_size;
 	bool			broken;		/* the queue pair has an error */
 	bool			gone;		/* the device */
 	/* Buffers to send from. */
@@ -87,7 +86,7 @@ static uint8_t *send_buffer(struct transport *t, unsigned int i)
 
 static uint8_t *receive_buffer(struct verbs *v, unsigned int i)
 {
-	return v->memory + (size_t)i * RECEIVE_SIZE;
+	return v->memory + i * v->receive_size;
 }
 
 static struct sockaddr_in address_of(const en_t *name)
@@ -130,7 +129,7 @@ static int post_receives(struct verbs *v, const unsigned int *buffers, unsigned 
 
 	for (i = 0; i < n; i++) {
 		sge[i] = (struct ibv_sge) {
-			.addr = (uintptr_t)receive_buffer(v, buffers[i]), .length = RECEIVE_SIZE,
+			.addr = (uintptr_t)receive_buffer(v, buffers[i]), .length = v->receive_size,
 			.lkey = v->mr->lkey,
 		};
 		wr[i] = (struct ibv_recv_wr) {
@@ -621,7 +620,8 @@ static bool allocate(struct transport *t, const struct am_options *o)
 		return false;
 	for (i = 0; i < v->depth; i++)
 		v->free[v->nfree++] = i;
-	v->size = v->depth * (RECEIVE_SIZE + t->mtu);
+	v->receive_size = GRH + t->mtu;
+	v->size = v->depth * (v->receive_size + t->mtu);
 	v->memory = mmap(NULL, v->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (v->memory == MAP_FAILED)
 		v->memory = NULL;

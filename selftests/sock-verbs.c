@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CFLAGS: -Wno-sign-compare -DPLUGINS='"."' -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/plugin.c
+// LIBS: -libverbs
+/*
+ * Active Messages (am-tests.h) over RDMA verbs, between the two addresses of $AM_VERBS, which
+ * net-verbs.sh gives to soft RoCE; $LD_LIBRARY_PATH has libam-verbs.so.
+ */
+#include <arpa/inet.h>
+#include <infiniband/verbs.h>
+#include "am-tests.h"
+
+FIXTURE_VARIANT_ADD(am, verbs)
+{
+	.transport = "verbs",
+};
+
+static char ip[2][INET_ADDRSTRLEN];
+
+static void place(int i, struct am_options *o)
+{
+	static char address[2][32];
+
+	if (!ip[0][0] && sscanf(getenv("AM_VERBS"), "%15s %15s", ip[0], ip[1]) != 2)
+		abort();
+	snprintf(address[i], sizeof(address[i]), "verbs:%s", ip[i]);
+	o->address = address[i];
+}
+
+static void stand(int i)
+{
+	(void)i;
+}
+
+static int try(const char *address)
+{
+	struct am_options o = { .address = address };
+	int error;
+
+	errno = 0;
+	error = AM_AllocateEndpointWith(bundle, &o, &ep[SERVER], &name[SERVER]);
+	if (!error)
+		AM_FreeEndpoint(ep[SERVER]);
+	return error;
+}
+
+/* Each says what is wrong. */
+TEST_F(am, bad_address)
+{
+	char text[AM_NAME_LEN];
+	en_t n;
+
+	EXPECT_EQ(AM_ERR_BAD_ARG, try("verbs:"));
+	EXPECT_EQ(AM_ERR_BAD_ARG, try("verbs:10.9.0"));
+	EXPECT_EQ(AM_ERR_BAD_ARG, try("verbs:10.9.0.1:"));
+	EXPECT_EQ(AM_ERR_BAD_ARG, try("verbs:10.9.0.1:65536"));
+	EXPECT_EQ(AM_ERR_BAD_ARG, try("verbs:%v0"));
+	/* An address of no RDMA device, of no device here, and none. */
+	EXPECT_EQ(AM_ERR_SYSTEM, try("verbs:127.0.0.1"));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(AM_ERR_SYSTEM, try("verbs:10.99.0.1"));
+	EXPECT_EQ(EADDRNOTAVAIL, errno);
+	EXPECT_EQ(AM_ERR_SYSTEM, try("verbs:0.0.0.0"));
+	EXPECT_EQ(ENODEV, errno);
+	ASSERT_EQ(AM_OK, open_end(CALLER, self->o));
+	ASSERT_EQ(AM_OK, AM_NameToString(&name[CALLER], text, sizeof(text)));
+	EXPECT_EQ(AM_ERR_SYSTEM, try(text));
+	EXPECT_EQ(EADDRINUSE, errno);
+	EXPECT_EQ(AM_ERR_BAD_ARG, AM_NameFromString("verbs:10.9.0.1", &n));
+	/* A name of another transport. */
+	ASSERT_EQ(AM_OK, AM_NameFromString("udp:10.9.0.1:4000", &n));
+	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Map(ep[CALLER], 0, n, 0));
+}
+
+/* Frames are as large as the path takes, and none is larger. */
+TEST_F(am, longest_frame)
+{
+	static uint8_t data[8192];
+	struct transport *t;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	t = &ep[CALLER]->transport;
+	EXPECT_EQ(1024, t->mtu);
+	EXPECT_EQ(-1, t->ops->send(t, &name[SERVER], data, t->mtu + 1));
+	EXPECT_EQ(-1, t->ops->send(t, &name[SERVER], data, sizeof(data)));
+	ASSERT_EQ(0, t->ops->send(t, &name[SERVER], data, t->mtu));
+	EXPECT_TRUE(REACHED(stats(SERVER).bad_length == 1));
+	/* And none at all. */
+	ASSERT_EQ(0, t->ops->send(t, &name[SERVER], data, 0));
+	EXPECT_TRUE(REACHED(stats(SERVER).bad_length == 2));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered));
+	EXPECT_EQ(0, stats(CALLER).resent);
+}
+
+/* More comes than there is room for while nobody looks: it is lost, and all goes on. */
+TEST_F(am, overrun)
+{
+	struct transport *t;
+	unsigned int i, n = 0;
+
+	self->o.credits = 1;
+	self->o.retries = 1000;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	t = &ep[CALLER]->transport;
+	for (i = 0; i < 100000 && n < 300; i++) {
+		n += !t->ops->send(t, &name[SERVER], "?", 1);
+		usleep(10);
+	}
+	ASSERT_EQ(300, n);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	EXPECT_LT(0, stats(SERVER).bad_length);
+	EXPECT_GT(300, stats(SERVER).bad_length);
+	EXPECT_EQ(0, stats(SERVER).receive_errors);
+}
+
+/* An endpoint that was opened again has another queue pair: who knows the old one asks. */
+TEST_F(am, other_queue_pair)
+{
+	struct am_options o = self->o;
+	char text[AM_NAME_LEN];
+
+	o.retries = 1000;
+	ASSERT_EQ(AM_OK, open_both(o));
+	AM_SetTimeout(bundle, -1);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	ASSERT_EQ(AM_OK, AM_NameToString(&name[SERVER], text, sizeof(text)));
+	AM_FreeEndpoint(ep[SERVER]);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	o.address = text;
+	ASSERT_EQ(AM_OK, AM_AllocateEndpointWith(bundle, &o, &ep[SERVER], &name[SERVER]));
+	set_handlers(SERVER);
+	/* It has forgotten the connection. */
+	EXPECT_STATE(CALLER, sent(), ABANDONED, AM_NOT_ACKED, AM_REQUEST_RTX_EXCEEDED);
+	EXPECT_EQ(AM_CAUSE_RESTARTED, state_of(CALLER, sent()).cause);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 2));
+}
+
+/* The device goes down with a frame in hand, and comes up again. */
+TEST_F(am, link_down)
+{
+	self->o.retries = 1000;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	ASSERT_EQ(0, system(getenv("AM_DOWN")));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(stats(CALLER).resent > 3));
+	EXPECT_EQ(0, answered);
+	ASSERT_EQ(0, system(getenv("AM_UP")));
+	EXPECT_TRUE(REACHED(answered == 1));
+	EXPECT_EQ(1, ran);
+	EXPECT_EQ(0, stats(CALLER).receive_errors);
+}
+
+/*
+ * Who isn't an endpoint
+ */
+
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct ibv_mr *mr;
+static uint8_t buffer[128];
+
+static union ibv_gid gid_of(const char *text)
+{
+	union ibv_gid g = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	inet_pton(AF_INET, text, &g.raw[12]);
+	return g;
+}
+
+/* A queue pair at the caller's address; returns that address's index. */
+static int open_queue_pair(void)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	union ibv_gid g, want = gid_of(ip[CALLER]);
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	int i, index = -1;
+
+	for (i = 0; list && list[i] && index < 0; i++) {
+		int k;
+
+		context = ibv_open_device(list[i]);
+		for (k = 0; context && index < 0 && !ibv_query_gid(context, 1, k, &g); k++)
+			if (!memcmp(&g, &want, sizeof(g)))
+				index = k;
+	}
+	if (index < 0)
+		return -1;
+	ibv_free_device_list(list);
+	pd = ibv_alloc_pd(context);
+	mr = ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+	cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	qp = ibv_create_qp(pd, &init);
+	if (!mr || !qp || ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					IBV_QP_QKEY))
+		return -1;
+	a.qp_state = IBV_QPS_RTR;
+	if (ibv_modify_qp(qp, &a, IBV_QP_STATE))
+		return -1;
+	a.qp_state = IBV_QPS_RTS;
+	return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) ? -1 : index;
+}
+
+/* As the UDP socket tells anybody who asks: number and key of the server's queue pair. */
+static bool ask(uint32_t *talk)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), i;
+	bool told = false;
+
+	talk[0] = htonl(0x414d5131);
+	talk[1] = 77;
+	sendto(fd, talk, 16, 0, (struct sockaddr *)name[SERVER].address, sizeof(struct sockaddr_in));
+	for (i = 0; i < 1000 && !told; i++) {
+		AM_WaitSema(bundle);
+		AM_Poll(bundle);
+		told = recv(fd, talk, 16, MSG_DONTWAIT) == 16;
+	}
+	close(fd);
+	return told && talk[0] == htonl(0x414d4131) && talk[1] == 77;
+}
+
+static int send_as(struct ibv_ah *ah, uint32_t qpn, uint32_t key, int port)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)buffer, .length = sizeof(buffer), .lkey = mr->lkey,
+	};
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1,
+		.opcode = port < 0 ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM, .imm_data = htonl(port),
+		.wr.ud = { .ah = ah, .remote_qpn = qpn, .remote_qkey = key },
+	};
+	int e = ibv_post_send(qp, &wr, &bad);
+	struct ibv_wc wc;
+
+	while (!e && !ibv_poll_cq(cq, 1, &wc))
+		usleep(100);
+	return e ? e : wc.status;
+}
+
+/* Without the key nothing comes in; what has no port of a sender is no frame. */
+TEST_F(am, strangers)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	unsigned int i, frames;
+	struct ibv_ah *ah;
+	uint32_t talk[4];
+	int index;
+
+	self->o.credits = 1;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	index = open_queue_pair();
+	ASSERT_LE(0, index);
+	attr.grh.dgid = gid_of(ip[SERVER]);
+	attr.grh.sgid_index = index;
+	attr.grh.hop_limit = 1;
+	ah = ibv_create_ah(pd, &attr);
+	ASSERT_NE(NULL, ah);
+	ASSERT_TRUE(ask(talk));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	frames = stats(SERVER).frames_received;
+	/* More of each than there are buffers. */
+	for (i = 0; i < 100; i++) {
+		EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]) ^ 1, 4000));
+		EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]), -1));
+		EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]), 0));
+		EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]), 65536));
+		AM_Poll(bundle);
+	}
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 2));
+	EXPECT_EQ(frames + 1, stats(SERVER).frames_received);
+	/* This is one, and none of ours. */
+	EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]), 4000));
+	EXPECT_TRUE(REACHED(stats(SERVER).bad_length + stats(SERVER).bad_checksum == 1));
+	ibv_destroy_ah(ah);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	ibv_dereg_mr(mr);
+	ibv_dealloc_pd(pd);
+	ibv_close_device(context);
+}
+
+/* The answer to a question that nobody asked is none. */
+TEST_F(am, wrong_answer)
+{
+	uint32_t talk[4] = { htonl(0x414d4131), 1, htonl(99), htonl(99) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), i;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	for (i = 0; i < 100; i++) {
+		EXPECT_EQ(i % 17, sendto(fd, talk, i % 17, 0,
+					 (struct sockaddr *)name[CALLER].address,
+					 sizeof(struct sockaddr_in)));
+		AM_WaitSema(bundle);
+	}
+	close(fd);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	EXPECT_EQ(0, stats(CALLER).resent);
+}
+
+TEST_HARNESS_MAIN
