@@ -223,13 +223,14 @@ TEST_F(am, both_ask)
 static int answered_unseen(void)
 {
 	int error = AM_Request0(ep[CALLER], 0, ECHO);
-	struct pollfd fd = { .fd = ep[CALLER]->transport.fd, .events = POLLIN };
+	struct transport *t = &ep[CALLER]->transport;
+	struct pollfd fd = { .fd = t->fd, .events = POLLIN };
 
 	while (!error && ran == answered)
 		input(ep[SERVER]);
 	if (!error && net)
 		mem_advance(net, ep[CALLER]->timers->at);
-	else if (!error && poll(&fd, 1, -1) == 1)
+	else if (!error && ((t->ops->arm && t->ops->arm(t)) || poll(&fd, 1, -1) == 1))
 		while (now(ep[CALLER]) < ep[CALLER]->timers->at)
 			usleep(1000);
 	return error;

@@ -4,49 +4,80 @@
 # Active Messages over RDMA verbs: soft RoCE on both ends of a veth. All in one namespace, for soft
 # RoCE before Linux 7 knows but the first; what is for the other end takes the cable all the same.
 #
-#	+----------------------------------------------+
+#	net-verbs.sh [OPTION...]		of sock-verbs, as -t NAME
+#	net-verbs.sh logp [OPTION...]		of am logp: measures
+#
+#	+---------------------------------------------------+
 #	| 10.9.0.1 rxe0 v0 +--- veth ----+ v1 rxe1 10.9.0.2 |
-#	+----------------------------------------------+
+#	+---------------------------------------------------+
 
 . "${0%/*}/lib.sh"
 export LD_LIBRARY_PATH=$BUILD AM_VERBS='10.9.0.1 10.9.0.2'
 
-# A route goes with the link.
-routes()
-{
-	ip route replace 10.9.0.2 dev v0 table 100 &&
-		ip route replace 10.9.0.1 dev v1 table 101
-}
+# Routes go with the link; then there is none.
+ROUTES='ip route replace 10.9.0.2 dev v0 table 100 && ip route replace 10.9.0.1 dev v1 table 101'
+export AM_DOWN='ip link set v0 down' AM_UP="ip link set v0 up && $ROUTES"
 
 cable_of_verbs()
 {
-	local m0 m1
+	local i
 
 	modprobe -a veth rdma_rxe || return
 	sysctl -qw net.ipv4.conf.{all,default}.rp_filter=0 net.ipv4.conf.{all,default}.accept_local=1
 	ip link add v0 type veth peer name v1 || return
-	ip addr add 10.9.0.1/24 dev v0 && ip addr add 10.9.0.2/24 dev v1 || return
-	ip link set v0 up && ip link set v1 up || return
-	m0=$(</sys/class/net/v0/address) m1=$(</sys/class/net/v1/address)
-	ip neigh replace 10.9.0.2 lladdr "$m1" dev v0 nud permanent || return
-	ip neigh replace 10.9.0.1 lladdr "$m0" dev v1 nud permanent || return
-	# What comes in is for this host; what leaves takes the cable.
-	ip rule add pref 10 iif v0 lookup local && ip rule add pref 11 iif v1 lookup local || return
-	ip rule add pref 20 to 10.9.0.2 lookup 100 && ip rule add pref 21 to 10.9.0.1 lookup 101 || return
-	ip rule add pref 100 lookup local && ip rule del pref 0 && routes || return
+	for i in 0 1; do
+		ip addr add 10.9.0.$((i + 1))/24 dev v$i && ip link set v$i up &&
+			ip neigh replace 10.9.0.$((2 - i)) dev v$i nud permanent \
+				lladdr "$(<"/sys/class/net/v$((1 - i))/address")" || return
+		# What comes in is for this host; what leaves takes the cable.
+		ip rule add pref 1$i iif v$i lookup local &&
+			ip rule add pref 2$i to 10.9.0.$((2 - i)) lookup 10$i &&
+			ip route add unreachable 10.9.0.$((2 - i)) table 10$i metric 1000 || return
+	done
+	ip rule add pref 100 lookup local && ip rule del pref 0 && eval "$ROUTES" || return
 	rdma link add rxe0 type rxe netdev v0 && rdma link add rxe1 type rxe netdev v1
 }
 
-# sent DEVICE: frames.
-sent() { cat "/sys/class/net/$1/statistics/tx_packets"; }
+# All that the device has sent, but for what found no cable.
+took_the_cable()
+{
+	local frames packets
 
-AM_DOWN='ip link set v1 down'
-AM_UP="ip link set v1 up && $(declare -f routes | tr '\n' ' '); routes"
-export AM_DOWN AM_UP
+	frames=$(</sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)
+	packets=$(</sys/class/net/v0/statistics/tx_packets)
+	echo "$frames frames, $packets packets"
+	[ "$frames" -gt 10 ] && [ "$packets" -gt $((frames / 2)) ]
+}
 
+am_serve()
+{
+	am logp --serve verbs:10.9.0.2 >"$TMP/serve" 2>&1 &
+	until_true 60 test -s "$TMP/serve" && grep -x verbs:10.9.0.2:4600 "$TMP/serve"
+}
+
+measured()
+{
+	local got
+
+	am logp -j -t 60000 -r 6 -m 32 -z 0,2000 verbs:10.9.0.2 >"$TMP/json" || return
+	got=$(sed -n 's/.*"transport": "verbs", "protocol": "\([a-z]*\)".*/\1/p' "$TMP/json" | tr '\n' ' ')
+	echo "$got"
+	[ "$got" = 'nway oneway amvia amudp ' ]
+}
+
+if [ "$1" = logp ]; then
+	cable_of_verbs && am_serve >&2 || exit
+	FINISHED=1
+	am "$@" verbs:10.9.0.2
+	exit
+fi
 check "two devices and a cable" cable_of_verbs
-rdma link
-before=$(sent v0)
-check "messages" sock-verbs
-check "... took the cable" [ "$(sent v0)" -gt $((before + 10000)) ]
+check_fails "without the library" "Can not access a needed shared library" \
+	env -u LD_LIBRARY_PATH am logp --serve verbs:10.9.0.2
+check_fails "without a device" "No such device" am logp --serve verbs:127.0.0.1
+check_fails "nobody there" "no answer" am logp -t 200 -p nway verbs:10.9.0.2
+check "messages" sock-verbs "$@"
+check "the server of am logp answers" am_serve
+check "each protocol is measured" measured
+check "all of it took the cable" took_the_cable
 finish

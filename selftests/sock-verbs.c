@@ -115,6 +115,32 @@ TEST_F(am, overrun)
 	EXPECT_EQ(0, stats(SERVER).receive_errors);
 }
 
+/* More peers than it has place for, of whom nobody answers: others are none the worse. */
+TEST_F(am, full_table)
+{
+	struct transport *t;
+	char text[AM_NAME_LEN];
+	int i, round;
+	en_t n;
+
+	self->o.credits = 1;
+	self->o.peers = 1;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	t = &ep[CALLER]->transport;
+	for (round = 1; round <= 3; round++) {
+		for (i = 0; i < 100; i++) {
+			snprintf(text, sizeof(text), "verbs:%s:%d", ip[SERVER], 1 + i);
+			ASSERT_EQ(AM_OK, AM_NameFromString(text, &n));
+			ASSERT_EQ(0, t->ops->send(t, &n, "?", 1));
+			/* One frame waits for the answer, no more. */
+			ASSERT_EQ(1, t->ops->send(t, &n, "?", 1));
+		}
+		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+		EXPECT_TRUE(REACHED(answered == round));
+	}
+	EXPECT_EQ(3, ran);
+}
+
 /* An endpoint that was opened again has another queue pair: who knows the old one asks. */
 TEST_F(am, other_queue_pair)
 {

@@ -26,7 +26,7 @@
 #define GRH		40	/* bytes before each frame that came */
 #define MAX_QUEUE	1024	/* frames that may wait, if they are pieces */
 #define BATCH		32	/* frames that one look takes */
-#define GIDS		64
+#define GIDS		1024
 #define SPARE		16	/* peers that are answered, and aren't known */
 #define ASK_US		10000	/* between questions to one that hasn't answered, */
 #define SILENT_US	100000	/* and silence after which one that has is asked again */
@@ -68,7 +68,8 @@ struct verbs {
 	bool			gone;		/* the device */
 	/* Buffers to send from. */
 	unsigned int		*free, nfree;
-	bool			*flying;
+	bool			*flying;	/* the device has it, */
+	unsigned int		nflying;	/* and so many */
 	/* Buffers that frames came in, given back with the next look: their handlers have run. */
 	unsigned int		given[BATCH], ngiven;
 	struct ibv_wc		here[BATCH];	/* what was found before somebody would sleep */
@@ -182,6 +183,7 @@ static bool revive(struct verbs *v)
 			v->free[v->nfree++] = i;
 		v->flying[i] = false;
 	}
+	v->nflying = 0;
 	v->ngiven = 0;
 	v->nhere = 0;
 	v->broken = false;
@@ -202,6 +204,7 @@ static void sent_look(struct verbs *v)
 		if (!v->flying[wc[i].wr_id])
 			continue;
 		v->flying[wc[i].wr_id] = false;
+		v->nflying--;
 		v->free[v->nfree++] = wc[i].wr_id;
 	}
 }
@@ -223,6 +226,7 @@ static int post(struct transport *t, const struct remote *r, unsigned int buffer
 
 	if (!e) {
 		v->flying[buffer] = true;
+		v->nflying++;
 		return 0;
 	}
 	v->free[v->nfree++] = buffer;
@@ -294,7 +298,7 @@ static struct remote *find_or_make(struct transport *t, const en_t *name)
 			if (v->remotes[i].used < r->used)
 				r = &v->remotes[i];
 		/* Frames on their way need it. */
-		while (r->ah && v->nfree < v->depth && !v->broken)
+		while (r->ah && v->nflying && !v->broken)
 			sent_look(v);
 		forget(v, r);
 	}
@@ -320,7 +324,7 @@ static void answered(struct transport *t, struct remote *r, const struct talk *t
 	r->qpn = ntohl(talk->qpn);
 	r->qkey = ntohl(talk->qkey);
 	/* Its MAC address may be another by now; not while frames that use the old one leave. */
-	if (r->ah && v->nfree < v->depth)
+	if (r->ah && v->nflying)
 		return;
 	ah = ibv_create_ah(v->pd, &attr);
 	if (!ah)
