@@ -5,7 +5,7 @@
 # RoCE before Linux 7 knows but the first; what is for the other end takes the cable all the same.
 #
 #	net-verbs.sh [OPTION...]		of sock-verbs, as -t NAME
-#	net-verbs.sh logp [OPTION...]		of am logp: measures
+#	net-verbs.sh logp [OPTION...]		of am logp: measures, and UDP likewise
 #
 #	+---------------------------------------------------+
 #	| 10.9.0.1 rxe0 v0 +--- veth ----+ v1 rxe1 10.9.0.2 |
@@ -51,24 +51,24 @@ took_the_cable()
 
 am_serve()
 {
-	am logp --serve verbs:10.9.0.2 >"$TMP/serve" 2>&1 &
-	until_true 60 test -s "$TMP/serve" && grep -x verbs:10.9.0.2:4600 "$TMP/serve"
+	am logp --serve udp:10.9.0.2 verbs:10.9.0.2:4700 >"$TMP/serve" 2>&1 &
+	until_true 60 grep -x verbs:10.9.0.2:4700 "$TMP/serve"
 }
 
 measured()
 {
 	local got
 
-	am logp -j -t 60000 -r 6 -m 32 -z 0,2000 verbs:10.9.0.2 >"$TMP/json" || return
+	am logp -j -t 60000 -r 6 -m 32 -z 0,2000 verbs:10.9.0.2:4700 >"$TMP/json" || return
 	got=$(sed -n 's/.*"transport": "verbs", "protocol": "\([a-z]*\)".*/\1/p' "$TMP/json" | tr '\n' ' ')
 	echo "$got"
 	[ "$got" = 'nway oneway amvia amudp ' ]
 }
 
 if [ "$1" = logp ]; then
-	cable_of_verbs && am_serve >&2 || exit
+	cable_of_verbs && am_serve >/dev/null || exit
 	FINISHED=1
-	am "$@" verbs:10.9.0.2
+	am "$@" verbs:10.9.0.2:4700 udp:10.9.0.2
 	exit
 fi
 check "two devices and a cable" cable_of_verbs
