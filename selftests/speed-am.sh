@@ -44,34 +44,32 @@ measured()
 	done
 }
 
-# ucx_figure FIELD DIVIDEND TEST OPTION...: FIELD of UCX's line of figures, in microseconds, of
-# ROUNDS processes; with a DIVIDEND that by it. The median, and the intervals' ends as logp has them.
-ucx_figure()
+# ucx_run OPTION...: UCX's figures of one run, a line, in $TMP/client. It looks for devices in /sys,
+# which "ip netns exec" makes that of the namespace.
+ucx_run()
 {
-	local field=$1 dividend=$2 i
-	shift 2
-
-	for ((i = 0; i < ROUNDS; i++)); do
-		nsenter --net=/run/netns/n1 ucx_perftest -E sleep >"$TMP/server" 2>&1 &
-		until_true 60 listens || return
-		n0 ucx_perftest 10.9.0.2 -E sleep -f -v -s 8 "$@" >"$TMP/client" || return
-		wait $! || return
-		tail -n 1 "$TMP/client" | cut -d, -f "$field"
-	done | jq -s "sort | map(if $dividend == 0 then 2 * . else $dividend / . end) | sort |
-		{ median: .[length / 2 | floor], low: .[0], high: .[-1] }"
+	ip netns exec n1 ucx_perftest -E sleep >"$TMP/server" 2>&1 &
+	until_true 60 listens &&
+		ip netns exec n0 ucx_perftest 10.9.0.2 -E sleep -f -v -s 8 "$@" >"$TMP/client" 2>&1 && wait $!
 }
 listens() { n1 ss -Hltn 'sport = 13337' | grep -q .; }
 
-# A round trip is two of UCX's latencies: it counts half of one.
+# Both figures in microseconds: median, smallest and largest of ROUNDS, each a mean. A latency is
+# half a round trip; the other is messages in a second, without replies.
 ucx()
 {
-	local trip gap
+	local i
 
-	export UCX_TLS=tcp UCX_WARN_UNUSED_ENV_VARS=n
-	trip=$(ucx_figure 2 0 -t ucp_am_lat -n 1000 -w 100) &&
-		gap=$(ucx_figure 8 1000000 -t ucp_am_bw -O 16 -n 5000 -w 500) &&
-		jq -nc --argjson RTT "$trip" --argjson g "$gap" \
-			'{ layers: [{ transport: "tcp", protocol: "ucx", $g, $RTT }] }'
+	export UCX_TLS=tcp
+	for ((i = 0; i < ${ROUNDS:-7}; i++)); do
+		ucx_run -t ucp_am_lat -n 1000 -w 100 &&
+			awk -F, 'END { print "{\"RTT\":" 2 * $4 "}" }' "$TMP/client" &&
+			ucx_run -t ucp_am_bw -O 16 -n 5000 -w 500 &&
+			awk -F, 'END { print "{\"g\":" 1e6 / $8 "}" }' "$TMP/client" || break
+	done >"$TMP/figures"
+	[ "$i" = "${ROUNDS:-7}" ] || { cat "$TMP/client" "$TMP/server" >&2; return 1; }
+	jq -Msc 'def of($p): map(.[$p] // empty) | sort | { median: .[length / 2 | floor], low: .[0], high: .[-1] };
+		{ layers: [{ transport: "tcp", protocol: "ucx", g: of("g"), RTT: of("RTT") }] }' "$TMP/figures"
 }
 
 . "${0%/*}/am-hosts.sh"
