@@ -68,7 +68,8 @@ ucx()
 			awk -F, 'END { print "{\"g\":" 1e6 / $8 "}" }' "$TMP/client" || break
 	done >"$TMP/figures"
 	[ "$i" = "${ROUNDS:-7}" ] || { cat "$TMP/client" "$TMP/server" >&2; return 1; }
-	jq -Msc 'def of($p): map(.[$p] // empty) | sort | { median: .[length / 2 | floor], low: .[0], high: .[-1] };
+	jq -Msc 'def of($p): map(.[$p] // empty) | sort |
+			{ median: .[length / 2 | floor], low: .[0], high: .[-1] };
 		{ layers: [{ transport: "tcp", protocol: "ucx", g: of("g"), RTT: of("RTT") }] }' "$TMP/figures"
 }
 

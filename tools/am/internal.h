@@ -142,7 +142,8 @@ struct transport {
 
 extern const struct transport_ops mem_ops, udp_ops, edp_ops, esp_ops;
 /* Of plugin.c, which loads libraries: a program that is linked statically is without. */
-extern const struct transport_ops verbs_ops __attribute__((weak));
+extern const struct transport_ops verbs_ops;
+#pragma weak verbs_ops
 
 /* What a library that is loaded has as AM_PLUGIN: made for the same struct transport. */
 #define PLUGIN_VERSION	1
