@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -Wno-sign-compare -DPLUGINS='"."' -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
-// SOURCES: tools/am/wire.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/plugin.c
+// SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/plugin.c
 // LIBS: -libverbs
 /*
  * Active Messages (am-tests.h) over RDMA verbs, between the two addresses of $AM_VERBS, which
