@@ -289,9 +289,15 @@ static void advice__none_after_fin(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c[0].esp->advice_told, 4);
 	KUNIT_EXPECT_EQ(test, esp_peer_advise(c[0].sock->sk), 0);
 
-	close_conn(test, &c[3]);
+	/* nor does who is told by RST that this is the end */
+	lock_sock(late[0].sock->sk);
+	esp_abort(late[0].sock->sk, -ECONNABORTED);
+	release_sock(late[0].sock->sk);
 	KUNIT_EXPECT_EQ(test, port->npeers, 5);
-	KUNIT_EXPECT_EQ(test, port->given, 6);
+	KUNIT_EXPECT_EQ(test, port->given, 7);
+	close_conn(test, &c[3]);
+	KUNIT_EXPECT_EQ(test, port->npeers, 4);
+	KUNIT_EXPECT_EQ(test, port->given, 5);
 	c[3] = c[0];
 	for (i = 1; i < 4; i++)
 		close_conn(test, &c[i]);

@@ -105,6 +105,7 @@ void esp_reset_and_linger(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	esp_ackq_leave(sk, false);
+	esp_peer_leave(sk);
 	esp_send_reset(sk, esp->snd.una_seq);
 	esp_timer_stop(sk);
 	esp_write_queue_purge(sk);

@@ -251,8 +251,8 @@ static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
 			   esp_policy_grant(p, c, 0, count) / 2);
 
 	if (lossy(c, now))
-		least = min_t(u32, ESP_EXTRA_LOSSY_US,
-			      esp_qctl_wire_time(c, ESP_EXTRA_LOSSY_FRAMES));
+		least = clamp_t(u32, esp_qctl_wire_time(c, ESP_EXTRA_LOSSY_FRAMES),
+				ESP_EXTRA_LEAST_US, ESP_EXTRA_LOSSY_US);
 	return max_t(u32, least, esp_qctl_wire_time(c, frames));
 }
 
@@ -311,8 +311,8 @@ static bool look_for_wire(struct esp_qctl *c, const struct esp_policy *p, int co
 	if (none && !c->wire_q) {
 		c->wire_q = c->saved ? c->saved : c->q;
 	} else if (!none && c->wire_q) {
+		set_q(c, p, min(c->saved ? c->saved : c->q, c->wire_q));
 		c->saved = 0;
-		set_q(c, p, min(c->q, c->wire_q));
 		c->wire_q = 0;
 	}
 	WRITE_ONCE(c->no_wire, none);

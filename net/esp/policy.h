@@ -16,7 +16,8 @@
 #define ESP_GROW_MAX		32	/* packets by which the budget grows at once */
 #define ESP_EXTRA_US		50	/* queueing that is not yet congestion: at least */
 #define ESP_EXTRA_LOSSY_US	35	/* after a loss: that, or less: */
-#define ESP_EXTRA_LOSSY_FRAMES	64	/* so many frames on the wire, of 86 in 128 KiB */
+#define ESP_EXTRA_LOSSY_FRAMES	64	/* so many frames on the wire, of 86 in 128 KiB, */
+#define ESP_EXTRA_LEAST_US	10	/* but this at least, which hosts add themselves */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
 #define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
@@ -159,7 +160,9 @@ u32 esp_policy_ask(const struct esp_policy *p, const struct esp_qctl *c, int cou
  */
 static inline u32 esp_policy_ask_most(const struct esp_qctl *c)
 {
-	return max_t(u32, READ_ONCE(c->q), max(ESP_GRANT_MAX, ESP_LONE_MAX) / 2);
+	u32 grant = READ_ONCE(c->no_wire) ? ESP_LONE_NO_WIRE : max(ESP_GRANT_MAX, ESP_LONE_MAX);
+
+	return max(READ_ONCE(c->q), grant / 2);
 }
 
 void esp_qctl_init(struct esp_qctl *c, const struct esp_policy *p);

@@ -137,8 +137,10 @@ static u32 ask_of(const struct esp_policy *p, u32 q, int count)
 	struct esp_qctl c = { .q = q, .lone = ESP_LONE_MAX };
 
 	/* esp_permission_due() doesn't look further */
-	if (esp_policy_ask(p, &c, count) > esp_policy_ask_most(&c))
-		return ~0u;
+	for (c.no_wire = 0; c.no_wire < 2; c.no_wire++)
+		if (esp_policy_ask(p, &c, count) > esp_policy_ask_most(&c))
+			return ~0u;
+	c.no_wire = 0;
 	c.lone = ESP_GRANT_LONE;
 	return esp_policy_ask(p, &c, count);
 }
@@ -579,8 +581,13 @@ static void qctl__no_wire(struct kunit *test)
 	/* a queueing discipline that drops some: for ten seconds */
 	esp_qctl_sample(&c, p, 1, 10, 10, now += 10000);
 	KUNIT_EXPECT_TRUE(test, esp_qctl_no_wire(&c, 1));
+	c.saved = 700;		/* made empty just now: not that little counts */
+	c.q = ESP_GRANT_MIN;
+	c.wire_q = 600;
 	esp_qctl_loss(&c, p, 10, now += 1000);
 	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
+	esp_qctl_sample(&c, p, 1, 10, 10, now + 1000);
+	KUNIT_EXPECT_EQ(test, c.q, 600u);
 	esp_qctl_sample(&c, p, 1, 10, 10, now + 9000000);
 	KUNIT_EXPECT_FALSE(test, esp_qctl_no_wire(&c, 1));
 	esp_qctl_sample(&c, p, 1, 10, 10, now + 10000000);

@@ -152,6 +152,7 @@ fetch_built() {
 
 	[ "$1" = uml ] || fragment+=("$HARNESS/$1.config")
 	[ "$1" != kcsan ] || args=("${KCSAN[@]}") goals=(vmlinux modules)
+	cat "${fragment[@]}" >/dev/null || exit
 	fetch_source
 	stamp="$(cat "$SOURCE/.stamp") $({
 		cat "${fragment[@]}" | grep ^CONFIG
