@@ -141,6 +141,33 @@ TEST_F(am, full_table)
 	EXPECT_EQ(3, ran);
 }
 
+/* Far more who don't answer than buffers: others get theirs, and those are forgotten in the end. */
+TEST_F(am, silent_peers)
+{
+	struct transport *t;
+	char text[AM_NAME_LEN];
+	uint64_t end;
+	en_t n;
+	int i;
+
+	self->o.credits = 1;
+	self->o.peers = 2000;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	t = &ep[CALLER]->transport;
+	for (i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), "verbs:%s:%d", ip[SERVER], 1 + i);
+		ASSERT_EQ(AM_OK, AM_NameFromString(text, &n));
+		ASSERT_EQ(0, t->ops->send(t, &n, "?", 1));
+	}
+	ASSERT_EQ(1, t->ops->send(t, &n, "?", 1));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	EXPECT_EQ(0, stats(CALLER).resent);
+	end = t->ops->now(t) + 1500000;
+	EXPECT_TRUE(REACHED(t->ops->now(t) > end));
+	EXPECT_EQ(0, t->ops->send(t, &n, "?", 1));
+}
+
 /* An endpoint that was opened again has another queue pair: who knows the old one asks. */
 TEST_F(am, other_queue_pair)
 {

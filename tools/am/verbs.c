@@ -30,7 +30,11 @@
 #define SPARE		16	/* peers that are answered, and aren't known */
 #define ASK_US		10000	/* between questions to one that hasn't answered, */
 #define SILENT_US	100000	/* and silence after which one that has is asked again */
-#define LOOK		16	/* at the socket, in so many polls without a frame once */
+#define LOST_US		1000000	/* after which one that hasn't answered is forgotten */
+#define BACK_OFF_US	100000	/* without frames to one to whom sending failed */
+#define LOOK		16	/* at the socket, in so many polls without a frame once, */
+#define BUSY_LOOK	64	/* and in so many with frames */
+#define LINGER_MS	10	/* for what still leaves when an endpoint closes */
 
 enum { QUESTION = 0x414d5131, ANSWER = 0x414d4131 };
 
@@ -45,7 +49,8 @@ struct remote {
 	en_t		name;		/* kind 0: the entry is free */
 	struct ibv_ah	*ah;		/* NULL: it hasn't answered */
 	uint32_t	nonce, qpn, qkey;
-	uint64_t	used, heard, asked;
+	uint64_t	used, heard, asked, failed;
+	unsigned int	flying;		/* frames that the device has */
 	bool		keeps;		/* a frame until it answers, */
 	unsigned int	kept;		/* in this buffer */
 	size_t		len;
@@ -68,14 +73,16 @@ struct verbs {
 	bool			gone;		/* the device */
 	/* Buffers to send from. */
 	unsigned int		*free, nfree;
-	bool			*flying;	/* the device has it, */
-	unsigned int		nflying;	/* and so many */
+	struct remote		**flying;	/* the device has it, for this one */
+	unsigned int		nflying;
 	/* Buffers that frames came in, given back with the next look: their handlers have run. */
 	unsigned int		given[BATCH], ngiven;
 	struct ibv_wc		here[BATCH];	/* what was found before somebody would sleep */
 	int			nhere;
-	unsigned int		idle;
-	unsigned int		asking;		/* remotes that haven't answered */
+	unsigned int		idle, polls;
+	unsigned int		asking;		/* remotes that haven't answered, */
+	unsigned int		keeping;	/* of which so many keep a frame */
+	uint64_t		swept;
 	struct remote		*remotes, *last;
 	unsigned int		nremotes, most;
 };
@@ -129,6 +136,8 @@ static int post_receives(struct verbs *v, const unsigned int *buffers, unsigned 
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
+		/* Where IPv6 has its version; the device doesn't write there before IPv4. */
+		*receive_buffer(v, buffers[i]) = 0;
 		sge[i] = (struct ibv_sge) {
 			.addr = (uintptr_t)receive_buffer(v, buffers[i]), .length = v->receive_size,
 			.lkey = v->mr->lkey,
@@ -167,21 +176,55 @@ static int bring_up(struct verbs *v)
 	return e;
 }
 
-/* One that failed, as without a route to a peer. What was on its way is lost. */
-static bool revive(struct verbs *v)
+/* One look at what has left: its buffers are free. How many. */
+static int sent_look(struct transport *t)
 {
+	struct verbs *v = t->verbs;
+	struct ibv_wc wc[BATCH];
+	int i, n = ibv_poll_cq(v->sent, BATCH, wc);
+	struct remote *r;
+
+	if (n < 0)
+		v->broken = true;
+	for (i = 0; i < n; i++) {
+		r = v->flying[wc[i].wr_id];
+		if (wc[i].status != IBV_WC_SUCCESS)
+			v->broken = true;
+		if (!r)
+			continue;
+		/* This one has broken it; those behind it fail with it. It is asked anew. */
+		if (wc[i].status != IBV_WC_SUCCESS && wc[i].status != IBV_WC_WR_FLUSH_ERR) {
+			r->failed = t->ops->now(t);
+			r->heard = 0;
+		}
+		r->flying--;
+		v->flying[wc[i].wr_id] = NULL;
+		v->nflying--;
+		v->free[v->nfree++] = wc[i].wr_id;
+	}
+	return n;
+}
+
+/* One that failed, as without a route to a peer. What was on its way is lost. */
+static bool revive(struct transport *t)
+{
+	struct verbs *v = t->verbs;
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
 	struct ibv_wc wc[BATCH];
 	unsigned int i;
 
-	if (v->gone || ibv_modify_qp(v->qp, &a, IBV_QP_STATE))
+	while (sent_look(t) > 0)
+		;
+	if (ibv_modify_qp(v->qp, &a, IBV_QP_STATE))
 		return false;
 	while (ibv_poll_cq(v->received, BATCH, wc) > 0 || ibv_poll_cq(v->sent, BATCH, wc) > 0)
 		;
 	for (i = 0; i < v->depth; i++) {
-		if (v->flying[i])
-			v->free[v->nfree++] = i;
-		v->flying[i] = false;
+		if (!v->flying[i])
+			continue;
+		v->flying[i]->flying = 0;
+		v->flying[i] = NULL;
+		v->free[v->nfree++] = i;
 	}
 	v->nflying = 0;
 	v->ngiven = 0;
@@ -190,26 +233,7 @@ static bool revive(struct verbs *v)
 	return !bring_up(v);
 }
 
-/* One look at what has left: its buffers are free. */
-static void sent_look(struct verbs *v)
-{
-	struct ibv_wc wc[BATCH];
-	int i, n = ibv_poll_cq(v->sent, BATCH, wc);
-
-	if (n < 0)
-		v->broken = true;
-	for (i = 0; i < n; i++) {
-		if (wc[i].status != IBV_WC_SUCCESS)
-			v->broken = true;
-		if (!v->flying[wc[i].wr_id])
-			continue;
-		v->flying[wc[i].wr_id] = false;
-		v->nflying--;
-		v->free[v->nfree++] = wc[i].wr_id;
-	}
-}
-
-static int post(struct transport *t, const struct remote *r, unsigned int buffer, size_t len)
+static int post(struct transport *t, struct remote *r, unsigned int buffer, size_t len)
 {
 	struct sockaddr_in own = address_of(&t->name);
 	struct verbs *v = t->verbs;
@@ -225,8 +249,9 @@ static int post(struct transport *t, const struct remote *r, unsigned int buffer
 	int e = ibv_post_send(v->qp, &wr, &bad);
 
 	if (!e) {
-		v->flying[buffer] = true;
+		v->flying[buffer] = r;
 		v->nflying++;
+		r->flying++;
 		return 0;
 	}
 	v->free[v->nfree++] = buffer;
@@ -258,10 +283,18 @@ static void ask(struct transport *t, struct remote *r, uint64_t pause)
 	say(t->verbs, &to, &(struct talk) { .kind = htonl(QUESTION), .nonce = r->nonce });
 }
 
+static void drop_kept(struct verbs *v, struct remote *r)
+{
+	if (!r->keeps)
+		return;
+	v->free[v->nfree++] = r->kept;
+	r->keeps = false;
+	v->keeping--;
+}
+
 static void forget(struct verbs *v, struct remote *r)
 {
-	if (r->keeps)
-		v->free[v->nfree++] = r->kept;
+	drop_kept(v, r);
 	if (r->ah)
 		ibv_destroy_ah(r->ah);
 	else if (r->name.kind)
@@ -281,25 +314,57 @@ static struct remote *find(struct verbs *v, const en_t *name)
 	return NULL;
 }
 
-/* In a full table the place of that which was used longest ago. */
+/*
+ * Anybody makes remotes that don't answer, who sends what is answered and claims a port. So they
+ * have their time, and but a part of the buffers.
+ */
+static void sweep(struct transport *t)
+{
+	struct verbs *v = t->verbs;
+	uint64_t now = t->ops->now(t);
+	struct remote *r;
+
+	if (!v->asking || now - v->swept < ASK_US)
+		return;
+	v->swept = now;
+	for (r = v->remotes; r < v->remotes + v->nremotes; r++)
+		if (r->name.kind && !r->ah && now - r->used > LOST_US)
+			forget(v, r);
+}
+
+/* For one more frame that is kept. */
+static void make_room(struct verbs *v)
+{
+	struct remote *r, *oldest = NULL;
+
+	if (!v->keeping || v->keeping < v->depth / 4)
+		return;
+	for (r = v->remotes; r < v->remotes + v->nremotes; r++)
+		if (r->keeps && (!oldest || r->used < oldest->used))
+			oldest = r;
+	drop_kept(v, oldest);
+}
+
+/*
+ * In a full table the place of one that hasn't answered, if there is one, and of these that which
+ * was used longest ago; NULL: frames on their way need all.
+ */
 static struct remote *find_or_make(struct transport *t, const en_t *name)
 {
 	struct verbs *v = t->verbs;
-	struct remote *r = find(v, name);
-	unsigned int i;
+	struct remote *r = find(v, name), *other;
 
 	if (r)
 		return r;
 	if (v->nremotes < v->most) {
 		r = &v->remotes[v->nremotes++];
 	} else {
-		r = v->remotes;
-		for (i = 1; i < v->nremotes; i++)
-			if (v->remotes[i].used < r->used)
-				r = &v->remotes[i];
-		/* Frames on their way need it. */
-		while (r->ah && v->nflying && !v->broken)
-			sent_look(v);
+		for (other = v->remotes; other < v->remotes + v->nremotes; other++)
+			if (!other->flying && (!r || (!other->ah == !r->ah ?
+						      other->used < r->used : !other->ah)))
+				r = other;
+		if (!r)
+			return NULL;
 		forget(v, r);
 	}
 	r->name = *name;
@@ -324,7 +389,7 @@ static void answered(struct transport *t, struct remote *r, const struct talk *t
 	r->qpn = ntohl(talk->qpn);
 	r->qkey = ntohl(talk->qkey);
 	/* Its MAC address may be another by now; not while frames that use the old one leave. */
-	if (r->ah && v->nflying)
+	if (r->flying)
 		return;
 	ah = ibv_create_ah(v->pd, &attr);
 	if (!ah)
@@ -334,9 +399,11 @@ static void answered(struct transport *t, struct remote *r, const struct talk *t
 	else
 		v->asking--;
 	r->ah = ah;
-	if (r->keeps)
-		post(t, r, r->kept, r->len);
+	if (!r->keeps)
+		return;
 	r->keeps = false;
+	v->keeping--;
+	post(t, r, r->kept, r->len);
 }
 
 /* Questions and answers. */
@@ -380,7 +447,13 @@ static int send_verbs(struct transport *t, const en_t *to, const void *data, siz
 
 	if (v->gone || len > t->mtu)
 		return -1;
+	if (v->nfree < BATCH)
+		sent_look(t);
 	r = find_or_make(t, to);
+	if (!r) {
+		sent_look(t);
+		return 1;
+	}
 	r->used = t->ops->now(t);
 	if (!r->ah) {
 		ask(t, r, ASK_US);
@@ -389,30 +462,46 @@ static int send_verbs(struct transport *t, const en_t *to, const void *data, siz
 		/* It may be another program by now, with another queue pair. */
 		ask(t, r, SILENT_US);
 	}
-	if (v->nfree < BATCH)
-		sent_look(v);
+	/* As lost: another failure would again cost others their frames. */
+	if (r->failed && r->used - r->failed < BACK_OFF_US)
+		return 0;
 	if (!v->nfree || (!r->ah && r->keeps))
 		return 1;
 	buffer = v->free[--v->nfree];
 	memcpy(send_buffer(t, buffer), data, len);
 	if (r->ah)
 		return post(t, r, buffer, len);
+	make_room(v);
 	r->keeps = true;
 	r->kept = buffer;
 	r->len = len;
+	v->keeping++;
 	return 0;
 }
 
-/* The IPv4 address in the header before a frame; 0: it has none. */
+static bool checksum_is_right(const uint8_t *ip_header)
+{
+	uint32_t sum = 0;
+	int i;
+
+	for (i = 0; i < 20; i += 2)
+		sum += ip_header[i] << 8 | ip_header[i + 1];
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+/*
+ * The IPv4 address in the header before a frame; 0: it has none. A header of IPv4 is in the last 20
+ * bytes, and what is before it may look like one of IPv6.
+ */
 static uint32_t sender(const uint8_t *grh)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool six = grh[0] >> 4 == 6;
 	uint32_t ip = 0;
 
-	/* Of IPv4 in the last 20 bytes, else as it is in one of IPv6. */
-	if (grh[0] >> 4 != 6 && grh[20] == 0x45)
+	if (grh[20] == 0x45 && (!six || checksum_is_right(grh + 20)))
 		memcpy(&ip, grh + 32, sizeof(ip));
-	else if (grh[0] >> 4 == 6 && !memcmp(grh + 8, mapped, sizeof(mapped)))
+	else if (six && !memcmp(grh + 8, mapped, sizeof(mapped)))
 		memcpy(&ip, grh + 20, sizeof(ip));
 	return ip;
 }
@@ -439,22 +528,33 @@ static bool take(struct transport *t, const struct ibv_wc *wc, struct frame *f)
 	return true;
 }
 
+/* Nothing wakes anybody any more. */
+static void give_up(struct transport *t)
+{
+	struct verbs *v = t->verbs;
+
+	v->gone = true;
+	epoll_ctl(t->fd, EPOLL_CTL_DEL, v->channel->fd, NULL);
+	epoll_ctl(t->fd, EPOLL_CTL_DEL, v->socket, NULL);
+}
+
 static int receive_verbs(struct transport *t, struct frame *frames, int n, size_t room)
 {
 	struct verbs *v = t->verbs;
 	struct ibv_wc wc[BATCH];
 	int i, got = 0, came;
+	bool good = false;
 
 	(void)room;
 	if (v->gone)
 		return 0;
 	if (n > BATCH)
 		n = BATCH;
-	/* The handlers of these have returned. */
-	if (post_receives(v, v->given, v->ngiven))
+	/* The handlers of these have returned. Whoever is revived gets all of them. */
+	if (!v->broken && post_receives(v, v->given, v->ngiven))
 		v->broken = true;
 	v->ngiven = 0;
-	sent_look(v);
+	sent_look(t);
 	if (v->nhere) {
 		came = v->nhere < n ? v->nhere : n;
 		memcpy(wc, v->here, came * sizeof(*wc));
@@ -466,24 +566,27 @@ static int receive_verbs(struct transport *t, struct frame *frames, int n, size_
 	v->broken |= came < 0;
 	for (i = 0; i < came; i++) {
 		v->given[v->ngiven++] = wc[i].wr_id;
-		if (wc[i].status != IBV_WC_SUCCESS)
+		if (wc[i].status != IBV_WC_SUCCESS) {
 			v->broken = true;
-		else if (take(t, &wc[i], &frames[got]))
+			continue;
+		}
+		good = true;
+		if (take(t, &wc[i], &frames[got]))
 			got++;
 	}
-	if (v->broken) {
-		/* With all that is here, the buffers are the device's again. */
-		got = 0;
-		came = 0;
-		v->gone = !revive(v);
+	/* Not while frames are here that came before: after it the buffers are the device's. */
+	if (v->broken && !good && !revive(t)) {
+		give_up(t);
 		errno = ENETDOWN;
-	}
-	if (v->gone)
 		return -1;
+	}
+	v->polls++;
 	if (came > 0)
 		v->idle = 0;
-	else if (v->asking || v->idle++ % LOOK == 0)
+	if (v->polls % BUSY_LOOK == 0 || (came <= 0 && (v->asking || v->idle++ % LOOK == 0))) {
 		look(t);
+		sweep(t);
+	}
 	return got;
 }
 
@@ -494,8 +597,10 @@ static bool arm_verbs(struct transport *t)
 	struct ibv_cq *cq;
 	void *none;
 
-	if (v->gone || v->nhere)
-		return v->nhere;
+	if (v->gone)
+		return false;
+	if (v->broken || v->nhere)
+		return true;
 	/* Then the socket may be what has woken it. */
 	v->idle = 0;
 	while (!ibv_get_cq_event(v->channel, &cq, &none))
@@ -523,6 +628,12 @@ static void close_verbs(struct transport *t)
 
 	if (!v)
 		return;
+	for (i = 0; v->nflying && !v->broken && i < LINGER_MS; i++) {
+		while (sent_look(t) > 0)
+			;
+		if (v->nflying)
+			usleep(1000);
+	}
 	if (v->qp)
 		ibv_destroy_qp(v->qp);
 	for (i = 0; i < v->nremotes; i++)
