@@ -31,6 +31,8 @@ esp.prefs.reassemble = Pref.bool("Reassemble transmissions and records", true,
 local HLEN = 32
 local MOST = 16 * 1024 * 1024	-- bytes of a transmission, or behind a gap, that are kept
 local AHEAD_MOST = 65536	-- packets; no grant lets a sender go further
+local WAITING_MOST = 4096	-- packets behind a gap
+local MSS_LEAST = 64		-- below, it is ignored: a frame would be too many packets
 
 -- Bits of the flags, as their names are said in order.
 local FLAGS = {
@@ -150,7 +152,8 @@ local function sum(tvb, n)
 end
 
 local function new_direction()
-	return { waiting = {}, n_waiting = 0, parts = {}, bytes = 0, missing = {}, n_missing = 0 }
+	return { waiting = {}, n_waiting = 0, bytes_waiting = 0, parts = {}, bytes = 0,
+		 missing = {}, n_missing = 0 }
 end
 
 -- The connection of a frame, and which of its sides sends.
@@ -209,42 +212,58 @@ local function collect(r, me, p)
 	end
 end
 
--- Keep a packet until those before it are here; the first is the last of the list.
+-- Keep a packet until those before it are here.
 local function keep(me, p)
-	local list, i = me.waiting, 1
-
-	while list[i] and before(p.seq, list[i].seq) do
-		i = i + 1
-	end
-	if list[i] and list[i].seq == p.seq then
+	if me.waiting[p.seq] then
 		return
 	end
-	table.insert(list, i, p)
-	me.n_waiting = me.n_waiting + #(p.bytes or "")
+	if me.n_waiting == 0 or before(me.highest, p.seq) then
+		me.highest = p.seq
+	end
+	me.waiting[p.seq] = p
+	me.n_waiting = me.n_waiting + 1
+	me.bytes_waiting = me.bytes_waiting + #(p.bytes or "")
+end
+
+local function drop(me, p)
+	me.waiting[p.seq] = nil
+	me.n_waiting = me.n_waiting - 1
+	me.bytes_waiting = me.bytes_waiting - #(p.bytes or "")
+end
+
+-- The first that waits.
+local function first(me)
+	local p = me.waiting[me.at]
+
+	if not p then
+		for _, q in pairs(me.waiting) do
+			if not p or before(q.seq, p.seq) then
+				p = q
+			end
+		end
+	end
+	return p
 end
 
 -- What is in order now, and what need not wait any longer, as nobody was seen to
 -- acknowledge anything, as all before it was acknowledged, or as it is too much.
 local function advance(r, me, peer)
-	local list = me.waiting
-
-	while #list > 0 do
-		local p = list[#list]
-		local gap = before(me.at, p.seq)
+	while me.n_waiting > 0 do
+		local gap = not me.waiting[me.at]
+		local p
 
 		if gap and peer.clock and not (me.una and before(me.at, me.una)) and
-		   me.n_waiting <= MOST and add32(list[1].seq, -me.at) < AHEAD_MOST then
+		   me.n_waiting <= WAITING_MOST and me.bytes_waiting <= MOST and
+		   add32(me.highest, -me.at) < AHEAD_MOST then
 			return
 		end
-		table.remove(list)
-		me.n_waiting = me.n_waiting - #(p.bytes or "")
+		p = first(me)
+		drop(me, p)
 		if gap then
 			me.broken, me.ended = true, false
 			give(r, me, true)
 		end
-		if gap or p.seq == me.at then
-			collect(r, me, p)
-		end
+		collect(r, me, p)
 	end
 end
 
@@ -262,6 +281,9 @@ local function packets(r, me, peer, h, payload)
 			me.at, me.broken = p.seq, not h.txs
 		end
 		if me.at == p.seq then
+			if me.waiting[p.seq] then
+				drop(me, me.waiting[p.seq])
+			end
 			collect(r, me, p)
 		elseif before(me.at, p.seq) then
 			keep(me, p)
@@ -288,7 +310,7 @@ local function analyse(pinfo, h, payload)
 	if h.peer and h.syn then
 		me.cookie = h.peer
 	end
-	if h.mss and h.mss > 0 then
+	if h.mss and h.mss >= MSS_LEAST then
 		me.takes = h.mss
 	end
 	-- one that has not been on a wire may be many in one
@@ -331,7 +353,8 @@ local function analyse(pinfo, h, payload)
 		if me.isn ~= h.seq then
 			me.isn, me.next, me.announced, me.edge = h.seq, add32(h.seq, 1), nil, nil
 			me.at, me.ended, me.records = me.next, true, h.type == 5
-			me.waiting, me.n_waiting, me.parts, me.bytes = {}, 0, {}, 0
+			me.waiting, me.n_waiting, me.bytes_waiting = {}, 0, 0
+			me.parts, me.bytes = {}, 0
 		end
 		return r
 	end
