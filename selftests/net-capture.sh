@@ -85,25 +85,31 @@ capture()
 {
 	local i=0 file
 
-	CAPTURES=()
+	CAPTURES=() BEFORE=()
 	for file; do
 		rm -f "$TMP/tcpdump$i"
 		nsenter --net=/run/netns/n$i tcpdump -i v$i -B 65536 -U --immediate-mode \
 			-w "$file" ether proto 0x88b5 2>"$TMP/tcpdump$i" &
 		CAPTURES+=($!)
 		until_true 20 grep -q "listening on" "$TMP/tcpdump$i"
+		# What came before there was a filter is counted, and not captured.
+		until_true 20 counts "$i" >"$TMP/counts"
+		BEFORE+=("$(awk '{ print $2 - $1 }' "$TMP/counts")")
 		i=$((i + 1))
 	done
 }
 
-# caught_up N: it has written all that the kernel has for it.
-caught_up()
+# counts N: packets captured, received by the filter and dropped so far.
+counts()
 {
 	kill -USR1 "${CAPTURES[$1]}"
 	sleep 0.1
 	# "tcpdump: N packets captured, N packets received by filter, 0 packets dropped by kernel"
-	tail -n 1 "$TMP/tcpdump$1" | awk '{ exit !(/ dropped by kernel$/ && $2 == $5 && $10 == 0) }'
+	tail -n 1 "$TMP/tcpdump$1" | awk '/ dropped by kernel$/ { print $2, $5, $10; ok = 1 } END { exit !ok }'
 }
+
+# caught_up N: it has written all that the kernel has for it.
+caught_up() { counts "$1" | awk -v before="${BEFORE[$1]}" '{ ok = $2 - $1 == before && !$3 } END { exit !ok }'; }
 
 # captured: both hosts are silent, and all that passed is in the files.
 captured()

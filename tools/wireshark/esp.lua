@@ -32,7 +32,7 @@ local HLEN = 32
 local MOST = 16 * 1024 * 1024	-- bytes of a transmission, or behind a gap, that are kept
 local AHEAD_MOST = 65536	-- packets; no grant lets a sender go further
 local WAITING_MOST = 4096	-- packets behind a gap
-local MSS_LEAST = 64		-- below, it is ignored: a frame would be too many packets
+local MSS_LEAST = 4		-- below, it is ignored: a frame would be too many packets
 
 -- Bits of the flags, as their names are said in order.
 local FLAGS = {
