@@ -8,6 +8,7 @@
  */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
+#include <netinet/udp.h>
 #include "am-tests.h"
 
 FIXTURE_VARIANT_ADD(am, verbs)
@@ -344,23 +345,39 @@ TEST_F(am, strangers)
 	ibv_close_device(context);
 }
 
-/* The answer to a question that nobody asked is none. */
+/* From the right host and port, but not the answer to a question that was asked. */
 TEST_F(am, wrong_answer)
 {
-	uint32_t talk[4] = { htonl(0x414d4131), 1, htonl(99), htonl(99) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), i;
+	struct {
+		struct udphdr	udp;
+		uint32_t	talk[4];
+	} p = { .talk = { htonl(0x414d4131), 1, htonl(99), htonl(99) } };
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_UDP), i;
+	struct sockaddr_in from, to;
+	size_t n;
 
 	ASSERT_EQ(AM_OK, open_both(self->o));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	ASSERT_TRUE(REACHED(answered == 1));
+	memcpy(&from, name[SERVER].address, sizeof(from));
+	memcpy(&to, name[CALLER].address, sizeof(to));
+	p.udp.source = from.sin_port;
+	p.udp.dest = to.sin_port;
+	from.sin_port = 0;
+	to.sin_port = 0;
+	ASSERT_EQ(0, bind(fd, (struct sockaddr *)&from, sizeof(from)));
 	for (i = 0; i < 100; i++) {
-		EXPECT_EQ(i % 17, sendto(fd, talk, i % 17, 0,
-					 (struct sockaddr *)name[CALLER].address,
-					 sizeof(struct sockaddr_in)));
+		n = sizeof(p.udp) + (i % 2 ? sizeof(p.talk) : i % sizeof(p.talk));
+		p.udp.len = htons(n);
+		EXPECT_EQ((ssize_t)n, sendto(fd, &p, n, 0, (struct sockaddr *)&to, sizeof(to)));
 		AM_WaitSema(bundle);
 	}
 	close(fd);
+	i = stats(CALLER).resent;
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
-	EXPECT_TRUE(REACHED(answered == 1));
-	EXPECT_EQ(0, stats(CALLER).resent);
+	EXPECT_TRUE(REACHED(answered == 2));
+	/* To a queue pair that isn't there it would be sent for SILENT_US, again and again. */
+	EXPECT_GE(2 + i, stats(CALLER).resent);
 }
 
 TEST_HARNESS_MAIN
