@@ -411,7 +411,7 @@ void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now)
 	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
 	struct esp_peer *peer = esp->peer;
 
-	if (!peer || READ_ONCE(esp->advice_gen) == READ_ONCE(peer->gen))
+	if (!peer || !in_share(esp) || READ_ONCE(esp->advice_gen) == READ_ONCE(peer->gen))
 		return;
 	if (rtt < ESP_RTT_MAX_US && now - esp->told_at < rtt)
 		return;
