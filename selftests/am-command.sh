@@ -71,7 +71,10 @@ check "nobody there, datagrams alone" refused 1 "no answer" logp -t 200 -p raw "
 check "nobody there to calibrate with" refused 1 "no answer" calibrate -t 200 "$HERE"
 check "help" refused 0 "--protocol" logp --help
 
-am logp --serve "$HERE" >"$WORK/serve" 2>&1 &
+# Its answers are here in time whoever else wants the processors, where that is permitted.
+FIRST=(chrt -f 1)
+"${FIRST[@]}" true 2>/dev/null || FIRST=()
+"${FIRST[@]}" am logp --serve "$HERE" >"$WORK/serve" 2>&1 &
 SERVER=$!
 for ((i = 0; i < 200; i++)); do
 	[ ! -s "$WORK/serve" ] || break
@@ -80,11 +83,11 @@ done
 check "the server says where it is" grep -qx "$HERE" "$WORK/serve"
 check "a second one at the same address" refused 1 "in use" logp --serve "$HERE"
 
-check "a run" sh -c "am logp -j -t 60000 -r 6 -n 4 -m 32 -z 0,127,1400,2000 --figures '$WORK' $HERE >'$WORK/json'"
+check "a run" sh -c "am logp -j -t 60000 -r 12 -n 4 -m 32 -z 0,127,1400,2000 --figures '$WORK' $HERE >'$WORK/json'"
 check "... has every protocol" holds '[.layers[].protocol] == ["raw", "nway", "oneway", "amvia", "amudp"]'
 check "... N" holds '[.layers[].credits] == [4, 4, 1, 4, 4]'
 check "... the parameters" holds '[.layers[] | .o_s, .g, .RTT, .G | .median > 0] | all'
-# Behind a delay no reply may be here, if others keep the processors.
+# Six rounds make a figure. In some no reply may be here behind a delay: others kept the processors.
 check "... o_r" holds 'any(.layers[]; .o_r.median != null)'
 check "... L, where there is o_r" holds '[.layers[] | (.L.median == null) == (.o_r.median == null)] | all'
 check "... by size" holds '[.layers[].sizes[] | .g.median > 0 and .o_s.median > 0] | all'

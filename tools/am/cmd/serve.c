@@ -185,8 +185,9 @@ int serve(char **addresses)
 	struct sched_param none = { 0 };
 	int status;
 
-	/* Where client and server share a processor, it doesn't break into a burst. */
-	sched_setscheduler(0, SCHED_BATCH, &none);
+	/* On its client's processor it doesn't break into a burst, unless chrt(1) wants that. */
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_BATCH, &none);
 	for (; *addresses; addresses++)
 		open_address(*addresses);
 	/* None ends unless something is wrong, and it has said what. */
