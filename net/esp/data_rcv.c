@@ -596,7 +596,8 @@ static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
 	bool anew = esp->expiries;
 
 	WRITE_ONCE(esp->expiries, 0);
-	if ((READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
+	if ((READ_ONCE(esp->grant.recv_announced) || atomic_read(&esp->grant.open)) &&
+	    (READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
 	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
 	     READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8))
 		esp_start_rrq_timer(esp);

@@ -257,6 +257,22 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
 	return size * max(n, 1u);
 }
 
+/* Room for it is there. Ethernet's own needs no call; that of a VLAN, a macvlan ... is theirs. */
+static int hard_header(struct sk_buff *skb, struct net_device *dev, const u8 *daddr,
+		       const u8 *saddr)
+{
+	const struct header_ops *ops = READ_ONCE(dev->header_ops);
+	struct ethhdr *eth;
+
+	if (unlikely(!ops || ops->create != eth_header))
+		return dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, saddr, skb->len);
+	eth = __skb_push(skb, ETH_HLEN);
+	memcpy(eth->h_dest, daddr, ETH_ALEN);
+	memcpy(eth->h_source, saddr ? saddr : dev->dev_addr, ETH_ALEN);
+	eth->h_proto = esp_ethertype;
+	return 0;
+}
+
 /**
  * esp_dev_xmit() - hand a frame to the device
  * @skb:	frame from the ESP header on, whose header nobody shares; consumed
@@ -286,8 +302,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
 	if ((skb_headroom(skb) < room && skb_cow_head(skb, room)) ||
-	    dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, saddr,
-			    skb->len) < 0) {
+	    hard_header(skb, dev, daddr, saddr) < 0) {
 		ESP_INC_NS(ed->ns, OutDiscards);
 		reason = SKB_DROP_REASON_NOMEM;
 		goto drop;
