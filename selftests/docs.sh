@@ -130,6 +130,12 @@ options | all_in man/esp.7 | verdict "esp.7 has every option"
 sed -nE 's/^ \* @([a-z_]+):.*/\1/p' <(sed -n '/^ \* struct esp_stats/,/\*\//p' include/uapi/linux/af_esp.h) |
 	all_in man/esp.7 | verdict "esp.7 has every member of struct esp_stats"
 
+{
+	sed -nE 's/^ \* @([A-Za-z_]+):\t.*/\1/p' include/uapi/linux/esp_diag.h |
+		grep -vxE 'ESP_DIAG_(UNSPEC|T_MAX)'
+	echo ESP_DIAG_T_OFF
+} | all_in man/esp_diag.7 | verdict "esp_diag.7 has every member, attribute and timer"
+
 # The description for syzkaller, of which nobody here makes a program: all that the
 # headers have, and nothing else.
 SYZ=tools/syzkaller/socket_esp.txt
