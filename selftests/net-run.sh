@@ -18,6 +18,7 @@
 
 PARTS=" ${*:-calls programs database fallback} "
 PORT=5000
+CALLS=run-calls
 LOG=$TMP/log
 export HOME=$TMP
 
@@ -133,9 +134,9 @@ call()
 	esac
 	PORT=$((PORT + 1))
 	: >"$LOG"
-	serve run-calls serve "$server_way" "$at" $PORT 2
-	up $PORT && by_esp 200 run n0 run-calls call "$way" "$addr" $PORT >"$TMP/call" &&
-		run n1 run-calls call "$way" "$self" $PORT >"$TMP/self" && wait $SERVER ||
+	serve $CALLS serve "$server_way" "$at" $PORT 2
+	up $PORT && by_esp 200 run n0 $CALLS call "$way" "$addr" $PORT >"$TMP/call" &&
+		run n1 $CALLS call "$way" "$self" $PORT >"$TMP/self" && wait $SERVER ||
 		{ cat "$TMP/call" "$TMP/self" "$TMP/server"; down; return 1; }
 	cat "$TMP/call"
 	# The one's own name is the other's peer.
@@ -174,6 +175,14 @@ if part calls; then
 	check "IPv6 to a listener for both kinds, which knows IPv4" call nonblock epoll fd01::2 :: 10.1.0.2 10.1.0.1
 	check "IPv4 to a listener for both kinds" call block poll 10.1.0.2 ::
 	check "IPv6 to a listener for both kinds, from exec()" call block exec fd01::2 :: 10.1.0.2 10.1.0.1
+	CALLS=run-calls-musl
+	for way in accept poll select epoll threads signals exec; do
+		check "musl: a server that waits by $way" call block $way 10.1.0.2 0.0.0.0
+	done
+	for way in nonblock epoll; do
+		check "musl: a client that connects by $way" call $way accept 10.1.0.2 10.1.0.2
+	done
+	CALLS=run-calls
 fi
 
 #
@@ -341,7 +350,7 @@ python_http()
 	with 8000 run n0 /usr/bin/python3 "$TMP/get.py" http://10.1.0.2:8000/data "$TMP/data" && grep -qF "10.1.0.1 - -" "$TMP/server"
 }
 
-# A program in Go is refused; by itself it goes by TCP; through socat, by ESP.
+# A program in Go is refused; by itself, or started by another, it goes by TCP; through socat, by ESP.
 go_client()
 {
 	run n0 hey -n 20 -c 2 http://10.1.0.2:8000/data >"$TMP/out" 2>&1
@@ -350,7 +359,7 @@ go_client()
 go_by_tcp()
 {
 	serve /usr/bin/python3 -m http.server -d "$TMP/www" 8000
-	with 8000 n0 hey -n 20 -c 2 http://10.1.0.2:8000/data >"$TMP/out" && grep -F '[200]	20 responses' "$TMP/out"
+	with 8000 "$@" hey -n 20 -c 2 http://10.1.0.2:8000/data >"$TMP/out" && grep -F '[200]	20 responses' "$TMP/out"
 }
 go_by_socat()
 {
@@ -363,6 +372,20 @@ go_by_socat()
 	with 8000 n0 hey -n 20 -c 2 http://127.0.0.1:8080/data >"$TMP/out" && grep -F '[200]	20 responses' "$TMP/out"
 	status=$?
 	end $relay
+	return $status
+}
+
+# A server that can't be run so, on its host only, and the relay before it.
+server_by_socat()
+{
+	local server status
+
+	nsenter --net=/run/netns/n1 /usr/bin/python3 -m http.server -b 127.0.0.1 -d "$TMP/www" 8001 2>/dev/null &
+	server=$!
+	serve socat TCP-LISTEN:8000,fork,reuseaddr TCP:127.0.0.1:8001
+	until_true 60 in_tcp n1 8001 && with 8000 run n0 curl -sf http://10.1.0.2:8000/data | cmp - "$TMP/data"
+	status=$?
+	end $server
 	return $status
 }
 
@@ -379,8 +402,10 @@ if part programs; then
 	program 5000 "Python: http.server, urllib, asyncio" python_http
 	if have hey socat; then
 		check "a program in Go is refused" go_client
-		check "it goes by TCP" by_tcp go_by_tcp
+		check "it goes by TCP" by_tcp go_by_tcp n0
+		check "... also where another program starts it" by_tcp go_by_tcp run n0 env
 		check "by way of socat, by ESP" carried n1 ">= 5000" ">= 100" go_by_socat
+		check "by way of socat to a server, by ESP" carried n1 ">= 500" ">= 10" server_by_socat
 	fi
 fi
 

@@ -131,7 +131,7 @@ static struct slot *cover(int fd, int backlog)
 	}
 	hidden = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (hidden < 0 || bind_esp(hidden, port, ifindex)) {
-		run_log("at %s: TCP, no ESP socket: %s", name, strerrordesc_np(errno));
+		run_log("at %s: TCP, no ESP socket: %s", name, run_error());
 		goto fail;
 	}
 	slot->hidden = out_of_the_way(hidden);
@@ -177,7 +177,7 @@ static bool arm(int fd, struct slot *slot)
 	run_name_text(&slot->local, port, name);
 	run_copy_options(fd, slot->hidden);
 	if (syscall(SYS_listen, slot->hidden, slot->backlog)) {
-		run_log("at %s: TCP, no ESP listener: %s", name, strerrordesc_np(errno));
+		run_log("at %s: TCP, no ESP listener: %s", name, run_error());
 		sys_close(slot->hidden);
 		slot->hidden = -1;
 		return false;

@@ -56,14 +56,25 @@ static void __attribute__((constructor)) start(void)
 {
 	const char *log = secure_getenv("ESP_RUN_LOG");
 	const char *wait = secure_getenv("ESP_RUN_WAIT");
-	int err = errno;
+	int err = errno, ms = 0;
 
 	run_only = secure_getenv("ESP_RUN_ONLY");
-	if (wait && atoi(wait) > 0)
-		run_wait_ms = atoi(wait);
+	/* strtol() has another name in newer versions of glibc */
+	for (; wait && *wait >= '0' && *wait <= '9' && ms <= 60000; wait++)
+		ms = 10 * ms + *wait - '0';
+	if (ms)
+		run_wait_ms = ms;
 	if (log)
 		open_log(log);
 	errno = err;
+}
+
+/* glibc's strerror() may take locks, and musl has no other. */
+#pragma weak strerrordesc_np
+
+const char *run_error(void)
+{
+	return strerrordesc_np ? strerrordesc_np(errno) : strerror(errno);
 }
 
 /* A line, at once; nowhere if the program has closed what it should go to. */

@@ -4,7 +4,6 @@
  * from a MAC address to a name.
  */
 #include <arpa/inet.h>
-#include <libmnl/libmnl.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/ethernet.h>
@@ -37,14 +36,30 @@ static const void *addr_of(const struct name *name)
 	return is_v4(name) ? &name->addr.s6_addr[12] : &name->addr.s6_addr[0];
 }
 
-static void put_addr(struct nlmsghdr *nlh, int type, const struct name *name)
+/* The room of a struct request is enough for all that is asked. */
+static void put(struct nlmsghdr *nlh, int type, const void *data, size_t len)
 {
-	mnl_attr_put(nlh, type, addr_len(name), addr_of(name));
+	struct rtattr *attr = (void *)nlh + NLMSG_ALIGN(nlh->nlmsg_len);
+
+	attr->rta_type = type;
+	attr->rta_len = RTA_LENGTH(len);
+	memcpy(RTA_DATA(attr), data, len);
+	nlh->nlmsg_len = NLMSG_ALIGN(nlh->nlmsg_len) + RTA_ALIGN(attr->rta_len);
 }
 
-static void take_addr(struct name *name, int family, const struct nlattr *attr)
+static void put_u32(struct nlmsghdr *nlh, int type, uint32_t value)
 {
-	const void *data = mnl_attr_get_payload(attr);
+	put(nlh, type, &value, sizeof(value));
+}
+
+static void put_addr(struct nlmsghdr *nlh, int type, const struct name *name)
+{
+	put(nlh, type, addr_of(name), addr_len(name));
+}
+
+static void take_addr(struct name *name, int family, const struct rtattr *attr)
+{
+	const void *data = RTA_DATA(attr);
 
 	memset(&name->addr, 0, sizeof(name->addr));
 	if (family == AF_INET) {
@@ -56,36 +71,43 @@ static void take_addr(struct name *name, int family, const struct nlattr *attr)
 	}
 }
 
-static bool addr_fits(int family, const struct nlattr *attr)
+static bool addr_fits(int family, const struct rtattr *attr)
 {
 	return attr && (family == AF_INET || family == AF_INET6) &&
-	       mnl_attr_get_payload_len(attr) == (family == AF_INET ? 4 : 16);
+	       RTA_PAYLOAD(attr) == (family == AF_INET ? 4 : 16);
 }
 
 static void *prepare(struct request *r, int type, int flags, size_t extra)
 {
-	mnl_nlmsg_put_header(r);
+	memset(r, 0, sizeof(*r));
+	r->nlh.nlmsg_len = NLMSG_LENGTH(extra);
 	r->nlh.nlmsg_type = type;
 	r->nlh.nlmsg_flags = NLM_F_REQUEST | flags;
 	r->nlh.nlmsg_seq = 1;
-	return mnl_nlmsg_put_extra_header(&r->nlh, extra);
-}
-
-static int next_attr(const struct nlattr *attr, void *data)
-{
-	const struct nlattr **attrs = data;
-
-	if (mnl_attr_get_type(attr) <= RTA_MAX)
-		attrs[mnl_attr_get_type(attr)] = attr;
-	return MNL_CB_OK;
+	return NLMSG_DATA(&r->nlh);
 }
 
 #define ATTRS (RTA_MAX + 1)	/* NDA_MAX and IFA_MAX are less */
 
-static void attributes(const struct nlmsghdr *nlh, size_t extra, const struct nlattr **attrs)
+/* What is behind a message's header of @extra bytes, by type. */
+static void attributes(const struct nlmsghdr *nlh, size_t extra, const struct rtattr **attrs)
 {
+	const struct rtattr *attr = NLMSG_DATA(nlh) + NLMSG_ALIGN(extra);
+	int left = nlh->nlmsg_len - NLMSG_SPACE(extra);
+
 	memset(attrs, 0, ATTRS * sizeof(*attrs));
-	mnl_attr_parse(nlh, extra, next_attr, attrs);
+	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
+		if ((attr->rta_type & NLA_TYPE_MASK) < ATTRS)
+			attrs[attr->rta_type & NLA_TYPE_MASK] = attr;
+	}
+}
+
+static uint32_t u32_of(const struct rtattr *attr)
+{
+	uint32_t value;
+
+	memcpy(&value, RTA_DATA(attr), sizeof(value));
+	return value;
 }
 
 /* One datagram of the kernel's answer; what anybody else sends is none. */
@@ -123,9 +145,9 @@ static int ask(struct request *r, int (*each)(const struct nlmsghdr *nlh, void *
 		n = receive(fd, buf.data);
 		if (n < 0)
 			goto fail;
-		for (nlh = &buf.nlh; mnl_nlmsg_ok(nlh, n); nlh = mnl_nlmsg_next(nlh, &n)) {
+		for (nlh = &buf.nlh; NLMSG_OK(nlh, n); nlh = NLMSG_NEXT(nlh, n)) {
 			if (nlh->nlmsg_type == NLMSG_ERROR) {
-				err = ((struct nlmsgerr *)mnl_nlmsg_get_payload(nlh))->error;
+				err = ((struct nlmsgerr *)NLMSG_DATA(nlh))->error;
 				goto out;
 			}
 			if (nlh->nlmsg_type == NLMSG_DONE)
@@ -144,8 +166,8 @@ out:
 
 static int take_route(const struct nlmsghdr *nlh, void *data)
 {
-	const struct rtmsg *rt = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *attrs[ATTRS];
+	const struct rtmsg *rt = NLMSG_DATA(nlh);
+	const struct rtattr *attrs[ATTRS];
 	struct route *route = data;
 
 	if (nlh->nlmsg_type != RTM_NEWROUTE)
@@ -154,7 +176,7 @@ static int take_route(const struct nlmsghdr *nlh, void *data)
 	route->type = rt->rtm_type;
 	route->gateway = attrs[RTA_GATEWAY] || attrs[RTA_VIA] || attrs[RTA_ENCAP];
 	if (attrs[RTA_OIF])
-		route->ifindex = mnl_attr_get_u32(attrs[RTA_OIF]);
+		route->ifindex = u32_of(attrs[RTA_OIF]);
 	if (addr_fits(rt->rtm_family, attrs[RTA_PREFSRC]))
 		take_addr(&route->source, rt->rtm_family, attrs[RTA_PREFSRC]);
 	return 0;
@@ -178,9 +200,9 @@ int run_route(const struct name *to, const struct name *from, int ifindex, uint3
 	if (!ifindex)
 		ifindex = to->scope;
 	if (ifindex)
-		mnl_attr_put_u32(&r.nlh, RTA_OIF, ifindex);
+		put_u32(&r.nlh, RTA_OIF, ifindex);
 	if (mark)
-		mnl_attr_put_u32(&r.nlh, RTA_MARK, mark);
+		put_u32(&r.nlh, RTA_MARK, mark);
 	return ask(&r, take_route, route);
 }
 
@@ -191,8 +213,8 @@ struct entry {
 
 static int take_entry(const struct nlmsghdr *nlh, void *data)
 {
-	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *attrs[ATTRS];
+	const struct ndmsg *nd = NLMSG_DATA(nlh);
+	const struct rtattr *attrs[ATTRS];
 	struct entry *e = data;
 
 	if (nlh->nlmsg_type != RTM_NEWNEIGH)
@@ -200,9 +222,9 @@ static int take_entry(const struct nlmsghdr *nlh, void *data)
 	attributes(nlh, sizeof(*nd), attrs);
 	e->state = nd->ndm_state;
 	if (!(nd->ndm_state & (NUD_INCOMPLETE | NUD_FAILED)) && attrs[NDA_LLADDR]) {
-		if (mnl_attr_get_payload_len(attrs[NDA_LLADDR]) != ETH_ALEN)
+		if (RTA_PAYLOAD(attrs[NDA_LLADDR]) != ETH_ALEN)
 			return -ENODEV;
-		memcpy(e->mac, mnl_attr_get_payload(attrs[NDA_LLADDR]), ETH_ALEN);
+		memcpy(e->mac, RTA_DATA(attrs[NDA_LLADDR]), ETH_ALEN);
 		return 0;
 	}
 	return -EAGAIN;
@@ -239,8 +261,8 @@ struct search {
 /* An entry that an administrator made comes first, then one of the family, not link-local. */
 static int compare_entry(const struct nlmsghdr *nlh, void *data)
 {
-	const struct ndmsg *nd = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *attrs[ATTRS];
+	const struct ndmsg *nd = NLMSG_DATA(nlh);
+	const struct rtattr *attrs[ATTRS];
 	unsigned int rank = 1, age = ~0u;
 	struct search *s = data;
 	struct name name = { 0 };
@@ -250,8 +272,8 @@ static int compare_entry(const struct nlmsghdr *nlh, void *data)
 		return 0;
 	attributes(nlh, sizeof(*nd), attrs);
 	if (!addr_fits(nd->ndm_family, attrs[NDA_DST]) || !attrs[NDA_LLADDR] ||
-	    mnl_attr_get_payload_len(attrs[NDA_LLADDR]) != ETH_ALEN ||
-	    memcmp(mnl_attr_get_payload(attrs[NDA_LLADDR]), s->mac, ETH_ALEN))
+	    RTA_PAYLOAD(attrs[NDA_LLADDR]) != ETH_ALEN ||
+	    memcmp(RTA_DATA(attrs[NDA_LLADDR]), s->mac, ETH_ALEN))
 		return 0;
 	take_addr(&name, nd->ndm_family, attrs[NDA_DST]);
 	if (IN6_IS_ADDR_LINKLOCAL(&name.addr))
@@ -263,8 +285,8 @@ static int compare_entry(const struct nlmsghdr *nlh, void *data)
 	if (nd->ndm_state & NUD_PERMANENT)
 		rank += 4;
 	if (attrs[NDA_CACHEINFO] &&
-	    mnl_attr_get_payload_len(attrs[NDA_CACHEINFO]) >= sizeof(struct nda_cacheinfo))
-		age = ((struct nda_cacheinfo *)mnl_attr_get_payload(attrs[NDA_CACHEINFO]))
+	    RTA_PAYLOAD(attrs[NDA_CACHEINFO]) >= sizeof(struct nda_cacheinfo))
+		age = ((struct nda_cacheinfo *)RTA_DATA(attrs[NDA_CACHEINFO]))
 			->ndm_confirmed;
 	if (s->found && (rank < s->rank || (rank == s->rank && age >= s->age)))
 		return 0;
@@ -286,7 +308,7 @@ bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, st
 	struct ndmsg *nd = prepare(&r, RTM_GETNEIGH, NLM_F_DUMP, sizeof(*nd));
 
 	nd->ndm_family = any ? AF_UNSPEC : family;
-	mnl_attr_put_u32(&r.nlh, NDA_IFINDEX, ifindex);
+	put_u32(&r.nlh, NDA_IFINDEX, ifindex);
 	return !ask(&r, compare_entry, &s) && s.found;
 }
 
@@ -297,8 +319,8 @@ struct holder {
 
 static int compare_addr(const struct nlmsghdr *nlh, void *data)
 {
-	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
-	const struct nlattr *attrs[ATTRS], *addr;
+	const struct ifaddrmsg *ifa = NLMSG_DATA(nlh);
+	const struct rtattr *attrs[ATTRS], *addr;
 	struct holder *h = data;
 	struct name name = { 0 };
 

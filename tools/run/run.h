@@ -12,6 +12,10 @@
  * copied behind its back: each time it asks the kernel whether this still is that socket. Calls
  * of programs may come from signal handlers and from children of vfork(): no locks, no
  * allocation but where poll() has very many descriptors, and close() writes nothing down.
+ *
+ * The same file is loaded by glibc and by musl, into the program and those that it starts: it
+ * needs no library but the C library, and of that what both have, with structures that are the
+ * same in both.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -138,6 +142,7 @@ static inline int64_t now_ms(void)
 extern bool run_only;
 extern int run_wait_ms;
 void run_log(const char *format, ...);
+const char *run_error(void);
 
 /* route.c */
 struct route {
