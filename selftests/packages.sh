@@ -245,6 +245,9 @@ unit()
 	in_root systemd-analyze verify /usr/lib/systemd/system/esp@.service && enables eth1 && enables br-lan
 }
 
+# What "esp run" puts into programs: musl's dynamic linker finds all that it needs, as glibc's does.
+for_musl() { /lib/ld-musl-*.so.1 --list "$ROOT"/usr/lib/*/esp/libesp-run.so; }
+
 # By the folder of plugins, whichever Lua this Wireshark has.
 dissects()
 {
@@ -365,7 +368,7 @@ main()
 	trap 'umount -R "$WORK" 2>/dev/null; rm -rf --one-file-system "$WORK"' EXIT
 	trap 'exit 130' INT TERM
 	[ "$SUITE" != --guest ] || guest "$2"
-	need git rsync xz-utils zstd
+	need git musl rsync xz-utils zstd
 	fetch_root "$SUITE"
 	make_root || die "cannot make a root of Debian $SUITE"
 	if [ -n "$KERNEL" ]; then
@@ -396,6 +399,7 @@ main()
 	check "systemd's unit is right, and can be enabled" unit
 	check "tshark reads frames of ESP" dissects
 	check "programs compile with libesp-dev" compiles
+	check "musl can load the library of esp run" for_musl
 	keep
 	[ -z "$KERNEL" ] || in_guest
 	check "they can be removed" apt purge esp-dkms esp-utils esp-performability \
