@@ -101,6 +101,28 @@ claims()
 # at_port PORT MAC: what the bridge has learnt.
 at_port() { bridge -n sw fdb show br br0 | grep "^$2 dev $1 "; }
 
+mtu() { ip -n "$1" -o link show "$2" | sed -n 's/.* mtu \([0-9]*\) .*/\1/p'; }
+# pings MTU: n0 finds it to be what gets to n1.
+pings()
+{
+	in_host n0 esp ping -c 1 -w 60 -W 5 -m -j "$(mac n1 "$DEV")%$DEV" | tee "$TMP/ping" && grep -q "\"mtu\":$1\b" "$TMP/ping"
+}
+# other_key: n2 has n0's address, and MACsec with a key of its own: n1 counts what is not valid.
+other_key()
+{
+	local status frames
+
+	frames=$(stat n1 InFrames)
+	ip2 link set eth0 address 02:00:00:00:00:01 && page n2 macsec 's/=0001/=ff01/' || return
+	say n2 n1 5000 -w 1
+	status=$?
+	in_host n1 ip -s -j macsec show | tee "$TMP/macsec"
+	ip2 link del macsec0
+	ip2 link set eth0 address 02:00:00:00:00:03
+	in_host n2 esp dev enable eth0
+	[ $status = 3 ] && [ "$(stat n1 InFrames)" = "$frames" ] && grep -q '"InPktsNotValid":[1-9]' "$TMP/macsec"
+}
+
 hosts 3
 host sw
 DEV=eth0
@@ -183,9 +205,12 @@ ran n0 macsec
 check "... and by the peer, exchanged" page n1 macsec 's/:02 /:01 /; s/:02$/:01/'
 in=$(stat n1 InFrames) clear=$(stat n1 InDevDisabled)
 DEV=macsec0
+check "its MTU is 32 less, as the page says" [ "$(mtu n0 macsec0)" = $(($(mtu n0 eth0) - 32)) ]
+check "... and packets of this length get there" pings $(($(mtu n0 eth0) - 32))
 check "ESP passes by MACsec" passes n0 n1 5000
 check "... and nothing of it in the clear" [ "$(stat n1 InDevDisabled)" = "$clear" ]
 check "... by that device only" [ "$(stat n1 InFrames)" -gt "$in" ]
+check "who has another key reaches nobody" other_key
 DEV=eth0
 check "a stranger reaches nobody" eval 'say n2 n1 5000 -w 1; [ $? = 3 ]'
 all_ran()
