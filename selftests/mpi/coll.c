@@ -51,17 +51,18 @@ static int max(int n, int to, size_t i)
 }
 
 /* Both forms of a call: at once, and with a request. */
-#define BOTH(nb, Name, name, ...)						\
+#define BOTH_IN(comm, nb, Name, name, ...)					\
 	do {									\
 		MPI_Request request_;						\
 										\
 		if (nb) {							\
-			MPI_I##name(__VA_ARGS__, MPI_COMM_WORLD, &request_);	\
+			MPI_I##name(__VA_ARGS__, comm, &request_);		\
 			MPI_Wait(&request_, MPI_STATUS_IGNORE);			\
 		} else {							\
-			MPI_##Name(__VA_ARGS__, MPI_COMM_WORLD);		\
+			MPI_##Name(__VA_ARGS__, comm);				\
 		}								\
 	} while (0)
+#define BOTH(...) BOTH_IN(MPI_COMM_WORLD, __VA_ARGS__)
 
 static void bcast(int nb, int n, int root)
 {
@@ -209,24 +210,51 @@ static void barrier(int nb)
 }
 
 /* Each with its two neighbours, on a ring. */
-static void neighbours(int n)
+static void neighbours(int nb, int n)
 {
 	int period = 1, left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+	int beside[2] = { left, right }, to[2], from[2], at[2] = { 0, n + 1 };
+	MPI_Aint bytes[2] = { 0, (n + 1) * sizeof(int) };
+	MPI_Datatype types[2] = { MPI_INT, MPI_INT };
 	MPI_Comm ring;
 
 	MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &period, 0, &ring);
 	fill(in, n, round_no, rank, 5);
-	MPI_Neighbor_allgather(in, n, MPI_INT, out, n, MPI_INT, ring);
+	BOTH_IN(ring, nb, Neighbor_allgather, neighbor_allgather, in, n, MPI_INT, out, n, MPI_INT);
 	CHECK(same(out, n, round_no, left, 5) && same(out + n, n, round_no, right, 5),
 	      "neighbor_allgather of %d", n);
+
+	for (int i = 0; i < 2; i++)
+		from[i] = size_of(round_no * 47 + beside[i]) % (n + 1);
+	BOTH_IN(ring, nb, Neighbor_allgatherv, neighbor_allgatherv, in,
+		size_of(round_no * 47 + rank) % (n + 1), MPI_INT, out, from, at, MPI_INT);
+	for (int i = 0; i < 2; i++)
+		CHECK(same(out + at[i], from[i], round_no, beside[i], 5), "neighbor_allgatherv, %d", i);
+
 	/* With two ranks both neighbours are one, and which block is which isn't told. */
-	if (ranks > 2) {
-		fill(in, n, round_no, rank, left);
-		fill(in + n, n, round_no, rank, right);
-		MPI_Neighbor_alltoall(in, n, MPI_INT, out, n, MPI_INT, ring);
-		CHECK(same(out, n, round_no, left, rank) && same(out + n, n, round_no, right, rank),
-		      "neighbor_alltoall of %d", n);
+	if (ranks == 2)
+		goto out;
+	for (int i = 0; i < 2; i++)
+		fill(in + i * n, n, round_no, rank, beside[i]);
+	BOTH_IN(ring, nb, Neighbor_alltoall, neighbor_alltoall, in, n, MPI_INT, out, n, MPI_INT);
+	for (int i = 0; i < 2; i++)
+		CHECK(same(out + i * n, n, round_no, beside[i], rank), "neighbor_alltoall of %d", n);
+
+	for (int i = 0; i < 2; i++) {
+		to[i] = size_of(round_no * 53 + rank * 256 + beside[i]) % (n + 1);
+		from[i] = size_of(round_no * 53 + beside[i] * 256 + rank) % (n + 1);
+		fill(in + at[i], to[i], round_no, rank, beside[i]);
 	}
+	BOTH_IN(ring, nb, Neighbor_alltoallv, neighbor_alltoallv, in, to, at, MPI_INT, out, from, at,
+		MPI_INT);
+	for (int i = 0; i < 2; i++)
+		CHECK(same(out + at[i], from[i], round_no, beside[i], rank), "neighbor_alltoallv, %d", i);
+	memset(out, 0, 2 * (n + 1) * sizeof(int));
+	BOTH_IN(ring, nb, Neighbor_alltoallw, neighbor_alltoallw, in, to, bytes, types, out, from,
+		bytes, types);
+	for (int i = 0; i < 2; i++)
+		CHECK(same(out + at[i], from[i], round_no, beside[i], rank), "neighbor_alltoallw, %d", i);
+out:
 	MPI_Comm_free(&ring);
 }
 
@@ -271,7 +299,7 @@ int main(int argc, char **argv)
 		gathers(nb, size_of(s + 5), number(s + 6) % ranks);
 		scatters(nb, size_of(s + 7), number(s + 8) % ranks);
 		alltoalls(nb, size_of(s + 9));
-		neighbours(size_of(s + 10) / 2);
+		neighbours(nb, size_of(s + 10) / 2);
 		halves(size_of(s + 11));
 		barrier(nb);
 	}
