@@ -15,6 +15,10 @@
 # have.
 
 MPI=$SRC/build/mpi
+# mpirun closes every descriptor that there might be, for each host and rank, and there might be
+# a million.
+ulimit -n 1024
+
 MPI_HOSTS=
 MPI_TIMEOUT=$(by_kernel 120 480 480)
 MPI_ROOT=/
