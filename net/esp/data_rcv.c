@@ -194,8 +194,8 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 	to->segs += f->segs;
 	if (stolen)
 		kfree_skb_partial(skb, true);
-	else	/* many at a time, where that is possible */
-		napi_consume_skb(skb, !!in_serving_softirq());
+	else
+		__kfree_skb(skb);
 	return true;
 }
 
