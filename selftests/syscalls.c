@@ -173,18 +173,18 @@ static int process(int number, int count)
  * The whole: hosts, processes, and what is left.
  */
 
-/* From time to time a device is down, or another one than before, for a moment. */
-static void try_device(void)
+/* From time to time a device is down, or another one than before, for a moment; in turns. */
+static void try_device(unsigned int turn)
 {
 	const struct host *h = &hosts[rnd(2)];
 	struct ifreq ifr = {};
-	int fd, what = rnd(4), mtu = one_in(2) ? rnd(2000) : rnd(80000), us = rnd(200000);
+	int fd, mtu = one_in(2) ? rnd(2000) : rnd(80000), us = rnd(200000);
 	char enable[64];
 
 	enter(h);
 	fd = MUST(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	strcpy(ifr.ifr_name, h->dev);
-	switch (what) {
+	switch (turn % 4) {
 	case 0:
 		link_up(h, false);
 		nap_us(us);
@@ -375,7 +375,7 @@ static void run_all(int seconds, int nthreads, int nprocesses)
 		next = now_ms() + rnd(3000);
 		while (now_ms() < next && !shared->hung)
 			nap_us(TICK * 1000);
-		try_device();
+		try_device(n);
 		if (shared->hung)
 			break;
 	}
