@@ -140,13 +140,112 @@ flows_of()
 	n0 tc qdisc del dev eth0 root
 }
 
+# cards DRIVER: the two of vm's --card.
+cards()
+{
+	local i d
+
+	modprobe "$1" || exit
+	for i in 0 1; do
+		d=$(ip -br link | awk -v mac="02:00:00:00:00:0$((i + 1))" '$3 == mac { print $1 }')
+		ip link set "$d" netns n$i name eth0 && ip -n n$i link set eth0 up || exit
+		until_true 30 eval "[ \"\$(ip netns exec n$i cat /sys/class/net/eth0/operstate)\" = up ]" || exit
+	done
+	both esp dev enable eth0
+}
+
+# all LABEL OPTION...: not only what it costs.
+all() { timeout 300 speed -a n0:$DEV -b n1:$DEV -I -l "$@" || exit; }
+
+# interrupts: of both cards so far.
+interrupts() { awk '/eth0/ { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i } END { print n }' /proc/interrupts; }
+
+coalescing()
+{
+	local us before proto
+
+	for us in 0 10 20 50 100 250 3; do
+		both ethtool -C eth0 rx-usecs $us
+		for proto in esp tcp; do
+			all message,$us -n 500 $proto pingpong
+			before=$(interrupts)
+			all byte,$us -s 1048576 -n 32 $proto bulk
+			echo "byte,$us interrupts - $proto $(($(interrupts) - before))"
+		done
+	done
+	both ethtool -C eth0 rx-usecs 0
+	both ethtool -K eth0 gro off
+	all byte,0,no-gro -s 1048576 -n 32 esp bulk
+	both ethtool -K eth0 gro on
+	sysctl -qw net.core.busy_read=50 || exit
+	all message,0,busy "${MESSAGE[@]}"
+	both ethtool -C eth0 rx-usecs 50
+	all message,50,busy "${MESSAGE[@]}"
+	sysctl -qw net.core.busy_read=0
+}
+
+# lost: frames for which the card of n1 had no place.
+lost() { n1 ethtool -S eth0 | awk '/pkts rx OOB/ { n += $NF } END { print n }'; }
+
+rings()
+{
+	local size before proto
+
+	for size in 32 64 128 256 512 1024 4096; do
+		n1 ethtool -G eth0 rx $size || exit
+		until_true 30 eval '[ "$(ip netns exec n1 cat /sys/class/net/eth0/operstate)" = up ]' || exit
+		for proto in esp tcp; do
+			before=$(lost)
+			all byte,$size -s 1048576 -n 32 $proto bulk
+			echo "byte,$size lost packets $proto $(($(lost) - before))"
+		done
+	done
+}
+
+# queues_of PROTO
+queues_of()
+{
+	n1 ethtool -S eth0 | grep -E 'rx_queue_[0-9]+_packets' >"$TMP/before"
+	send "$1" 256K
+	n1 ethtool -S eth0 | grep -E 'rx_queue_[0-9]+_packets' | paste "$TMP/before" - |
+		awk -v proto="$1" '{ print "queue", proto, $3, $4 - $2 }'
+}
+
+# servers: of esp and TCP, in n1.
+servers()
+{
+	local option
+
+	for option in '' --tcp; do
+		nsenter --net=/run/netns/n1 esp perf -s $option >/dev/null 2>&1 &
+	done
+	until_true 30 eval "n1 esp show -l | grep -q ':5201\b'" &&
+		until_true 30 eval "n1 grep -q ':1451 ' /proc/net/tcp /proc/net/tcp6" || exit
+}
+
 hosts 2
-cable n0 eth0 n1 eth0
+case $1 in
+coalescing | queues) cards igb ;;
+rings) cards vmxnet3 ;;
+*) cable n0 eth0 n1 eth0 ;;
+esac
 for i in 0 1; do
 	ip -n n$i link set eth0 address "02:00:00:00:00:0$((i + 1))" || exit
 	ip -n n$i addr add 10.9.0.$((i + 1))/24 dev eth0 || exit
 done
 case $1 in
+coalescing | rings)
+	for ((r = 0; r < TIMES; r++)); do
+		$1
+	done
+	;;
+queues)
+	servers
+	for ((r = 0; r < TIMES; r++)); do
+		queues_of esp
+		queues_of tcp
+	done
+	;;
 cost)
 	checksums 1
 	# Whoever comes first pays for the memory.
@@ -156,11 +255,7 @@ cost)
 	done
 	;;
 spread)
-	for option in '' --tcp; do
-		nsenter --net=/run/netns/n1 esp perf -s $option >/dev/null 2>&1 &
-	done
-	until_true 30 eval "n1 esp show -l | grep -q ':5201\\b'" &&
-		until_true 30 eval "n1 grep -q ':1451 ' /proc/net/tcp /proc/net/tcp6" || exit
+	servers
 	for ((r = 0; r < TIMES; r++)); do
 		ip netns exec n1 sh -c 'echo 3 >/sys/class/net/eth0/queues/rx-0/rps_cpus' || exit
 		for proto in esp tcp; do
@@ -175,7 +270,7 @@ spread)
 	done
 	;;
 *)
-	echo "tuning.sh cost|spread [TIMES]" >&2
+	echo "tuning.sh cost|spread|coalescing|rings|queues [TIMES]" >&2
 	FINISHED=1
 	exit 2
 	;;
