@@ -217,8 +217,8 @@ static void json_layer(const struct result *r)
 		json_interval(parameters[i].name, value(r, &parameters[i]), parameters[i].unit);
 		printf(", ");
 	}
-	printf("\"gap_hidden\": %s, \"resent\": %llu, ", isnan(r->gap.low) || isnan(r->own.high) ? "null" :
-	       r->gap_hidden ? "true" : "false",
+	printf("\"gap_hidden\": %s, \"resent\": %llu, ",
+	       isnan(r->gap.low) || isnan(r->own.high) ? "null" : r->gap_hidden ? "true" : "false",
 	       (unsigned long long)r->resent);
 	json_interval("one_way_small", r->one_way[0], 1);
 	printf(", ");
