@@ -273,6 +273,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
 	struct esp_ackq *q = &esp->port->ackq;
+	u32 edge;
 
 	if (esp_dev_usable(esp->dev))
 		return;		/* no point while the device is down */
@@ -292,9 +293,11 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	esp->to_ack = 0;
 	if (esp_ackq_fast(q, g)) {
 		ESP_INC_NS(esp->ns, AckFast);
-		while (packets > ESP_GRANT_MAX && esp_permission_due(esp) &&
-		       esp_ackq_fast(q, g))
-			packets -= ESP_GRANT_MAX;
+		while (packets-- > 1 && esp_permission_due(esp)) {
+			edge = READ_ONCE(g->edge);
+			if (!esp_ackq_fast(q, g) || READ_ONCE(g->edge) == edge)
+				break;
+		}
 		esp_start_rrq_timer(esp);
 		esp_send_ack(sk);
 		return;

@@ -175,6 +175,46 @@ static void data__ack_without_wire(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Rules 14, 22: packets that came as one frame ask as often as one by one. */
+static void data__run_asks_for_each(struct kunit *test)
+{
+	static const struct {
+		u32	segs;
+		int	others;
+		u32	room;		/* packets, if that is what bounds it */
+		u32	grant;		/* of a budget of 128 */
+	} v[] = {
+		{ 32, 0, 0, 128 },
+		{ 2, 0, 0, 64 },
+		{ 32, 1, 0, 96 },	/* its share is 64, and the last one found it there */
+		{ 32, 0, 40, 40 },
+	};
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i;
+
+	conf()->first_burst_pool = 0;
+	open_conn(test, &c, 0, 4);
+	c.untimed = true;
+	feed(test, &c, ESP_TXS, c.seq++, T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		WRITE_ONCE(ackq()->ctl.q, 128);
+		WRITE_ONCE(c.esp->grant.edge, c.seq + v[i].segs);
+		atomic_sub(atomic_read(&c.esp->grant.open), &ackq()->open);
+		atomic_set(&c.esp->grant.open, 0);
+		WRITE_ONCE(ackq()->policy.burst_length, v[i].room);
+		atomic_add(v[i].others, &ackq()->esp_recv_count);
+		feed_super(test, &c, v[i].segs, false);
+		next(test, &c, ESP_ACK, &f);
+		KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+		KUNIT_EXPECT_EQ(test, f.grant, v[i].grant);
+		silence(test);
+		atomic_sub(v[i].others, &ackq()->esp_recv_count);
+	}
+	close_conn(test, &c);
+}
+
 /* Rule 7: TXS and TXF on one packet touch no shared state. */
 static void txs__whole_touches_nothing_shared(struct kunit *test)
 {
@@ -620,6 +660,7 @@ static struct kunit_case permission_cases[] = {
 	KUNIT_CASE(data__ack_with_permission),
 	KUNIT_CASE(data__lone_asks_later),
 	KUNIT_CASE(data__ack_without_wire),
+	KUNIT_CASE(data__run_asks_for_each),
 	KUNIT_CASE(txs__brings_permission),
 	KUNIT_CASE(txs__whole_touches_nothing_shared),
 	KUNIT_CASE(txs__ack_rides_on_reply),
