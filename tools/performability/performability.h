@@ -256,6 +256,7 @@ struct prediction {
 	double		success;
 	double		availability;
 	unsigned int	iterations;
+	bool		shared;			/* requests fail by each other's handlers: not in it */
 };
 
 void predict(struct model *m, struct prediction *p);

@@ -110,6 +110,7 @@ void predict(struct model *m, struct prediction *p)
 		p->response += p->queues.response - p->chain.mean;
 	p->throughput = p->queues.throughput * p->success * 1e6;
 	p->availability = p->success * node_availability(m) * node_availability(m);
+	p->shared = m->window > 1 && m->late + m->crash > 0;
 }
 
 /*

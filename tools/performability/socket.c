@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The same over sockets: libam over udp and edp, and one message and its answer at a time on a
+ * The same over sockets: libam over udp, edp and esp, and one message and its answer at a time on a
  * stream of AF_ESP. What the network loses is the affair of who has set it up, as by netem.
  */
 #include <errno.h>
@@ -326,12 +326,11 @@ static void esp_serve(const char *at)
 
 static bool is_stream(const char *at)
 {
-	bool esp = !strncmp(at, "esp:", 4);
-
-	if (esp ? model->protocol != STREAM : model->protocol == STREAM)
-		refuse(model->file, 0, "%s is not for the protocol %s", at,
-		       protocol_name(model->protocol));
-	return esp;
+	if (model->protocol != STREAM)
+		return false;
+	if (strncmp(at, "esp:", 4))
+		refuse(model->file, 0, "%s is not for the protocol esp", at);
+	return true;
 }
 
 void measure_socket(const struct model *m, const char *at, const char *peer,
