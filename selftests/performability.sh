@@ -156,6 +156,18 @@ for protocol in nway amvia amudp; do
 	done
 done
 
+# A process that crashes takes the other requests with it: not in the model, which says so.
+for protocol in nway amvia amudp; do
+	solve -n 40000 -m 40000 "$WORK/model" protocol=$protocol window=4 application.crash=0.01 network.fail=0.01
+	near "$(value "ACKED, PROCESSED" simulation)" "$(value "ACKED, PROCESSED" measured)" 0.005 &&
+		awk -v n="$(value "ACKED, PROCESSED" measured)" 'BEGIN { exit !(n > 0.955 * 40000 && n < 0.967 * 40000) }' &&
+		grep -q '"shared_faults": true' "$WORK/out"
+	result "$protocol, window 4, crashes: simulation and libam lose four requests each" $?
+done
+solve "$WORK/model" application.crash=0.01
+grep -q '"shared_faults": false' "$WORK/out"
+result "... one with a window of 1" $?
+
 # All that the balance equations have is in numbers of customers.
 solve "$WORK/empty" application.handler=100 network.latency=150 window=256
 near "$(value balance_us)" "$(value mva_us)" 1e-9
@@ -229,11 +241,9 @@ refused "no protocol" "10: the protocol is missing"
 refused "an empty file" "1: the protocol is missing"
 sed s/nway/amudp/ "$WORK/model" >"$WORK/bad"
 printf 'retries 250\nnetwork.fail 0.1\n' >>"$WORK/bad"
-refused "a chain of too many states" " the chain has more than"
+refused "a chain of too many states" "13: the chain has more than"
 sed 's/^\([^p].*[	 ]\)[0-9.]*$/\10/' "$WORK/model" >"$WORK/bad"
-"$TOOL" "$WORK/bad" >"$WORK/out" 2>&1
-[ $? = 1 ] && grep -q "doesn't converge" "$WORK/out"
-result "refused: a network that doesn't converge" $?
+refused "a network that doesn't converge" "11: the network doesn't converge: a request takes no time"
 "$TOOL" "$WORK/nothing" >"$WORK/out" 2>&1
 [ $? = 1 ] && grep -q "No such file" "$WORK/out"
 result "refused: no file" $?
@@ -244,7 +254,7 @@ result "refused: the same on the command line" $?
 [ $? = 1 ] && grep -qF "command line: network.byte: 1e12 is not 0 to 10000" "$WORK/out"
 result "refused: a byte of a week" $?
 "$TOOL" "$WORK/model" network.latency=1e10 network.fail=0.1 >"$WORK/out" 2>&1
-[ $? = 1 ] && grep -q "us are too long" "$WORK/out"
+[ $? = 1 ] && grep -q "model:11: .* us are too long" "$WORK/out"
 result "refused: timeouts of weeks" $?
 for option in -n -m; do
 	timeout 10 "$TOOL" $option 10 "$WORK/model" network.fail=1 >"$WORK/out" 2>&1
@@ -254,6 +264,9 @@ done
 "$TOOL" -x application.missing:0.5:1:6 "$WORK/model" application.crash=0.4 >"$WORK/out" 2>&1
 [ $? = 1 ] && grep -q "the probabilities of a handler's faults are more than 1" "$WORK/out"
 result "refused: a sweep to what a file may not have" $?
+"$TOOL" -p "$WORK/none/x" -x window:1:4:4 "$WORK/model" >"$WORK/out" 2>&1
+[ $? = 1 ] && grep -qaF "gnuplot has failed" "$WORK/out" && ! grep -qa PNG "$WORK/out"
+result "refused: a picture that can't be written" $?
 for option in "-n 0" "-x network.fail:0:2:3" "-x none:0:1:3" "-x network.fail:0:1:3:log" "-p x" "--at udp:127.0.0.1"; do
 	# shellcheck disable=SC2086
 	"$TOOL" $option "$WORK/model" >"$WORK/out" 2>&1

@@ -99,8 +99,8 @@ static unsigned int state(struct builder *b, const struct node *node, double lik
 			return b->table[h] - 1;
 	}
 	if (b->n == MAX_STATES)
-		refuse(b->m->file, 0, "the chain has more than %u states: fewer retries or packets",
-		       MAX_STATES);
+		refuse(b->m->file, b->m->lines,
+		       "the chain has more than %u states: fewer retries or packets", MAX_STATES);
 	b->nodes[b->n] = *node;
 	b->likely[b->n] = likely;
 	b->table[h] = ++b->n;
@@ -150,10 +150,10 @@ static void drop_timer(struct node *node, uint8_t side, uint8_t id)
 			drop(node, i--);
 }
 
-static int64_t ps(double us)
+static int64_t ps(const struct model *m, double us)
 {
 	if (!(us <= LONGEST))
-		refuse(NULL, 0, "%g us are too long", us);
+		refuse(m->file, m->lines, "%g us are too long", us);
 	return llround(us * PS);
 }
 
@@ -206,8 +206,8 @@ static void arrive(struct builder *b, struct node *node, const struct effect *e,
 	const struct model *m = b->m;
 
 	put(node, (struct pending) {
-		.at = cursor + ps(m->frame[frame_kind(e->msg)] * m->byte + m->latency) +
-		      (m->processors == TWO_PER_HOST ? ps(m->kernel_receive) : 0),
+		.at = cursor + ps(m, m->frame[frame_kind(e->msg)] * m->byte + m->latency) +
+		      (m->processors == TWO_PER_HOST ? ps(m, m->kernel_receive) : 0),
 		.kind = FRAME, .side = !e->side, .msg = e->msg, .arg = e->arg,
 	});
 }
@@ -222,7 +222,7 @@ static void settle(struct builder *b, const struct node *node, int side, int64_t
 	unsigned int i;
 
 	if (!node->n)
-		refuse(b->m->file, 0, "the chain is singular: a request can wait for ever");
+		refuse(b->m->file, b->m->lines, "the chain is singular: a request can wait for ever");
 	next.busy[side] = cursor;
 	for (i = 0; i < SIDES; i++)
 		next.busy[i] = next.busy[i] > b->now ? next.busy[i] - b->now : 0;
@@ -257,11 +257,11 @@ static void choose(struct builder *b, const struct node *node, enum effect_kind 
 			continue;
 		if (c[i].in == IN_CRASHED) {
 			put(&next, (struct pending) {
-				.at = cursor + ps(c[i].us), .kind = RESTART, .side = TARGET,
+				.at = cursor + ps(m, c[i].us), .kind = RESTART, .side = TARGET,
 			});
 		} else {
 			/* For a late one nobody waits. */
-			until += ps(c[i].us);
+			until += ps(m, c[i].us);
 			serve_at(b, c[i].in == IN_LATE ? b->reward->ghost : b->reward->demand,
 				 PROCESS_T, p * c[i].p * c[i].us);
 		}
@@ -288,7 +288,7 @@ static void run(struct builder *b, struct node at, const struct effects *out, un
 		switch (e->what) {
 		case DO_FRAME:
 			account(b, p, e, last_frame(out, i) && e->msg != MSG_ESP_ACK);
-			cursor += ps(m->lib_send + m->kernel_send);
+			cursor += ps(m, m->lib_send + m->kernel_send);
 			q = frame_lost(m, frame_kind(e->msg));
 			if (q < 1) {
 				struct node next = node;
@@ -303,7 +303,7 @@ static void run(struct builder *b, struct node at, const struct effects *out, un
 		case SET_TIMER:
 			drop_timer(&node, e->side, e->msg);
 			put(&node, (struct pending) {
-				.at = cursor + ps(e->us), .kind = TIMER, .side = e->side,
+				.at = cursor + ps(m, e->us), .kind = TIMER, .side = e->side,
 				.msg = e->msg,
 			});
 			break;
@@ -316,7 +316,7 @@ static void run(struct builder *b, struct node at, const struct effects *out, un
 			return;
 		case OVER:
 			if (node.x.outcome == SUCCESS) {
-				cursor += ps(m->app_reply);
+				cursor += ps(m, m->app_reply);
 				serve_at(b, b->reward->demand, PROCESS_I, p * m->app_reply);
 			}
 			edge(b, MAX_STATES + node.x.outcome, p, cursor / PS);
@@ -339,8 +339,8 @@ static void expand(struct builder *b, unsigned int i)
 	b->reward = &b->rewards[i];
 	drop(&node, 0);
 	if (p.kind == FRAME)
-		cursor += ps(b->m->lib_receive) +
-			  (b->m->processors == TWO_PER_HOST ? 0 : ps(b->m->kernel_receive));
+		cursor += ps(b->m, b->m->lib_receive) +
+			  (b->m->processors == TWO_PER_HOST ? 0 : ps(b->m, b->m->kernel_receive));
 	machine_step(b->m, &node.x, in, p.msg, p.arg, &out);
 	run(b, node, &out, 0, p.side, cursor, 1);
 }
@@ -366,7 +366,7 @@ static void build(struct builder *b)
 	b->reward->visits[station_of(b->m, PROCESS_I)] = 1;
 	memset(&node, 0, sizeof(node));
 	machine_step(b->m, &node.x, IN_START, 0, 0, &out);
-	run(b, node, &out, 0, INITIATOR, ps(b->m->app_request), 1);
+	run(b, node, &out, 0, INITIATOR, ps(b->m, b->m->app_request), 1);
 	for (i = 1; i < b->n; i++)
 		expand(b, i);
 }
@@ -400,7 +400,7 @@ static void decompose(struct builder *b, struct solver *s)
 	gsl_linalg_LU_decomp(s->lu, s->order, &sign);
 	for (i = 0; i < b->n; i++)
 		if (fabs(gsl_matrix_get(s->lu, i, i)) < 1 / 1e13)
-			refuse(b->m->file, 0, "the chain is singular: a request may never end");
+			refuse(b->m->file, b->m->lines, "the chain is singular: a request may never end");
 }
 
 /* From state 0; @x, if not NULL, gets it from all. */

@@ -31,14 +31,16 @@ void mva_solve(const struct network *n, double think, unsigned int window, bool 
 			ghost = exact ? 0 : n->ghost[k];
 			busy = before * ghost;
 			if (busy >= 1)
-				refuse(NULL, 0, "the network doesn't converge: %s can't do it all",
+				refuse(n->model->file, n->model->lines,
+				       "the network doesn't converge: %s can't do it all",
 				       station_names[k]);
 			left = exact ? 0 : before * n->demand[k] * (1 - n->variation[k]) / 2;
 			s->residence[k] = n->demand[k] / (1 - busy) * (1 + queue[k] - left);
 			s->response += s->residence[k];
 		}
 		if (!(s->response + think > 0))
-			refuse(NULL, 0, "the network doesn't converge: a request takes no time");
+			refuse(n->model->file, n->model->lines,
+			       "the network doesn't converge: a request takes no time");
 		s->throughput = i / (s->response + think);
 		for (k = 0; k < STATIONS; k++) {
 			/* No more than its server can do. */

@@ -183,7 +183,8 @@ void print_sample(const char *what, struct sample *s, const struct prediction *p
 /* @data: lines "x response ...", as --sweep prints them. */
 void plot(const char *png, const char *data, const struct model *m, const char *key, bool log)
 {
-	FILE *f = popen("gnuplot", "w");
+	/* Without a file it would draw on the standard output. */
+	FILE *f = popen("gnuplot >/dev/null", "w");
 
 	if (!f)
 		refuse(NULL, 0, "gnuplot: %s", strerror(errno));

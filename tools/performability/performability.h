@@ -224,6 +224,7 @@ void chain_solve(const struct model *m, struct chain *c);
 /* ---- mva.c ---- */
 
 struct network {
+	const struct model *model;
 	double		demand[STATIONS], ghost[STATIONS], visits[STATIONS];
 	double		variation[STATIONS];	/* squared coefficient of service times */
 	double		delay;			/* timers, latency */

@@ -59,6 +59,7 @@ static void network_of(const struct model *m, const struct chain *c, struct netw
 {
 	unsigned int k;
 
+	n->model = m;
 	n->delay = c->mean;
 	for (k = 0; k < STATIONS; k++) {
 		n->demand[k] = c->demand[k];
@@ -88,8 +89,8 @@ void predict(struct model *m, struct prediction *p)
 	rtt = round_trip(m, slower);
 	do {
 		if (p->iterations++ == ITERATIONS)
-			refuse(m->file, 0, "the chain doesn't converge: in step %u %g us",
-			       ITERATIONS, rtt);
+			refuse(m->file, m->lines,
+			       "the chain doesn't converge: in step %u %g us", ITERATIONS, rtt);
 		last = rtt;
 		m->srtt = rtt;
 		m->ack_timeout = fmax(2 * rtt, m->min_timeout_us);
