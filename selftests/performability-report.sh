@@ -58,6 +58,9 @@ for p in nway amvia amudp; do
 	done
 done
 "$TOOL" -x network.fail:0.001:0.1:5:log -n $REQUESTS "$MODEL" protocol=esp service=fixed >"$OUT/loss-esp.data" || exit
+say "measuring service times on 6.12"
+selftests/harness/vm run 6.12 --icount --time 1500 -- selftests/performability-times.sh 1000 >"$OUT/times.data" ||
+	die "performability-times.sh failed, see build/performability/times.data"
 say "measuring on uml-virtual"
 # What was measured when the last one was stopped.
 if [ -s "$OUT/sockets.data" ] && ! grep -q '^1\.\.' "$OUT/sockets.data"; then
@@ -78,6 +81,21 @@ grep -q '^1\.\.' "$OUT/sockets.data" ||
 
 value='function value(n) { split(substr($0, index($0, n) + length(n)), v, /[ ,}]/); return v[1] }'
 error='function off(p, m) { return m ? sprintf("%+.1f %%", 100 * (p / m - 1)) : "" }'
+
+# As table 4.1 has it: components and stages; then what a round trip is by these.
+sed -n 's/^\(# \)*# \(result\|round\) /\2 /p' "$OUT/times.data" | awk "$error"'
+	$1 == "result" { if (!($3 in seen)) { seen[$3]; words[++n] = $3 }; time[$2, $3] = sprintf("%9s %9s", $4, $5) }
+	$1 == "round" { if (!($3 in seen)) { seen[$3]; protocols[++m] = $3 }; trip[$2, $3] = sprintf("%9.2f %9.2f %9s %9.2f %9s", $4, $5, off($5, $4), $6, off($6, $4)) }
+	END {
+		printf "%-22s %9s %9s   %9s %9s\n", "1000 instructions", "EDP", "EDP", "UDP", "UDP"
+		printf "%-22s %9s %9s   %9s %9s\n", "component, stage", "request", "reply", "request", "reply"
+		for (i = 1; i <= n; i++)
+			if (words[i] != "sum") printf "%-22s %s   %s\n", words[i], time["edp", words[i]], time["udp", words[i]]
+		printf "\n%-8s %-8s %9s %9s %9s %9s %9s\n", "over", "protocol", "measured", "model", "error", "simulated", "error"
+		split("edp udp", over, " ")
+		for (t = 1; t <= 2; t++)
+			for (i = 1; i <= m; i++) printf "%-8s %-8s %s\n", over[t], protocols[i], trip[over[t], protocols[i]]
+	}' | sed 's/ *$//' >$DOC/performability-times.txt
 
 # As table 4.2 has it: error rate, measured, predicted.
 table()
@@ -173,14 +191,22 @@ figure network "probability that card, wire or switch lose a frame" "Faults of t
 
 # Of requests that end well the late and the crashed say little; of those that are done, all.
 gnuplot <<END || exit
-set terminal pngcairo size 800,500
+set terminal pngcairo size 1000,900
 set output "$DOC/performability-throughput.png"
-set title "Faults of the application: a handler that takes too long, or whose process ends"
-set xlabel "probability"
+set multiplot layout 2,2
 set ylabel "requests a second"
+set xlabel "probability"
 set logscale xy
 set grid
 set key left bottom
+set format x "%g"
+set xrange [0.0001:0.1]
+do for [what in "network kernel library"] {
+	set title "Faults of the ".what.": a frame is lost"
+	plot for [p in "$PROTOCOLS"] "$OUT/".what."-".p.".data" using 1:3 with lines lw 2 title p
+}
+set xrange [0.00001:0.01]
+set title "Faults of the application: late, or its process ends"
 plot for [p in "nway amvia amudp"] "$OUT/late-".p.".data" using 1:3 with lines lw 2 title p.", late", \
 	for [p in "nway amvia amudp"] "$OUT/crash-".p.".data" using 1:3 with lines lw 2 dt 2 title p.", crash"
 END

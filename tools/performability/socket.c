@@ -73,7 +73,7 @@ static struct choice choose(void)
  * libam
  */
 
-static void on_request(void *token, int id, int a1, int a2, int a3)
+static void serve_request(void *token, int id, int a1, int a2, int a3)
 {
 	struct choice c = choose();
 
@@ -103,7 +103,7 @@ static void ended(unsigned int id, enum outcome o)
 	sample_add(result, o, now_us() - calls[id].began);
 }
 
-static void on_reply(void *token, int id, int a1, int a2, int a3)
+static void take_reply(void *token, int id, int a1, int a2, int a3)
 {
 	(void)token;
 	(void)a1;
@@ -137,8 +137,8 @@ static ep_t open_endpoint(eb_t bundle, const char *address)
 	en_t name;
 
 	must(AM_AllocateEndpointWith(bundle, &o, &ep, &name), address);
-	must(AM_SetHandler(ep, ECHO, on_request), address);
-	must(AM_SetHandler(ep, ANSWER, on_reply), address);
+	must(AM_SetHandler(ep, ECHO, serve_request), address);
+	must(AM_SetHandler(ep, ANSWER, take_reply), address);
 	must(AM_SetReturnHandler(ep, on_return, NULL), address);
 	return ep;
 }
