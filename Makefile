@@ -50,7 +50,7 @@ mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 mi
 model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
 
-model-report: ## what faults cost messages, predicted and measured: all of performability.rst's figures (5 minutes)
+model-report: ## what faults cost messages, predicted and measured: all of performability.rst's figures (an hour)
 	@selftests/performability-report.sh
 
 sim-report: ## the data centre, simulated: every figure and table of datacentre.rst (half an hour)

@@ -69,7 +69,7 @@ if [ -s "$OUT/sockets.data" ] && ! grep -q '^1\.\.' "$OUT/sockets.data"; then
 else
 	: >"$OUT/sockets.done"
 fi
-selftests/harness/vm run uml-virtual --time 6000 -- selftests/vt-performability.sh 3000 "$OUT/sockets.done" >"$OUT/sockets.data"
+selftests/harness/vm run uml-virtual --time 6000 -- selftests/vt-performability.sh 20000 "$OUT/sockets.done" >"$OUT/sockets.data"
 measured=$?
 grep -q '^1\.\.' "$OUT/sockets.data" ||
 	die "vt-performability.sh did not end, see build/performability/sockets.data; another make model-report goes on there"

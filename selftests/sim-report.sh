@@ -262,15 +262,15 @@ set ylabel "entries in the ACK queue; KiB of sockets and peers"
 set yrange [0.5:*]
 plot "$DATA/esp" using 1:5 with linespoints title "entries", "" using 1:6 with linespoints title "KiB"
 unset logscale
-set xrange [0.15:0.85]
-set xlabel "load of the hosts' links"
+set xrange [0.15:0.65]
+set xlabel "load of the hosts' links" offset 0,0.7
 set ylabel "completion time / that of an empty network"
 set logscale y
 set yrange [0.9:*]
-set key top left inside
+set key outside bottom center horizontal
 some = "esp fair cubic dctcp ideal"
 do for [w in "websearch datamining hadoop"] {
-	set terminal pngcairo size 1000,450
+	set terminal pngcairo size 1000,520
 	set output "Documentation/datacentre-".w.".png"
 	set multiplot layout 1,2
 	set title w.": below 100 kB"
