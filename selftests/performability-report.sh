@@ -69,7 +69,8 @@ if [ -s "$OUT/sockets.data" ] && ! grep -q '^1\.\.' "$OUT/sockets.data"; then
 else
 	: >"$OUT/sockets.done"
 fi
-selftests/harness/vm run uml-virtual --time 6000 -- selftests/vt-performability.sh 20000 "$OUT/sockets.done" >"$OUT/sockets.data"
+# The guest's seconds, which are simulated.
+selftests/harness/vm run uml-virtual --time 40000 -- selftests/vt-performability.sh 20000 "$OUT/sockets.done" >"$OUT/sockets.data"
 measured=$?
 grep -q '^1\.\.' "$OUT/sockets.data" ||
 	die "vt-performability.sh did not end, see build/performability/sockets.data; another make model-report goes on there"
@@ -171,14 +172,16 @@ figure()
 			plots+=("'$OUT/$points-$p.data' using 1:8:9 with yerrorbars pt 7 title '$p, libam'")
 	done
 	gnuplot <<-END
-		set terminal pngcairo size 800,500
+		set terminal pngcairo size 900,500
 		set output "$DOC/performability-$name.png"
 		set title "$title"
 		set xlabel "$x"
 		set ylabel "response time, us"
 		set logscale xy
+		set autoscale xfix
+		set format x "%g"
 		set grid
-		set key left top
+		set key outside
 		plot $(IFS=,; echo "${plots[*]}")
 	END
 }

@@ -7,7 +7,7 @@
 cd "${0%/*}/.." || exit 1
 # shellcheck source=harness/fetch.sh
 . selftests/harness/fetch.sh
-need gcc make libc6-dev pkgconf libgsl-dev
+need gcc make libc6-dev pkgconf libgsl-dev gnuplot-nox
 OUT=$PWD/build/performability
 TOOL=$OUT/esp-performability
 WORK=$(mktemp -d)
@@ -264,6 +264,9 @@ done
 "$TOOL" -x application.missing:0.5:1:6 "$WORK/model" application.crash=0.4 >"$WORK/out" 2>&1
 [ $? = 1 ] && grep -q "the probabilities of a handler's faults are more than 1" "$WORK/out"
 result "refused: a sweep to what a file may not have" $?
+"$TOOL" -p "$WORK/png" -x window:1:4:4 "$WORK/model" >"$WORK/out" 2>&1
+[ $? = 0 ] && [ "$(head -c 4 "$WORK/png" | tail -c 3)" = PNG ]
+result "a picture" $?
 "$TOOL" -p "$WORK/none/x" -x window:1:4:4 "$WORK/model" >"$WORK/out" 2>&1
 [ $? = 1 ] && grep -qaF "gnuplot has failed" "$WORK/out" && ! grep -qa PNG "$WORK/out"
 result "refused: a picture that can't be written" $?

@@ -222,7 +222,8 @@ static void settle(struct builder *b, const struct node *node, int side, int64_t
 	unsigned int i;
 
 	if (!node->n)
-		refuse(b->m->file, b->m->lines, "the chain is singular: a request can wait for ever");
+		refuse(b->m->file, b->m->lines,
+		       "the chain is singular: a request can wait for ever");
 	next.busy[side] = cursor;
 	for (i = 0; i < SIDES; i++)
 		next.busy[i] = next.busy[i] > b->now ? next.busy[i] - b->now : 0;
@@ -400,7 +401,8 @@ static void decompose(struct builder *b, struct solver *s)
 	gsl_linalg_LU_decomp(s->lu, s->order, &sign);
 	for (i = 0; i < b->n; i++)
 		if (fabs(gsl_matrix_get(s->lu, i, i)) < 1 / 1e13)
-			refuse(b->m->file, b->m->lines, "the chain is singular: a request may never end");
+			refuse(b->m->file, b->m->lines,
+			       "the chain is singular: a request may never end");
 }
 
 /* From state 0; @x, if not NULL, gets it from all. */

@@ -88,8 +88,7 @@ void print_text(const struct model *m, const struct prediction *p)
 		printf(", balance equations %.9g us", p->balance.response);
 	printf("\n");
 	if (p->shared)
-		printf("a handler that is late or crashes fails the other requests, too, which is "
-		       "not in this: simulate (-n)\n");
+		printf("what late handlers and crashes do to others is not in it: simulate (-n)\n");
 }
 
 static void json_sample(const char *name, struct sample *s)

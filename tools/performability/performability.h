@@ -257,7 +257,7 @@ struct prediction {
 	double		success;
 	double		availability;
 	unsigned int	iterations;
-	bool		shared;			/* requests fail by each other's handlers: not in it */
+	bool		shared;			/* requests fail by each other's handlers */
 };
 
 void predict(struct model *m, struct prediction *p);
