@@ -47,6 +47,7 @@ struct simulation {
 	struct sample	*sample;
 	unsigned int	ended;
 	bool		down;
+	bool		unknown;	/* the session, to a target that has crashed */
 	bool		greeting;	/* a new connection is being made */
 	unsigned int	hellos;		/* sent for it */
 };
@@ -166,6 +167,7 @@ static double welcome(struct simulation *s, double at)
 	if (!s->greeting)
 		return at;
 	s->greeting = false;
+	s->unknown = false;
 	for (i = 0; i < s->m->window; i++) {
 		if (!s->customers[i].waiting)
 			continue;
@@ -197,14 +199,16 @@ static double over(struct simulation *s, struct customer *c, double at)
 static double apply(struct simulation *s, struct customer *c, const struct effects *out,
 		    double at);
 
-/* All requests of the session end with it. */
+/* All requests of the session end with it, and the target's timers with the process. */
 static void forget(struct simulation *s)
 {
-	unsigned int i;
+	unsigned int i, t;
 
 	for (i = 0; i < s->m->window; i++) {
 		s->customers[i].x.forgotten = 1;
 		s->customers[i].x.down = 1;
+		for (t = 0; t < MACHINE_TIMERS; t++)
+			s->customers[i].timers[TARGET][t] &= ~1u;
 	}
 }
 
@@ -219,6 +223,7 @@ static double choose(struct simulation *s, struct customer *c, enum effect_kind 
 		u -= choice[i].p;
 	if (choice[i].in == IN_CRASHED) {
 		s->down = true;
+		s->unknown = true;
 		forget(s);
 		schedule(s, (struct job) { .at = at + choice[i].us, .kind = RESTARTED });
 	} else {
@@ -296,7 +301,7 @@ static double issue(struct simulation *s, struct customer *c)
 	machine_step(s->m, &c->x, IN_START, 0, 0, &out);
 	/* Nobody has told the initiator. */
 	c->x.down = s->down;
-	c->x.forgotten = s->down;
+	c->x.forgotten = s->unknown;
 	c->posted = s->now + service(s, s->m->app_request);
 	return apply(s, c, &out, c->posted);
 }
