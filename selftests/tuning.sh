@@ -20,11 +20,20 @@ MESSAGE=(-n 500 esp pingpong)
 # both COMMAND...: in both hosts.
 both() { local h; for h in 0 1; do in_host n$h "$@" || exit; done; }
 
-# device MTU FEATURE on|off...
+# link_up: a card is not for a moment after each change, and then loses what comes at once.
+link_up()
+{
+	until_true 30 eval '[ "$(ip netns exec n0 cat /sys/class/net/eth0/operstate)" = up ]' &&
+		until_true 30 eval '[ "$(ip netns exec n1 cat /sys/class/net/eth0/operstate)" = up ]' || exit
+	sleep 1
+}
+
+# device MTU [FEATURE on|off]...
 device()
 {
 	both ip link set eth0 mtu "$1"
-	both ethtool -K eth0 "${@:2}"
+	[ $# = 1 ] || both ethtool -K eth0 "${@:2}"
+	link_up
 }
 split() { device "$1" tso off gso off tx-sctp-segmentation off gro off; }
 whole() { device "$1" tso on gso on tx-sctp-segmentation on gro off; }
@@ -149,8 +158,8 @@ cards()
 	for i in 0 1; do
 		d=$(ip -br link | awk -v mac="02:00:00:00:00:0$((i + 1))" '$3 == mac { print $1 }')
 		ip link set "$d" netns n$i name eth0 && ip -n n$i link set eth0 up || exit
-		until_true 30 eval "[ \"\$(ip netns exec n$i cat /sys/class/net/eth0/operstate)\" = up ]" || exit
 	done
+	link_up
 	both esp dev enable eth0
 }
 
@@ -177,6 +186,14 @@ coalescing()
 	both ethtool -K eth0 gro off
 	all byte,0,no-gro -s 1048576 -n 32 esp bulk
 	both ethtool -K eth0 gro on
+	split 1500
+	both ethtool -K eth0 gro on
+	all byte,0,no-tso -s 1048576 -n 32 tcp bulk
+	device 9000 tso on gso on tx-sctp-segmentation on
+	for proto in esp tcp; do
+		all byte,0,9000 -s 1048576 -n 32 $proto bulk
+	done
+	device 1500
 	sysctl -qw net.core.busy_read=50 || exit
 	all message,0,busy "${MESSAGE[@]}"
 	both ethtool -C eth0 rx-usecs 50
@@ -193,7 +210,7 @@ rings()
 
 	for size in 32 64 128 256 512 1024 4096; do
 		n1 ethtool -G eth0 rx $size || exit
-		until_true 30 eval '[ "$(ip netns exec n1 cat /sys/class/net/eth0/operstate)" = up ]' || exit
+		link_up
 		for proto in esp tcp; do
 			before=$(lost)
 			all byte,$size -s 1048576 -n 32 $proto bulk
