@@ -2,7 +2,7 @@
 /*
  * Active Messages between two endpoints, over whichever transport the program has that includes
  * this. Here: two endpoints with handlers, and a filter that drops frames or holds them up. The
- * tests themselves are in am-states.h, am-messages.h, am-errors.h and am-endpoints.h.
+ * tests themselves are in am-states.h, am-messages.h, am-lossy.h, am-errors.h and am-endpoints.h.
  *
  * The program defines the variants of the fixture, and place(i, options): where endpoint i is.
  */
@@ -315,6 +315,7 @@ static am_handle_t first_received(void)
 
 #include "am-states.h"
 #include "am-messages.h"
+#include "am-lossy.h"
 #include "am-errors.h"
 #include "am-endpoints.h"
 
