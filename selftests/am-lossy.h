@@ -150,9 +150,9 @@ static void check_faults(struct __test_metadata *_metadata)
 	unsigned long garbled = a.bad_checksum + b.bad_checksum;
 	unsigned long frames = a.frames_received + b.frames_received;
 
-	TH_LOG("%u requests: handlers run %u, replies %u, given up %u (network %u, reply %u, restarted %u)",
+	TH_LOG("%u requests: handlers run %u, replies %u, given up %u (network %u, reply %u, slow %u)",
 	       requests, ran, answered, given_up, causes[AM_CAUSE_NETWORK], causes[AM_CAUSE_REPLY],
-	       causes[AM_CAUSE_RESTARTED]);
+	       causes[AM_CAUSE_SLOW]);
 	TH_LOG("%lu frames came: %lu bad checksums, %lu cut; requests: %lu sent again, %lu duplicates",
 	       frames, garbled, cut, (unsigned long)a.resent, (unsigned long)b.duplicates);
 	EXPECT_EQ(ran, b.handlers_run);
@@ -211,7 +211,9 @@ static void run_lossy(struct __test_metadata *_metadata, struct am_options o)
 	o.retries = 1000;
 	o.reply_retries = 1000;
 	run_some(_metadata, o, n - n / 10);
-	EXPECT_EQ(0, given_up);
+	/* Where a process stands still for longer than a handler may take, that was slow. */
+	EXPECT_EQ(given_up, causes[AM_CAUSE_SLOW]);
+	EXPECT_GE(net ? 0 : n / 1000, given_up);
 	o.retries = 1;
 	o.reply_retries = 1;
 	run_some(_metadata, o, n / 10);
