@@ -78,21 +78,35 @@ TEST_F(am, both_ask)
 	}
 }
 
+/* Sleeps until a frame is there. */
+static void wait_for_frame(struct transport *t)
+{
+	struct pollfd fd = { .fd = t->fd, .events = POLLIN };
+
+	if (!t->ops->arm)
+		poll(&fd, 1, -1);
+	/* What has woken it may be no frame. */
+	while (t->ops->arm && !t->ops->arm(t))
+		poll(&fd, 1, 1);
+}
+
 /* A request whose reply comes, and then its time is over, before anybody looks. */
 static int answered_unseen(void)
 {
 	int error = AM_Request0(ep[CALLER], 0, ECHO);
-	struct transport *t = &ep[CALLER]->transport;
-	struct pollfd fd = { .fd = t->fd, .events = POLLIN };
 
 	while (!error && ran == answered)
 		input(ep[SERVER]);
-	if (!error && net)
+	if (error)
+		return error;
+	if (net) {
 		mem_advance(net, ep[CALLER]->timers->at);
-	else if (!error && ((t->ops->arm && t->ops->arm(t)) || poll(&fd, 1, -1) == 1))
-		while (now(ep[CALLER]) < ep[CALLER]->timers->at)
-			usleep(1000);
-	return error;
+		return AM_OK;
+	}
+	wait_for_frame(&ep[CALLER]->transport);
+	while (now(ep[CALLER]) < ep[CALLER]->timers->at)
+		usleep(1000);
+	return AM_OK;
 }
 
 /* Who is busy for long finds what has come since, and sends nothing again. */

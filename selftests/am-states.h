@@ -451,7 +451,7 @@ TEST_F(am, amudp_pool_bulk)
 	self->o.pool = 2;
 	ASSERT_EQ(AM_OK, open_end(SERVER, self->o));
 	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVER], 0));
-	ASSERT_EQ(AM_OK, AM_Connect(ep[CALLER], 0, 1));
+	ASSERT_EQ(AM_OK, connect_patiently());
 	fate[WIRE_REQUEST] = AM_DROP;
 	for (i = 0; i < 2; i++) {
 		passing[WIRE_REQUEST] = 1;

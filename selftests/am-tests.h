@@ -216,22 +216,27 @@ static int open_end(int i, struct am_options o)
 
 #define CONNECTS	1000	/* calls that wait for a connection */
 
+/* What one call waits is not enough on a machine that others keep busy. */
+static int connect_patiently(void)
+{
+	int error, i = 0;
+
+	do
+		error = AM_Connect(ep[CALLER], 0, 1);
+	while (error == AM_ERR_TIMEOUT && ++i < CONNECTS);
+	return error;
+}
+
 /* Both ends of a connection of this protocol. */
 static int open_both(struct am_options o)
 {
-	int error = open_end(CALLER, o), i = 0;
+	int error = open_end(CALLER, o);
 
 	if (!error)
 		error = open_end(SERVER, o);
 	if (!error)
 		error = AM_Map(ep[CALLER], 0, name[SERVER], 0);
-	if (error)
-		return error;
-	/* what one call waits is not enough on a machine that others keep busy */
-	do
-		error = AM_Connect(ep[CALLER], 0, 1);
-	while (error == AM_ERR_TIMEOUT && ++i < CONNECTS);
-	return error;
+	return error ? error : connect_patiently();
 }
 
 FIXTURE_SETUP(am)
