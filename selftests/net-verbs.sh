@@ -12,7 +12,7 @@
 #	+---------------------------------------------------+
 
 . "${0%/*}/lib.sh"
-export LD_LIBRARY_PATH=$BUILD AM_VERBS='10.9.0.1 10.9.0.2'
+export LD_LIBRARY_PATH=$BUILD AM_VERBS='10.9.0.1 10.9.0.2' AM_NAMED=verbs:10.9.0.2:4800
 
 # Routes go with the link; then there is none.
 ROUTES='ip route replace 10.9.0.2 dev v0 table 100 && ip route replace 10.9.0.1 dev v1 table 101'
@@ -55,6 +55,12 @@ am_serve()
 	until_true 60 grep -x verbs:10.9.0.2:4700 "$TMP/serve"
 }
 
+named_serve()
+{
+	am-named -f "$TMP/names" "$AM_NAMED" >"$TMP/named" 2>&1 &
+	until_true 60 grep -x "$AM_NAMED" "$TMP/named"
+}
+
 measured()
 {
 	local got
@@ -76,6 +82,7 @@ check_fails "without the library" "Can not access a needed shared library" \
 	env -u LD_LIBRARY_PATH am logp --serve verbs:10.9.0.2
 check_fails "without a device" "No such device" am logp --serve verbs:127.0.0.1
 check_fails "nobody there" "no answer" am logp -t 200 -p nway verbs:10.9.0.2
+check "the name server answers" named_serve
 check "messages" sock-verbs "$@"
 check "the server of am logp answers" am_serve
 check "each protocol is measured" measured

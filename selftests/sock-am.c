@@ -231,48 +231,9 @@ TEST_F(records, no_descriptor)
 	EXPECT_TRUE(REACHED(over(fd)));
 }
 
-/* An end with a log, at a port of its own. */
-static int open_logged(int i, struct am_options o, const char *dir)
-{
-	char address[32], path[64];
-
-	enter(&hosts[i]);
-	snprintf(address, sizeof(address), "%s:%%%s:4000", transport, hosts[i].dev);
-	snprintf(path, sizeof(path), "%s/%d", dir, i);
-	o.address = address;
-	o.log = path;
-	o.faults.filter = filter;
-	o.faults.arg = &ep[i];
-	if (AM_AllocateEndpointWith(bundle, &o, &ep[i], &name[i]))
-		return -1;
-	set_handlers(i);
-	return 0;
-}
-
 /* Both machines start again, and their devices have other indices: the logs are theirs still. */
-TEST_F(am, log_other_index)
+static void between_lives(void)
 {
-	char dir[] = "/tmp/sock-am.XXXXXX", path[64];
-	struct am_record r;
-	am_handle_t h;
-	int i;
-
-	ASSERT_NE(NULL, mkdtemp(dir));
-	make_hosts();
-	self->o.retries = 1000;
-	self->o.pool = 4;
-	self->o.peers = 1;
-	self->o.log_data = AM_MAX_MEDIUM;
-	ASSERT_EQ(0, open_logged(CALLER, self->o, dir));
-	ASSERT_EQ(0, open_logged(SERVER, self->o, dir));
-	AM_SetTimeout(bundle, -1);
-	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVER], 0));
-	ASSERT_EQ(AM_OK, AM_Connect(ep[CALLER], 0, 1));
-	fate[WIRE_REPLY] = AM_DROP;
-	ASSERT_EQ(AM_OK, AM_Request1(ep[CALLER], 0, ECHO, 7));
-	EXPECT_TRUE(REACHED(seen[WIRE_REPLY]));
-	AM_FreeEndpoint(ep[CALLER]);
-	AM_FreeEndpoint(ep[SERVER]);
 	enter(B);
 	run("ip link del vb");
 	A->ifindex += 10;
@@ -281,22 +242,8 @@ TEST_F(am, log_other_index)
 	link_up(B, true);
 	link_up(A, true);
 	wait_running();
-	fate[WIRE_REPLY] = AM_PASS;
-	ASSERT_EQ(0, open_logged(CALLER, self->o, dir));
-	ASSERT_EQ(0, open_logged(SERVER, self->o, dir));
-	ASSERT_EQ(1, AM_ListSent(ep[CALLER], &h, 1));
-	ASSERT_EQ(AM_OK, AM_GetRecord(ep[CALLER], h, &r));
-	EXPECT_EQ(1, r.undecided);
-	ASSERT_EQ(AM_OK, AM_Decide(ep[CALLER], h, AM_SEND_AGAIN));
-	EXPECT_STATE(CALLER, h, DONE, AM_ACKED, AM_PROCESSED);
-	EXPECT_EQ(1, ran);
-	EXPECT_EQ(1, answered);
-	EXPECT_EQ(7, last[0]);
-	for (i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%d", dir, i);
-		EXPECT_EQ(0, unlink(path));
-	}
-	EXPECT_EQ(0, rmdir(dir));
 }
+
+#include "am-log-lives.h"
 
 TEST_HARNESS_MAIN
