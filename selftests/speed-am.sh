@@ -4,7 +4,8 @@
 # In a guest: two hosts and a cable; what messages cost by each transport and protocol (am logp),
 # and how many credits they need (am calibrate).
 #
-#	speed-am.sh [-r ROUNDS] [-o DIR] COMMAND [ARGUMENT...]	logp or calibrate; ARGUMENTs are am's
+#	speed-am.sh [-r ROUNDS] [-o DIR] [-l RATE] COMMAND [ARGUMENT...]	logp or calibrate; ARGUMENTs are am's
+#	speed-am.sh -l RATE rate	a test: N-way over EDP answers as fast as datagrams arrive one way
 #	speed-am.sh [-r ROUNDS] ucx	active messages of UCX over TCP (ucx_perftest), as JSON of logp
 #	speed-am.sh
 #
@@ -12,14 +13,16 @@
 #	| n0     v0 +--- veth ----+ v1     n1 |
 #	+-----------+             +-----------+
 #
-# As a test, without a COMMAND: each transport is measured.
+# The cable has the RATE, as tc(8) writes it. As a test, without a COMMAND: each transport is
+# measured.
 
 . "${0%/*}/lib.sh"
 
-while getopts r:o: o; do
+while getopts r:o:l: o; do
 	case $o in
 	r) ROUNDS=$OPTARG ;;
 	o) FIGURES=$OPTARG ;;
+	l) LINK=$OPTARG ;;
 	*) FINISHED=1; exit 2 ;;
 	esac
 done
@@ -73,11 +76,41 @@ ucx()
 		{ layers: [{ transport: "tcp", protocol: "ucx", g: of("g"), RTT: of("RTT") }] }' "$TMP/figures"
 }
 
+limited()
+{
+	local i
+
+	for i in 0 1; do
+		tc -n n$i qdisc add dev v$i root tbf rate "$LINK" burst 4000 limit 4000000 || return
+	done
+}
+
+# 95 % at least, of 1400 bytes.
+at_the_rate()
+{
+	n0 am logp -j -t 60000 -r 6 -m 32 -z none -p raw "$EDP" >"$TMP/raw" &&
+		n0 am calibrate -j -t 60000 -r 6 -n 4 -m 1024 -z 1400 "$EDP" >"$TMP/nway" || return
+	{
+		sed -n 's/.*"one_way_large": {"median": \([0-9.]*\).*/raw \1/p' "$TMP/raw"
+		grep -o '"rate": {"median": [0-9.]*' "$TMP/nway" | sed 's/.*: /nway /'
+	} | awk '$2 > rate[$1] { rate[$1] = $2 }
+		END {
+			print "datagrams " rate["raw"] ", answers " rate["nway"] " in a second"
+			exit !(rate["raw"] && rate["nway"] >= 0.95 * rate["raw"])
+		}'
+}
+
 . "${0%/*}/am-hosts.sh"
 am_hosts
+[ -z "$LINK" ] || limited || exit
 if [ $# = 0 ]; then
 	check "the server answers" am_serve
 	check "each transport and protocol is measured" measured
+	finish
+fi
+if [ "$1" = rate ]; then
+	check "the server answers" am_serve
+	check "requests are answered at the rate of datagrams" at_the_rate
 	finish
 fi
 COMMAND=$1
