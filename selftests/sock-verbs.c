@@ -80,6 +80,7 @@ TEST_F(am, longest_frame)
 	static uint8_t data[8192];
 	struct transport *t;
 
+	self->o.timeout_us = 1000000;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	t = &ep[CALLER]->transport;
 	EXPECT_EQ(1024, t->mtu);
