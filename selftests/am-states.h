@@ -310,7 +310,7 @@ TEST_F(am, nway_no_handler)
 
 TEST_F(am, nway_reply_timeout)
 {
-	self->o.handler_max_us = HANDLER_MAX;
+	self->o.handler_max_us = 10 * HANDLER_MAX;
 	self->o.retries = 1000;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, LATER));
