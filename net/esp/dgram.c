@@ -319,26 +319,33 @@ static bool wants(struct sock *sk, struct sk_buff *skb)
 	return data_race(ether_addr_equal_unaligned(esp->daddr, eth_hdr(skb)->h_source));
 }
 
-/* Drops no more than its copy; what becomes of the frame is returned. */
-static enum skb_drop_reason queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
+/* Takes the buffer. */
+static void queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
+{
+	enum skb_drop_reason reason;
+
+	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+		reason = SKB_DROP_REASON_SOCKET_CLOSE;
+	else
+		reason = sock_queue_rcv_skb_reason(sk, skb);
+	if (reason) {
+		ESP_INC(net, DgramMemDrop);
+		sk_skb_reason_drop(sk, skb, reason);
+	} else {
+		ESP_INC(net, DgramIn);
+	}
+}
+
+/* To every socket of a group's frame. */
+static enum skb_drop_reason queue_copy(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *copy = skb_clone(skb, GFP_ATOMIC);
-	enum skb_drop_reason reason;
 
 	if (!copy) {
 		ESP_INC(net, DgramMemDrop);
 		return SKB_DROP_REASON_NOMEM;
 	}
-	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
-		reason = SKB_DROP_REASON_SOCKET_CLOSE;
-	else
-		reason = sock_queue_rcv_skb_reason(sk, copy);
-	if (reason) {
-		ESP_INC(net, DgramMemDrop);
-		sk_skb_reason_drop(sk, copy, reason);
-	} else {
-		ESP_INC(net, DgramIn);
-	}
+	queue_to(net, sk, copy);
 	return SKB_CONSUMED;
 }
 
@@ -360,12 +367,14 @@ void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	while ((sk = esp_next_dgram(net, ed->ifindex, port, sk))) {
 		if (!wants(sk, skb))
 			continue;
-		if (reason == SKB_CONSUMED)
+		if (skb->pkt_type == PACKET_HOST) {
 			queue_to(net, sk, skb);
+			return;
+		}
+		if (reason == SKB_CONSUMED)
+			queue_copy(net, sk, skb);
 		else
-			reason = queue_to(net, sk, skb);
-		if (skb->pkt_type == PACKET_HOST)
-			break;
+			reason = queue_copy(net, sk, skb);
 	}
 	if (reason == SKB_DROP_REASON_NO_SOCKET)
 		ESP_INC(net, InNoSocket);
