@@ -170,8 +170,10 @@ more "... beyond the end of memory" lies wrap dies "$refused"
 more "another version in the first words of a connection" \
 	lies version dies "cannot connect to rank 1 on host n1 (v1, $(mac n1 v1)) through v0: Protocol error"
 
+touch "$TMP/files"
 more "a rank that can have no more files ends it" \
-	dies "n1: cannot accept connections through v1: Too many open files" two mpi 2 "$MPI/die" files
+	dies "n1: cannot accept connections through v1: Too many open files" \
+	two mpi 2 "$MPI/die" files "$TMP/files"
 
 # JOB goes on until the cable is cut.
 rounds_go_on()

@@ -2,8 +2,8 @@
 /*
  * Messages go round until something ends the job: with "kill", rank 1 kills itself
  * after some rounds, and the shell that started it lives on, so that nobody but its
- * peers can notice. Prints "rounds go on" once they do. With "files", rank 1 can have no
- * more files, and is sent to.  With "midst R", rank 0 kills rank R as soon as the begin of
+ * peers can notice. Prints "rounds go on" once they do. With "files PATH", rank 1 can have no
+ * more files, removes PATH, and only then is sent to.  With "midst R", rank 0 kills rank R as soon as the begin of
  * a long message from rank 1 has come.
  */
 #include <signal.h>
@@ -44,17 +44,20 @@ static void midst(int who)
 int main(int argc, char **argv)
 {
 	int value = 0, kills = argc > 1 && !strcmp(argv[1], "kill");
-	int files = argc > 1 && !strcmp(argv[1], "files");
+	int files = argc > 2 && !strcmp(argv[1], "files");
 	struct rlimit none = { 0 };
 
 	begin(&argc, &argv);
 	if (argc > 2 && !strcmp(argv[1], "midst"))
 		midst(atoi(argv[2]));
-	while (files) {
-		if (rank == 0)
-			MPI_Ssend(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
-		else if (setrlimit(RLIMIT_NOFILE, &none) == 0)
-			MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (files && rank == 0) {
+		while (access(argv[2], F_OK) == 0)
+			usleep(1000);
+		MPI_Ssend(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+		CHECK(0, "the message has come");
+	} else if (files && setrlimit(RLIMIT_NOFILE, &none) == 0 && unlink(argv[2]) == 0) {
+		MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(0, "a message has come");
 	}
 	for (long i = 0; ; i++) {
 		if (kills && rank == 1 && i == 100)
