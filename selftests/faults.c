@@ -289,13 +289,15 @@ static bool options(void)
 }
 
 /* What can't be copied is lost, and so is what nobody had memory for. */
-static bool datagram(int from, int to, void *in, size_t room)
+static bool datagram(int from, int to, void *in, size_t room, bool group)
 {
 	struct sockaddr_esp there = at(B, PORT);
 	static __u8 out[1000];
 	ssize_t n;
 	int tries;
 
+	if (group)
+		memset(there.sesp_addr, 0xff, sizeof(there.sesp_addr));
 	fill(out, 0, sizeof(out));
 	for (tries = 0; tries < 100; tries++) {
 		DO(sendto(from, out, sizeof(out), 0, (struct sockaddr *)&there, sizeof(there)));
@@ -355,8 +357,10 @@ static bool datagrams(void)
 	DO(bind(to, (struct sockaddr *)&here, sizeof(here)));
 	enter(A);
 	DO(from = socket(AF_ESP, SOCK_DGRAM, 0));
-	HOLDS(datagram(from, to, in, sizeof(in)));
-	HOLDS(datagram(from, to, in, 100));	/* cut */
+	HOLDS(datagram(from, to, in, sizeof(in), false));
+	HOLDS(datagram(from, to, in, 100, false));	/* cut */
+	DO(set_int(from, SOL_SOCKET, SO_BROADCAST, 1));
+	HOLDS(datagram(from, to, in, sizeof(in), true));
 	return true;
 }
 
