@@ -365,7 +365,7 @@ main()
 	[ "$SUITE" != --guest ] || TMPDIR=/tmp
 	WORK=$(mktemp -d "${TMPDIR:-/var/tmp}/esp-packages.XXXXXX") || exit
 	ROOT=$WORK/root
-	trap 'umount -R "$WORK" 2>/dev/null; rm -rf --one-file-system "$WORK"' EXIT
+	trap 'umount -Rl "$WORK" 2>/dev/null; rm -rf --one-file-system "$WORK"' EXIT
 	trap 'exit 130' INT TERM
 	[ "$SUITE" != --guest ] || guest "$2"
 	need git musl rsync xz-utils zstd
