@@ -293,6 +293,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	esp->to_ack = 0;
 	if (esp_ackq_fast(q, g)) {
 		ESP_INC_NS(esp->ns, AckFast);
+		/* the others' requests, while something comes of them */
 		while (packets-- > 1 && esp_permission_due(esp)) {
 			edge = READ_ONCE(g->edge);
 			if (!esp_ackq_fast(q, g) || READ_ONCE(g->edge) == edge)
