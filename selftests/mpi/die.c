@@ -3,8 +3,8 @@
  * Messages go round until something ends the job: with "kill", rank 1 kills itself
  * after some rounds, and the shell that started it lives on, so that nobody but its
  * peers can notice. Prints "rounds go on" once they do. With "files PATH", rank 1 can have no
- * more files, removes PATH, and only then is sent to.  With "midst R", rank 0 kills rank R as soon as the begin of
- * a long message from rank 1 has come.
+ * more files, removes PATH, and only then is sent to.  With "midst R", rank 0 kills rank R as
+ * soon as the begin of a long message from rank 1 has come.
  */
 #include <signal.h>
 #include <sys/resource.h>
