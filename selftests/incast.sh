@@ -12,11 +12,13 @@
 # half on the way back from the receiver. With DCTCP the port marks.
 #
 #	incast.sh [-R MBIT] [-D US] [-N LIST of senders] [-p LIST of protocols]
-#		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR] [-X FAULTS]
+#		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR] [-X FAULTS] [-C US]
 #
 # Into DIR goes what there is to be drawn: PROTOCOL-WORKLOAD-N, the port's queue over time; the same
 # with .us, how long blocks or requests took; and with .ackq, the events of ESP's ACK queue.
 # FAULTS are arguments of netem for all cables, both ways: -X "loss 1%".
+# With -C the hosts' cards hold interrupts back, for so long from a frame on, and the senders' cables
+# carry -R Mbit/s, too.
 #
 # Protocols: esp (adaptive), seed (ESP with the seed's policy), cubic, dctcp.
 # Prints lines of JSON, one a run, and appends them to -o FILE.
@@ -24,9 +26,9 @@
 . "${0%/*}/lib.sh"
 
 MBIT=1000 RTT=100 SENDERS="1 2 4 8 16 32 64" PROTOS="esp seed cubic dctcp" WORKLOADS="blocks"
-ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS=''
+ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS='' COALESCE=''
 usage() { sed -n '/^#	incast.sh/,/^# Prints/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-while getopts R:D:N:p:w:r:t:q:o:B:X: o; do
+while getopts R:D:N:p:w:r:t:q:o:B:X:C: o; do
 	case $o in
 	R) MBIT=$OPTARG ;;
 	D) RTT=$OPTARG ;;
@@ -39,6 +41,7 @@ while getopts R:D:N:p:w:r:t:q:o:B:X: o; do
 	o) OUT=$OPTARG ;;
 	B) BUFFER=$OPTARG ;;
 	X) FAULTS=$OPTARG ;;
+	C) COALESCE=$OPTARG ;;
 	*) FINISHED=1; usage ;;
 	esac
 done
@@ -90,9 +93,22 @@ build()
 		ip -n sw link set "q$i" master br0
 		ip -n "$h" addr add "10.0.$((1 + i / 250)).$((1 + i % 250))/16" dev e0
 		ip -n "$h" link set e0 gso_max_segs 1
-		in_host "$h" tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us $FAULTS
+		in_host "$h" tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us \
+			${COALESCE:+rate "${MBIT}mbit" 24} $FAULTS
 	done
 	ip -n rx link set e0 gso_max_segs 1
+	[ -z "$COALESCE" ] || for h in $HOSTS; do
+		[ "$h" = sw ] || coalesce "$h"
+	done
+}
+
+# coalesce HOST: its card tells of frames up to COALESCE microseconds later, of all at once.
+coalesce()
+{
+	ip -n "$1" link add ifb0 type ifb && ip -n "$1" link set ifb0 up &&
+		tc -n "$1" qdisc add dev ifb0 root netem limit 100000 slot "${COALESCE}us" "${COALESCE}us" &&
+		tc -n "$1" qdisc add dev e0 handle ffff: ingress &&
+		tc -n "$1" filter add dev e0 parent ffff: matchall action mirred egress redirect dev ifb0 || exit
 }
 
 # policy 0|1: ESP's, in all hosts.

@@ -63,6 +63,20 @@ for link in 100:2000:0.5:0.97 1000:500:0.3:0.97 10000:20:0.1:0.97 10000:500:0.4:
 	check "$mbit Mbit/s, $us us: goodput" holds esp flows 1 goodput_share '>=' "$min"
 done
 
+# Cards that hold interrupts back: longer round trips, but no queue. MBIT US COALESCE N.
+while read -r mbit us held n; do
+	run -N "$n" -R "$mbit" -D "$us" -C "$held" -t 0.3 -w flows -p esp
+	check "$mbit Mbit/s, interrupts $held us late, $n senders: goodput" holds esp flows "$n" goodput_share '>=' 0.85
+	check "... next to no frame is lost at the port" holds esp flows "$n" port_drops '<=' 250
+	check "... fair" holds esp flows "$n" jain '>=' 0.95
+done <<-END
+	1000	60	100	8
+	1000	60	250	1
+	1000	60	250	8
+	10000	20	50	1
+	10000	20	50	8
+END
+
 # Random loss, both ways: LOSS MIN, in percent, and what must come through.
 while read -r loss min; do
 	run -N 1 -t 0.3 -w flows -p esp -X "loss $loss%"

@@ -256,21 +256,102 @@ static u32 extra_bound(const struct esp_qctl *c, const struct esp_policy *p,
 	return max_t(u32, least, esp_qctl_wire_time(c, frames));
 }
 
-/*
- * Is the link idle for a quarter of the time, or more? Then nothing waits for it:
- * round trips are long because a host is slow to wake up, or takes frames many
- * at a time. Of a lone sender, which can tell by what arrives; a pause of its own
- * says nothing.
- */
-static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
+/* Packets in 2^20 microseconds. */
+static u32 rate_of(u32 packets, u64 us)
 {
-	u64 took = now - c->looked, ns = frame_time(c);
-	u32 n = c->total - c->seen;
+	us = clamp_t(u64, us, 1, ~0u);
+	return min_t(u64, div_u64((u64)packets << 20, us), ESP_RATE_MAX);
+}
 
+/*
+ * How fast packets come with this budget, if it is what holds senders back. A
+ * pause of theirs says nothing.
+ */
+static void count_rate(struct esp_qctl *c, u32 round, bool limited, u64 now)
+{
+	u64 took = now - c->looked;
+	u32 rate = rate_of(c->total - c->seen, took);
+	bool ok;
+
+	/* packets on their way, by Little's law: about as many as there may be */
+	limited = limited || ((u64)rate * round) >> 20 >= c->q - c->q / 4;
+	ok = limited && took <= 4 * (u64)round + ESP_ROUND_US;
 	c->seen = c->total;
 	c->looked = now;
-	return count <= 1 && ns && took < 4 * (u64)round + 2 * ESP_ROUND_US &&
-	       ns * n < 750 * took;
+	if (!ok)
+		c->trial = ESP_TRY_NOTHING;
+	if (ok && c->looks && c->looks < ESP_LOOKS_MAX) {
+		c->looks++;
+		c->rate = rate_of(c->total - c->from, now - c->from_at);
+	} else {
+		c->looks = ok;
+		c->from = c->total;
+		c->from_at = now;
+	}
+}
+
+/* A lone sender has that much on its way whatever the budget. */
+static u32 may_fly(const struct esp_qctl *c, int count, u32 q)
+{
+	return count <= 1 ? max(q, READ_ONCE(c->lone)) : q;
+}
+
+static void try_budget(struct esp_qctl *c, u8 what, u32 extra)
+{
+	c->trial = what;
+	c->old_q = c->q;
+	c->old_fast = c->fast;
+	c->old_rate = c->rate;
+	c->old_extra = extra;
+}
+
+/* Round trips are too long: the budget that would make them short enough. */
+static void cut(struct esp_qctl *c, const struct esp_policy *p, u32 median, u32 aim,
+		u32 round, u64 now)
+{
+	u32 q = div_u64((u64)c->q * aim, median);
+
+	WRITE_ONCE(c->fast, 0);
+	set_q(c, p, max(q, c->q / 2));
+	c->looks = 0;
+	c->last = now + round;	/* before it shows */
+}
+
+static void not_again(struct esp_qctl *c, u32 round, u64 now)
+{
+	c->wait = min_t(u64, max_t(u64, 2 * c->wait, ESP_TRY_ROUNDS * (u64)round),
+			ESP_TRY_MAX_US);
+	c->next_try = now + c->wait;
+}
+
+/*
+ * What has been tried is over. A link that is full carries as much with a smaller
+ * budget, and no more with a larger one. If it carried less, or more, round trips
+ * are long because hosts and cards take frames many at a time: that long they may be.
+ */
+static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32 round,
+		  u64 now)
+{
+	u32 before = may_fly(c, count, c->old_q), after = may_fly(c, count, c->q);
+	bool more = c->trial == ESP_TRY_MORE;
+	/* half of what was taken away, a quarter of what was added */
+	u64 mid = more ? div_u64((u64)c->old_rate * (3 * before + after), 4 * before) :
+			 div_u64((u64)c->old_rate * (before + after), 2 * before);
+
+	c->trial = ESP_TRY_NOTHING;
+	c->looks = 0;
+	if (more && c->rate < mid) {
+		WRITE_ONCE(c->fast, 0);
+		set_q(c, p, c->old_q);
+		not_again(c, round, now);
+	} else if (more || (c->rate < mid && after < before - before / 8)) {
+		c->held = max(c->held, c->old_extra);
+		c->wait /= 2;
+		if (!more) {
+			WRITE_ONCE(c->fast, c->old_fast);
+			set_q(c, p, c->old_q);
+		}
+	}
 }
 
 /*
@@ -294,6 +375,8 @@ static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
 		return false;
 	c->drained = now;
 	c->saved = c->q;
+	c->held = 0;
+	c->looks = 0;
 	WRITE_ONCE(c->q, ESP_GRANT_MIN);
 	return true;
 }
@@ -331,36 +414,58 @@ static bool look_for_wire(struct esp_qctl *c, const struct esp_policy *p, int co
  * Queueing shows as round trips above the smallest. Too much of it: the budget
  * that would have caused three quarters of the bound. Little: more, but only
  * if the budget held senders back for a whole round trip, so that what was
- * measured is its doing.
+ * measured is its doing. But round trips also grow where a card holds its interrupts
+ * back. So each cut is on trial: if less comes through then, it is taken back, and what
+ * the round trips had too much of isn't counted any more (@held). From then on they
+ * don't tell when the link is full: the budget grows while that brings more through.
  */
 void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now)
 {
-	u32 extra = median > min_rtt ? median - min_rtt : 0;
-	u32 bound, q = c->q;
 	/* one sample, whatever a peer claims, holds nobody up for long */
 	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
+	u32 extra = round > min_rtt ? round - min_rtt : 0, over;
+	u32 bound, floor, q = c->q;
 	u8 limited = c->limited;
-	bool idle;
+	bool may_try;
 
 	bound = look_for_wire(c, p, count, min_rtt, now) ? ESP_NO_WIRE_US :
 		extra_bound(c, p, count, now);
-	if (drain(c, p, round, now)) {
-		link_idle(c, count, round, now);
+	if (!c->trial && drain(c, p, round, now))
 		return;
-	}
 	if ((s64)(now - c->last) < (s64)round)
 		return;
 	c->last = now;
 	WRITE_ONCE(c->limited, 0);
 	WRITE_ONCE(c->busy, 0);
-	idle = link_idle(c, count, round, now) && q <= ESP_Q_IDLE;
-	if (extra > bound && !idle) {
-		WRITE_ONCE(c->fast, 0);
-		q = div_u64((u64)q * (min_rtt + bound * 3 / 4), median);
-		set_q(c, p, max(q, c->q / 2));
-		c->last = now + round;	/* before it shows */
-	} else if (!limited) {
+	count_rate(c, round, limited, now);
+	over = extra - min(extra, c->held);
+	floor = max(p->q_min, may_fly(c, count, 0));
+	if (c->trial) {
+		/* only what is a good deal smaller shows */
+		if (c->trial == ESP_TRY_LESS && over > bound && q > floor &&
+		    (q > c->old_q - c->old_q / 4 || over > 4 * bound))
+			cut(c, p, median, min_rtt + c->held + bound * 3 / 4, round, now);
+		else if (c->looks > ESP_TRY_LOOKS)
+			tried(c, p, count, round, now);
+		return;
+	}
+	may_try = !c->no_wire && c->looks > ESP_TRY_LOOKS && now >= c->next_try &&
+		  esp_qctl_wire_time(c, floor / 2) <= ESP_TRY_US;
+	if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !c->no_wire) {
+		c->full = 0;	/* another look, to compare with */
+	} else if (over > bound && q > p->q_min) {
+		if (c->looks > 1 && q > floor && !c->no_wire)
+			try_budget(c, ESP_TRY_LESS, extra);
+		cut(c, p, median, min_rtt + c->held + bound * 3 / 4, round, now);
+	} else if (may_try && (over > bound || c->held)) {
+		try_budget(c, ESP_TRY_MORE, extra);
+		WRITE_ONCE(c->fast, 1);		/* no pace */
+		q = max(q, floor);
+		set_q(c, p, q + q / 4 + 1);
+		c->looks = 0;
+		c->last = now + round;
+	} else if (!limited || over > bound || c->held) {
 		c->full = 0;
 	} else if (!c->full) {
 		c->full = now;
@@ -369,9 +474,6 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	} else if (extra <= bound * 7 / 8) {
 		WRITE_ONCE(c->fast, 0);
 		set_q(c, p, q + q / 16 + 1);
-	} else if (idle) {
-		WRITE_ONCE(c->fast, 0);
-		set_q(c, p, min_t(u32, q + q / 4 + 1, ESP_Q_IDLE));
 	}
 }
 
@@ -390,6 +492,9 @@ void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 	if ((s64)(now - c->last) < (s64)srtt || c->saved)
 		return;
 	c->last = now;
+	c->trial = ESP_TRY_NOTHING;
+	c->looks = 0;
+	c->next_try = max(c->next_try, now + ESP_TRY_ROUNDS * (u64)srtt);
 	WRITE_ONCE(c->fast, 0);
 	set_q(c, p, c->q * 7 / 10);
 }

@@ -19,7 +19,6 @@
 #define ESP_EXTRA_LOSSY_FRAMES	64	/* so many frames on the wire, of 86 in 128 KiB, */
 #define ESP_EXTRA_LEAST_US	10	/* but this at least, which hosts add themselves */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
-#define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
@@ -30,6 +29,12 @@
 #define ESP_STRETCH_FRAMES	16
 #define ESP_ROUND_US		10000	/* longest round beyond four of the shortest */
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
+#define ESP_RATE_MAX		(1u << 30)	/* packets in 2^20 microseconds */
+#define ESP_TRY_LOOKS		6	/* round trips for which a budget is tried, */
+#define ESP_LOOKS_MAX		64	/* and over which packets are counted at most */
+#define ESP_TRY_US		500	/* what is tried must not look like a loss: least delay */
+#define ESP_TRY_ROUNDS		64	/* until more is tried after that was in vain, */
+#define ESP_TRY_MAX_US		(250u * 1000)	/* doubled each time, up to this */
 #define ESP_ADVICE_HANDSHAKE	32	/* largest advice in a SYN|ACK */
 #define ESP_ADVICE_MAX		64
 #define ESP_WHOLE_AFTER		16	/* single packets between two whole super-packets */
@@ -58,6 +63,18 @@ struct esp_policy {
 };
 
 /**
+ * enum esp_try - what a budget is tried for
+ * @ESP_TRY_NOTHING:	none is
+ * @ESP_TRY_LESS:	do round trips become shorter, or does less come through?
+ * @ESP_TRY_MORE:	does more come through?
+ */
+enum esp_try {
+	ESP_TRY_NOTHING,
+	ESP_TRY_LESS,
+	ESP_TRY_MORE,
+};
+
+/**
  * struct esp_qctl - the budget Q and its control
  * @q:		packets that may be granted and not yet arrived
  * @limited:	it has held somebody back since the last round trip
@@ -78,6 +95,18 @@ struct esp_policy {
  * @total:	that have arrived so far
  * @seen:	that had when the budget was last looked at
  * @looked:	when that was, microseconds
+ * @looks:	how often it was since it changed; 0: what it changed doesn't show yet
+ * @from:	packets that had arrived at the first of these
+ * @from_at:	when that was
+ * @rate:	packets in 2^20 microseconds since, if @looks is more than 1
+ * @trial:	what is being tried, enum esp_try
+ * @old_q:	the budget before
+ * @old_fast:	@fast before
+ * @old_rate:	@rate before
+ * @old_extra:	round trips beyond the smallest before, microseconds
+ * @held:	so much of that is no queue, but frames that are taken many at a time
+ * @wait:	after a try in vain, microseconds
+ * @next_try:	when the budget may be tried larger
  * @paced:	when the link will have carried all that was permitted, if it
  *		carries one after the other; nanoseconds
  * @drained:	when the queue was last made empty, to see the smallest round
@@ -102,6 +131,18 @@ struct esp_qctl {
 	u32			total;
 	u32			seen;
 	u64			looked;
+	u8			looks;
+	u8			trial;
+	u8			old_fast;
+	u32			from;
+	u64			from_at;
+	u32			rate;
+	u32			old_q;
+	u32			old_rate;
+	u32			old_extra;
+	u32			held;
+	u32			wait;
+	u64			next_try;
 	atomic64_t		paced;
 	u64			drained;
 	u32			saved;

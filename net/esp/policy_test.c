@@ -334,52 +334,111 @@ static void qctl__frame_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.lone, 32u);
 }
 
-/* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
-static u64 slow_rounds(struct esp_qctl *c, int times, int count, u32 n, u64 now)
+/*
+ * A path, all of whose budget is on its way. A frame takes @frame ns on the link, a round
+ * trip @base us when nothing is sent, and @hold more because cards hold interrupts back;
+ * @others us of the others' frames stand in the port.
+ */
+struct path {
+	u32	frame;
+	u32	base;
+	u32	hold;
+	u32	others;
+};
+
+static u64 path_rounds(struct esp_qctl *c, const struct path *path, int n, int count, u64 now)
 {
-	for (; times; times--) {
+	while (n--) {
+		u32 flying = count <= 1 ? max(c->q, c->lone) : c->q;
+		u32 rtt = path->base + path->hold, full = flying * path->frame / 1000;
+
+		rtt = max(rtt, full) + path->others;
+		c->total += path->others ? (rtt + 1) * 1000 / path->frame : flying;
 		c->limited = 1;
-		c->busy = 1;
-		c->total += n;
-		esp_qctl_sample(c, &adaptive_policy, count, 5000, 200, now += 5000);
+		esp_qctl_sample(c, &adaptive_policy, count, rtt, path->base, now += rtt + 1);
 	}
 	return now;
 }
 
-/* Rule 22: what waits where the link is idle waits for a host. */
-static void qctl__idle_link(struct kunit *test)
+/* Rule 22: round trips that are long because of cards are no queue. */
+static void qctl__card_holds_back(struct kunit *test)
 {
-	const struct esp_policy *p = &adaptive_policy;
-	u64 now = 1000000;
-	struct esp_qctl c;
-	u32 q;
+	const struct path path[] = {
+		{ 1230, 60, 200, 0 },		/* 10 Gbit/s */
+		{ 1230, 20, 500, 0 },
+		{ 12304, 60, 300, 0 },		/* 1 Gbit/s */
+	};
+	int i, count;
 
-	esp_qctl_init(&c, p);
-	now = slow_rounds(&c, 4, 1, 100, now);	/* how fast the link is isn't known */
-	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_START);
-	esp_qctl_init(&c, p);
-	c.frame.cur = 10000;
-	c.frame.prev = 10000;
-	c.looked = now;
-	q = c.q;
-	now = slow_rounds(&c, 2, 1, 370, now);
-	KUNIT_EXPECT_GT(test, c.q, q);
-	now = slow_rounds(&c, 20, 1, 370, now);
-	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
-	/* others could be sending too, which don't share this port's arrivals */
-	q = c.q;
-	slow_rounds(&c, 1, 2, 370, now);
-	KUNIT_EXPECT_EQ(test, c.q, q / 2);
-	/* it is busy for more than three quarters of the time */
-	c.q = q;
-	slow_rounds(&c, 1, 1, 700, now + 10000);
-	KUNIT_EXPECT_EQ(test, c.q, q);
-	slow_rounds(&c, 1, 1, 1200, now + 20000);
-	KUNIT_EXPECT_EQ(test, c.q, q / 2);
-	/* the pause was the sender's */
-	c.q = q;
-	slow_rounds(&c, 1, 1, 370, now + 100000);
-	KUNIT_EXPECT_EQ(test, c.q, q / 2);
+	for (i = 0; i < ARRAY_SIZE(path); i++) {
+		u32 need = (path[i].base + path[i].hold) * 1000 / path[i].frame;
+
+		for (count = 1; count <= 8; count += 7) {
+			struct esp_qctl c;
+			u64 now = 1000000;
+			int n, low = 0;
+
+			qctl_init(&c);
+			c.frame.cur = path[i].frame;
+			c.frame.prev = path[i].frame;
+			now = path_rounds(&c, &path[i], 500, count, now);
+			for (n = 0; n < 1000; n++) {
+				now = path_rounds(&c, &path[i], 1, count, now);
+				KUNIT_EXPECT_LE(test, c.q, max(2 * need, 64u));
+				low += max(c.q, count == 1 ? c.lone : 0) < need * 3 / 4;
+			}
+			/* hardly ever has anybody to wait for permission */
+			KUNIT_EXPECT_LE(test, low, 50);
+			/* no card does so any more: no queue is left */
+			now = path_rounds(&c, &(struct path){ path[i].frame, 60, 0, 0 },
+					  2 * ESP_DRAIN_US / 60, count, now);
+			KUNIT_EXPECT_LE(test, c.q, max(140 * 1000 / path[i].frame * 5 / 4,
+						       count == 1 ? c.lone : 18));
+		}
+	}
+}
+
+/* What others have in the port, a smaller budget does not make less; nor may it be larger. */
+static void qctl__others_in_port(struct kunit *test)
+{
+	const struct path full = { 12304, 60, 0, 700 };
+	struct esp_qctl c;
+	u64 now = 1000000;
+
+	esp_qctl_init(&c, &adaptive_policy);
+	c.frame.cur = full.frame;
+	c.frame.prev = full.frame;
+	now = path_rounds(&c, &full, 20, 8, now);
+	KUNIT_EXPECT_LE(test, c.q, adaptive_policy.q_min * 5 / 4 + 1);
+	path_rounds(&c, &full, 200, 8, now);
+	KUNIT_EXPECT_LE(test, c.q, adaptive_policy.q_min * 5 / 4 + 1);
+	KUNIT_EXPECT_EQ(test, c.held, 0u);
+}
+
+/* A try is over when packets are lost, or nobody needs the budget. */
+static void qctl__try_ends(struct kunit *test)
+{
+	const struct path path = { 1230, 60, 200, 0 };
+	struct esp_qctl c;
+	u64 now = 1000000;
+	u32 n;
+
+	qctl_init(&c);
+	for (n = 0; n < 1000 && c.trial != ESP_TRY_LESS; n++)
+		now = path_rounds(&c, &path, 1, 8, now);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_LESS);
+	esp_qctl_sample(&c, &adaptive_policy, 8, 100, 60, now += 100000);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	for (n = 0; n < 1000 && c.trial != ESP_TRY_MORE; n++)
+		now = path_rounds(&c, &path, 1, 8, now);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_MORE);
+	n = c.q;
+	esp_qctl_loss(&c, &adaptive_policy, 260, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	KUNIT_EXPECT_EQ(test, c.q, max(n * 7 / 10, adaptive_policy.q_min));
+	/* not at once again */
+	path_rounds(&c, &path, ESP_TRY_ROUNDS - 2, 8, now);
+	KUNIT_EXPECT_TRUE(test, c.trial != ESP_TRY_MORE);
 }
 
 /* Rule 22: the queue is emptied now and then, for the smallest round trip. */
@@ -640,11 +699,13 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__grows_when_limited),
 	KUNIT_CASE(qctl__bounds),
 	KUNIT_CASE(qctl__frame_time),
-	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__pace),
 	KUNIT_CASE(qctl__lossy),
 	KUNIT_CASE(qctl__lossy_and_fast),
 	KUNIT_CASE(qctl__no_wire),
+	KUNIT_CASE(qctl__card_holds_back),
+	KUNIT_CASE(qctl__others_in_port),
+	KUNIT_CASE(qctl__try_ends),
 	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
 	KUNIT_CASE(advice__handshake),
