@@ -117,6 +117,34 @@ TEST_F(pair, sizes)
 	}
 }
 
+/* Around what is put behind the header, or into pages. */
+TEST_F(pair, large)
+{
+	static const int size[] = { 3000, 4076, 4096, 8000, 65503 };
+	static char buf[66000];
+	int i, n;
+
+	enter(A);
+	run("ip link set va mtu 65535");
+	enter(B);
+	run("ip link set vb mtu 65535");
+	for (n = 3600; n < 4000; n++) {
+		fill(buf, 0, n);
+		ASSERT_EQ(n, do_sendto(self->fd[0], buf, n, 0, at(B, PORT)));
+		memset(buf, 0, n);
+		ASSERT_EQ(n, recv(self->fd[1], buf, sizeof(buf), 0));
+		ASSERT_TRUE(right(buf, 0, n));
+	}
+	for (i = 0; i < ARRAY_SIZE(size); i++) {
+		fill(buf, 0, size[i]);
+		ASSERT_EQ(size[i], do_sendto(self->fd[0], buf, size[i], 0, at(B, PORT)));
+		EXPECT_EQ(10, recv(self->fd[1], buf, 10, MSG_PEEK));
+		memset(buf, 0, size[i]);
+		EXPECT_EQ(size[i], recv(self->fd[1], buf, sizeof(buf), 0));
+		EXPECT_TRUE(right(buf, 0, size[i]));
+	}
+}
+
 TEST_F(pair, iovec)
 {
 	struct sockaddr_esp to = at(B, PORT), from;
@@ -469,11 +497,16 @@ TEST_F(pair, receiving_device)
 TEST_F(pair, device_leaves)
 {
 	int fd = esp_socket(A, SOCK_DGRAM), l = esp_socket(A, SOCK_STREAM);
+	int sender = esp_socket(A, SOCK_DGRAM);
 	struct sockaddr_esp a = any(PORT);
+	char c;
 
 	make_dev("dummy", "other");
 	a.sesp_ifindex = if_nametoindex("other");
 	ASSERT_EQ(0, do_bind(fd, a));
+	a.sesp_port = htons(PORT + 1);
+	ASSERT_EQ(0, do_bind(sender, a));
+	a.sesp_port = htons(PORT);
 	ASSERT_EQ(0, do_bind(l, a));
 	ASSERT_EQ(0, listen(l, 1));
 	impatient(l);
@@ -481,7 +514,10 @@ TEST_F(pair, device_leaves)
 	run("ip link del other");
 	EXPECT_EQ(POLLERR, events(fd, POLLIN, LONG) & POLLERR);
 	EXPECT_EQ(POLLERR, events(l, POLLIN, LONG) & POLLERR);
-	EXPECT_ERRNO(ENETDOWN, do_sendto(fd, "x", 1, 0, at(B, PORT)));
+	EXPECT_ERRNO(ENETDOWN, recv(fd, &c, 1, MSG_DONTWAIT));
+	EXPECT_ERRNO(EAGAIN, recv(fd, &c, 1, MSG_DONTWAIT));
+	EXPECT_ERRNO(ENETDOWN, do_sendto(sender, "x", 1, 0, at(B, PORT)));
+	EXPECT_EQ(0, so_error(sender));
 	EXPECT_EQ(0, so_error(fd));
 	EXPECT_ERRNO(ENETDOWN, accept(l, NULL, NULL));
 	EXPECT_EQ(0, so_error(l));
@@ -508,6 +544,19 @@ TEST_F(pair, receive_buffer)
 	EXPECT_EQ(got, counter(B, "DgramIn"));
 	EXPECT_EQ(1, do_sendto(self->fd[0], buf, 1, 0, at(B, PORT)));
 	EXPECT_EQ(1, recv(self->fd[1], buf, 1000, 0));
+}
+
+/* Small ones need no page each. */
+TEST_F(pair, small)
+{
+	int i, n = 50, room = 50 * 2048;
+	char c = 'x';
+
+	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, room / 2);	/* the kernel doubles it */
+	for (i = 0; i < n; i++)
+		ASSERT_EQ(1, do_sendto(self->fd[0], &c, 1, 0, at(B, PORT)));
+	EXPECT_TRUE(UNTIL(counter(B, "DgramIn") + counter(B, "DgramMemDrop") == n));
+	EXPECT_EQ(n, counter(B, "DgramIn"));
 }
 
 /* Waiting: poll, timeout, signal, shutdown. */

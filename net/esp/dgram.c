@@ -172,21 +172,26 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 		.len		= len,
 		.ts_val		= (u32)esp_now(),
 	};
-	unsigned int room = esp_dev_headroom(ed);
+	unsigned int room = esp_dev_headroom(ed) + ESP_HLEN;
 	u8 mac[ETH_ALEN + 2] __aligned(2);
 	struct sk_buff *skb;
+	size_t paged = 0;
 	int err;
 
 	memcpy(mac, a->sesp_addr, ETH_ALEN);
 	if (len > ESP_PAYLOAD_MAX || (int)len > esp_dev_mtu(ed) - ESP_HLEN)
 		return -EMSGSIZE;
-	skb = sock_alloc_send_pskb(sk, room + ESP_HLEN, len,
+	/* behind the header, which costs both ends less than a page, if no larger than that */
+	if (room + len > SKB_MAX_ORDER(0, 0))
+		paged = len;
+	skb = sock_alloc_send_pskb(sk, room + len - paged, paged,
 				   msg->msg_flags & MSG_DONTWAIT, &err, 0);
 	if (!skb)
 		return err;
-	skb_reserve(skb, room + ESP_HLEN);
-	skb->data_len = len;
-	skb->len += len;
+	skb_reserve(skb, room);
+	skb_put(skb, len - paged);
+	skb->data_len = paged;
+	skb->len += paged;
 	err = skb_copy_datagram_from_iter(skb, 0, &msg->msg_iter, len);
 	if (err) {
 		consume_skb(skb);
@@ -276,10 +281,10 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	n = ESP_RX(skb)->f.len;
 	if (n > (int)len) {
 		msg->msg_flags |= MSG_TRUNC;
-		err = skb_copy_datagram_msg(skb, ESP_RX(skb)->f.hlen, msg, len);
+		err = esp_copy_packet(skb, ESP_RX(skb)->f.hlen, msg, len);
 		n = flags & MSG_TRUNC ? n : (int)len;
 	} else {
-		err = skb_copy_datagram_msg(skb, ESP_RX(skb)->f.hlen, msg, n);
+		err = esp_copy_packet(skb, ESP_RX(skb)->f.hlen, msg, n);
 	}
 	if (!err && msg->msg_name) {
 		source_address(skb, msg->msg_name);

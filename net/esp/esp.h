@@ -821,6 +821,7 @@ void esp_pressure_lifted(struct sock *sk);
 void esp_any_room(struct sock *sk);
 
 /* recvmsg.c */
+int esp_copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n);
 int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
 ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 			struct pipe_inode_info *pipe, size_t len,

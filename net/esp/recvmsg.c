@@ -53,8 +53,8 @@ int esp_set_rcvlowat(struct sock *sk, int val)
 	return 0;
 }
 
-/* Copy @n bytes of a packet, from @off on, to the user. */
-static int copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
+/* Copy @n bytes of a packet, from @off on, to the user: all of them, or an error. */
+int esp_copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
 {
 	int done;
 
@@ -186,7 +186,7 @@ static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
 	while (!err && (skb = skb_peek(&list))) {
 		struct esp_frame *f = &ESP_RX(skb)->f;
 
-		err = copy_packet(skb, f->hlen + f->read, msg, f->len - f->read);
+		err = esp_copy_packet(skb, f->hlen + f->read, msg, f->len - f->read);
 		if (err)
 			break;
 		copied += f->len - f->read;
@@ -280,7 +280,7 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		end = record && (cb->f.flags & ESP_EOR) &&
 		      cb->f.read + n == cb->f.len;
 		if (!(flags & MSG_TRUNC) || record)
-			err = copy_packet(skb, cb->f.hlen + cb->f.read, msg, n);
+			err = esp_copy_packet(skb, cb->f.hlen + cb->f.read, msg, n);
 		if (err)
 			return copied ? copied : err;
 		copied += n;
