@@ -3,6 +3,7 @@
  * EDP: SOCK_DGRAM, one unreliable frame each, with ports of its own.
  */
 #include <linux/module.h>
+#include <net/busy_poll.h>
 #include "esp.h"
 
 static int dgram_release(struct socket *sock)
@@ -266,6 +267,28 @@ static void source_address(struct sk_buff *skb, struct sockaddr_esp *a)
 	memcpy(a->sesp_addr, eth_hdr(skb)->h_source, ETH_ALEN);
 }
 
+/*
+ * As skb_recv_datagram(), which does what is less frequent: nothing is looked at, no error is to
+ * be told, and nobody waits.
+ */
+static struct sk_buff *next_datagram(struct sock *sk, int flags, int *err)
+{
+	struct sk_buff_head *queue = &sk->sk_receive_queue;
+	struct sk_buff *skb;
+
+	if ((flags & MSG_PEEK) || READ_ONCE(sk->sk_err))
+		return skb_recv_datagram(sk, flags, err);
+	if (!skb_queue_empty_lockless(queue)) {
+		skb = skb_dequeue(queue);
+		if (skb)
+			return skb;
+	}
+	if (!(flags & MSG_DONTWAIT) || sk_can_busy_loop(sk))
+		return skb_recv_datagram(sk, flags, err);
+	*err = -EAGAIN;
+	return NULL;
+}
+
 static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 			 int flags)
 {
@@ -275,7 +298,7 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
-	skb = skb_recv_datagram(sk, flags, &err);
+	skb = next_datagram(sk, flags, &err);
 	if (!skb)
 		return err;
 	n = ESP_RX(skb)->f.len;
