@@ -53,7 +53,8 @@ TEST_F(am, amvia_initiator_timeout)
 	EXPECT_LE(2, state_of(CALLER, h).sent);
 }
 
-TEST_F(am, amvia_initiator_no_handler)
+/* Both ends. */
+TEST_F(am, amvia_no_handler)
 {
 	am_handle_t h;
 
@@ -200,6 +201,64 @@ TEST_F(am, amvia_target_handler_timeout)
 /*
  * N-way
  */
+
+/* Where an acknowledgment does nothing: created, sent, answered. */
+static void initiator_0_1_3(struct __test_metadata *_metadata, struct am_options o)
+{
+	am_handle_t h;
+
+	o.timeout_us = 10000000;
+	o.min_timeout_us = 10000000;
+	ASSERT_EQ(AM_OK, open_both(o));
+	fate[WIRE_REQUEST] = AM_BLOCK;
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, LATER));
+	h = sent();
+	EXPECT_NOW(CALLER, h, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED);
+	EXPECT_EQ(1, stats(CALLER).not_taken);
+	fate[WIRE_REQUEST] = AM_PASS;
+	EXPECT_STATE(CALLER, h, SENT, AM_NOT_ACKED, AM_REQUEST_SENT);
+	EXPECT_TRUE(REACHED(later));
+	EXPECT_NOW(CALLER, h, SENT, AM_NOT_ACKED, AM_REQUEST_SENT);
+	EXPECT_EQ(AM_OK, AM_Reply0(later, ANSWER));
+	EXPECT_STATE(CALLER, h, DONE, AM_ACKED, AM_PROCESSED);
+	EXPECT_EQ(1, ran);
+	EXPECT_EQ(1, answered);
+	EXPECT_EQ(0, stats(CALLER).resent);
+}
+
+/* Likewise the target's; @ack of a reply that was sent. */
+static void target_0_1_3(struct __test_metadata *_metadata, struct am_options o, int ack)
+{
+	static uint8_t data[5000];
+
+	o.retries = 1000;
+	ASSERT_EQ(AM_OK, open_both(o));
+	fate[WIRE_FINAL] = AM_DROP;
+	passing[WIRE_REQUEST] = 1;
+	fate[WIRE_REQUEST] = AM_DROP;
+	ASSERT_EQ(AM_OK, AM_RequestXfer0(ep[CALLER], 0, 0, ECHO, data, sizeof(data)));
+	EXPECT_TRUE(REACHED(AM_ListReceived(ep[SERVER], NULL, 0) == 1));
+	EXPECT_NOW(SERVER, first_received(), CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED);
+	EXPECT_EQ(0, ran);
+	fate[WIRE_REQUEST] = AM_PASS;
+	EXPECT_STATE(SERVER, first_received(), DONE, ack, AM_REPLY_SENT);
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, LATER));
+	EXPECT_TRUE(REACHED(later));
+	EXPECT_NOW(SERVER, received, SENT, AM_NOT_ACKED, AM_REQUEST_RECVD);
+	EXPECT_EQ(AM_OK, AM_Reply0(later, ANSWER));
+	EXPECT_NOW(SERVER, received, DONE, ack, AM_REPLY_SENT);
+	EXPECT_EQ(2, ran);
+}
+
+TEST_F(am, nway_initiator_0_1_3)
+{
+	initiator_0_1_3(_metadata, self->o);
+}
+
+TEST_F(am, nway_target_0_1_3)
+{
+	target_0_1_3(_metadata, self->o, AM_ACKED);
+}
 
 /* A handler that doesn't reply: the library does. */
 TEST_F(am, nway_empty_reply)
@@ -350,6 +409,18 @@ TEST_F(am, nway_handler_timeout)
 /*
  * AMUDP
  */
+
+TEST_F(am, amudp_initiator_0_1_3)
+{
+	self->o.protocol = AM_AMUDP;
+	initiator_0_1_3(_metadata, self->o);
+}
+
+TEST_F(am, amudp_target_0_1_3)
+{
+	self->o.protocol = AM_AMUDP;
+	target_0_1_3(_metadata, self->o, AM_NOT_ACKED);
+}
 
 /* The reply's buffer is free when the initiator has said that it has the reply. */
 TEST_F(am, amudp_released)
