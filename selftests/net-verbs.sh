@@ -17,6 +17,7 @@ export LD_LIBRARY_PATH=$BUILD AM_VERBS='10.9.0.1 10.9.0.2' AM_NAMED=verbs:10.9.0
 # Routes go with the link; then there is none.
 ROUTES='ip route replace 10.9.0.2 dev v0 table 100 && ip route replace 10.9.0.1 dev v1 table 101'
 export AM_DOWN='ip link set v0 down' AM_UP="ip link set v0 up && $ROUTES"
+export AM_SLOW='tc qdisc add dev v0 root tbf rate 4mbit burst 2000 limit 1000000' AM_FAST='tc qdisc del dev v0 root'
 
 cable_of_verbs()
 {

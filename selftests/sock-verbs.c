@@ -286,6 +286,37 @@ TEST_F(am, close_in_flight)
 	AM_Poll(bundle);
 }
 
+/* As cards do: what it has not sent yet is lost. Soft RoCE would wait until all is sent. */
+int ibv_destroy_qp(struct ibv_qp *q)
+{
+	static int (*real)(struct ibv_qp *q);
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
+
+	if (!real)
+		real = dlsym(RTLD_NEXT, "ibv_destroy_qp");
+	ibv_modify_qp(q, &a, IBV_QP_STATE);
+	return real(q);
+}
+
+/* Likewise where the device waits, since 65 of its frames are in the queue before the cable. */
+TEST_F(am, close_slow)
+{
+	unsigned int i;
+
+	self->o.credits = 128;
+	self->o.pool = 256;
+	self->o.timeout_us = 10000000;
+	self->o.min_timeout_us = 10000000;
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	ASSERT_EQ(0, system(getenv("AM_SLOW")));
+	for (i = 0; i < 96; i++)
+		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_EQ(0, stats(CALLER).resent);
+	EXPECT_EQ(AM_OK, AM_FreeEndpoint(ep[CALLER]));
+	EXPECT_TRUE(REACHED(ran == 96));
+	EXPECT_EQ(0, system(getenv("AM_FAST")));
+}
+
 /* Who has frames with each poll answers questions, too: with one poll of 64 at least. */
 TEST_F(am, asked_under_load)
 {

@@ -34,7 +34,7 @@
 #define BACK_OFF_US	100000	/* without frames to one to whom sending failed */
 #define LOOK		16	/* at the socket, in so many polls without a frame once, */
 #define BUSY_LOOK	64	/* and in so many with frames */
-#define LINGER_MS	10	/* for what still leaves when an endpoint closes */
+#define LINGER_MS	100	/* for what still leaves when an endpoint closes */
 
 enum { QUESTION = 0x414d5131, ANSWER = 0x414d4131 };
 
