@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 #
 # Sourced behind lib.sh: the hosts of those who measure Active Messages, n0 and, with the server,
-# n1, and its addresses.
+# n1, and its addresses. And a cable for RDMA verbs (net-verbs.sh has a picture).
 
-EDP='' ESP='' UDP=''
+EDP='' ESP='' UDP='' VERBS=verbs:10.9.0.2:4700
+export LD_LIBRARY_PATH=$BUILD
 
 am_hosts()
 {
@@ -33,3 +34,31 @@ am_serve()
 
 # counted_lines N FILE: has as many at least.
 counted_lines() { [ "$(wc -l <"$2")" -ge "$1" ]; }
+
+# Routes go with the link; then there is none.
+ROUTES='ip route replace 10.9.0.2 dev v0 table 100 && ip route replace 10.9.0.1 dev v1 table 101'
+cable_of_verbs()
+{
+	local i
+
+	modprobe -a veth rdma_rxe || return
+	sysctl -qw net.ipv4.conf.{all,default}.rp_filter=0 net.ipv4.conf.{all,default}.accept_local=1
+	ip link add v0 type veth peer name v1 || return
+	for i in 0 1; do
+		ip addr add 10.9.0.$((i + 1))/24 dev v$i && ip link set v$i up &&
+			ip neigh replace 10.9.0.$((2 - i)) dev v$i nud permanent \
+				lladdr "$(<"/sys/class/net/v$((1 - i))/address")" || return
+		# What comes in is for this host; what leaves takes the cable.
+		ip rule add pref 1$i iif v$i lookup local &&
+			ip rule add pref 2$i to 10.9.0.$((2 - i)) lookup 10$i &&
+			ip route add unreachable 10.9.0.$((2 - i)) table 10$i metric 1000 || return
+	done
+	ip rule add pref 100 lookup local && ip rule del pref 0 && eval "$ROUTES" || return
+	rdma link add rxe0 type rxe netdev v0 && rdma link add rxe1 type rxe netdev v1
+}
+
+verbs_serve()
+{
+	am logp --serve "$VERBS" >"$TMP/serve-verbs" 2>&1 &
+	until_true 60 grep -qx "$VERBS" "$TMP/serve-verbs"
+}

@@ -7,7 +7,8 @@
 #			instructions: a nanosecond is one
 #	am-uml		uml: native speed, two processors; its pictures in build/speed-am
 #
-# And of UCX, whose active messages go over TCP: round trip, and gap without replies.
+# With RDMA verbs where there is soft RoCE (icount), and UCX, whose active messages go over TCP:
+# round trip, and gap without replies.
 #
 # The cases are added to build/bench.json (bench.awk); build/bench-am.txt has the tables.
 
@@ -36,17 +37,16 @@ measure()
 lines()
 {
 	jq -r --arg at "$1" '.layers[] | . as $l |
-		({ edp: ["", "esp"], esp: ["records-", "esp"], udp: ["", "udp"], tcp: ["", "ucx"] }
+		({ edp: ["", "esp"], esp: ["records-", "esp"], udp: ["", "udp"], verbs: ["", "verbs"],
+			tcp: ["", "ucx"] }
 			[.transport]) as [$case, $by] |
 		("o_s", "o_r", "g", "L", "RTT") as $p | select($l[$p].median != null) |
 		[$at + "/" + $case + (.protocol | sub("ucx"; "nway")), $p, "us", $by, ($l[$p].median | tostring)] | join(" ")' \
-		"$DATA/$1.json" "$DATA/$1-ucx.json"
+		"$DATA/$1.json"
 }
 
-measure am run 6.12 --icount --time 3000 -- selftests/speed-am.sh -r 7 logp -j -m 256
-measure am-ucx run 6.12 --icount --time 3000 -- selftests/speed-am.sh -r 7 ucx
-measure am-uml run uml --time 1800 -- selftests/speed-am.sh -r 21 -o "$DATA" logp -j
-measure am-uml-ucx run uml --time 1800 -- selftests/speed-am.sh -r 21 ucx
+measure am run 6.12 --icount --time 5000 -- selftests/speed-am.sh -a -r 7 logp -m 256
+measure am-uml run uml --time 3000 -- selftests/speed-am.sh -a -r 21 -o "$DATA" logp
 {
 	lines am
 	lines am-uml
@@ -58,5 +58,5 @@ measure am-uml-ucx run uml --time 1800 -- selftests/speed-am.sh -r 21 ucx
 mv "$OUT.lines.new" "$OUT.lines" || exit
 awk -v json="$OUT.json" -f selftests/bench.awk "$OUT.lines" >"$OUT.txt" || exit
 jq -r '.layers[] | [.transport, .protocol, (.o_s, .o_r, .g, .L, .RTT, .G | .median // "-" |
-	tostring)] | join("\t")' "$DATA"/am{,-ucx,-uml,-uml-ucx}.json | tee "$OUT-am.txt"
+	tostring)] | join("\t")' "$DATA"/am{,-uml}.json | tee "$OUT-am.txt"
 say "$(wc -l <"$DATA/lines") figures in build/bench.json"

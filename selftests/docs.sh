@@ -243,7 +243,7 @@ cited '[a-z_]+\.' | while IFS=: read -r file name; do
 	fi
 done | verdict "functions that are cited exist ($(cited '[a-z_]+\.' | wc -l))"
 
-cited '(sock|host|net|vt)-' | while IFS=: read -r file name; do
+cited '(am|sock|host|net|vt)-' | while IFS=: read -r file name; do
 	grep -qE "^(TEST(_F(_TIMEOUT)?)?|RECOVERS|ANNOUNCES_EMPTY)\((.*, )?$name[,)]" "selftests/$file" || echo "selftests/$file lacks $name"
 done | verdict "tests that are cited exist"
 

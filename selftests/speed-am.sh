@@ -5,6 +5,8 @@
 # and how many credits they need (am calibrate).
 #
 #	speed-am.sh [-r ROUNDS] [-o DIR] [-l RATE] COMMAND [ARGUMENT...]	logp or calibrate; ARGUMENTs are am's
+#	speed-am.sh -a [-r ROUNDS] [-o DIR] logp [ARGUMENT...]	as JSON, with all that is here: also verbs
+#			over a cable of their own, where there is soft RoCE, and UCX
 #	speed-am.sh -l RATE rate	a test: N-way over EDP answers as fast as datagrams arrive one way
 #	speed-am.sh [-r ROUNDS] ucx	active messages of UCX over TCP (ucx_perftest), as JSON of logp
 #	speed-am.sh
@@ -18,8 +20,9 @@
 
 . "${0%/*}/lib.sh"
 
-while getopts r:o:l: o; do
+while getopts ar:o:l: o; do
 	case $o in
+	a) ALL=1 ;;
 	r) ROUNDS=$OPTARG ;;
 	o) FIGURES=$OPTARG ;;
 	l) LINK=$OPTARG ;;
@@ -85,6 +88,11 @@ limited()
 	done
 }
 
+measure()
+{
+	n0 am "$COMMAND" ${ROUNDS:+-r "$ROUNDS"} ${FIGURES:+--figures "$FIGURES"} "$@" "$EDP" "$ESP" "$UDP"
+}
+
 # 95 % at least, of 1400 bytes.
 at_the_rate()
 {
@@ -120,6 +128,16 @@ if [ "$COMMAND" = ucx ]; then
 	ucx
 	exit
 fi
-am_serve || exit
 FINISHED=1
-n0 am "$COMMAND" ${ROUNDS:+-r "$ROUNDS"} ${FIGURES:+--figures "$FIGURES"} "$@" "$EDP" "$ESP" "$UDP"
+if [ -z "$ALL" ]; then
+	am_serve && measure "$@"
+	exit
+fi
+# One after the other, each with no other server.
+am_serve && measure -j "$@" >"$TMP/all" || exit
+kill $! && wait
+if modprobe rdma_rxe 2>/dev/null; then
+	cable_of_verbs && verbs_serve &&
+		am "$COMMAND" -j ${ROUNDS:+-r "$ROUNDS"} "$@" "$VERBS" >>"$TMP/all" || exit
+fi
+ucx >>"$TMP/all" && jq -sc 'first + { layers: map(.layers[]) }' "$TMP/all"
