@@ -243,9 +243,29 @@ cited '[a-z_]+\.' | while IFS=: read -r file name; do
 	fi
 done | verdict "functions that are cited exist ($(cited '[a-z_]+\.' | wc -l))"
 
-cited '(am|sock|host|net|vt)-' | while IFS=: read -r file name; do
+cited '(sock|host|net|vt)-' | while IFS=: read -r file name; do
 	grep -qE "^(TEST(_F(_TIMEOUT)?)?|RECOVERS|ANNOUNCES_EMPTY)\((.*, )?$name[,)]" "selftests/$file" || echo "selftests/$file lacks $name"
 done | verdict "tests that are cited exist"
+
+# state_tests: of the table of Active Messages' states.
+state_tests()
+{
+	awk '/^state  .*amvia/ { on = 1; next }
+		on && /^[0-9a-z]/ {
+			split("amvia_ nway_ amudp_", prefix)
+			split("28 52 74", from); split("23 21 21", n)
+			for (i in from) {
+				name = substr($0, from[i], n[i])
+				gsub(/ /, "", name)
+				if (name)
+					print prefix[i] name
+			}
+		}
+		/^Those after/ { exit }' $DOC/active-messages.rst | sort -u
+}
+state_tests | while read -r name; do
+	grep -q "^TEST_F(am, $name)" selftests/am-states.h || echo "selftests/am-states.h lacks $name"
+done | verdict "each of Active Messages' states has a test ($(state_tests | wc -l))"
 
 # ``name()`` anywhere: in the module, or the kernel's or C library's.
 grep -ohE '``(esp_|sock_esp_)[a-z_0-9]+\(' $DOC/*.rst | tr -d '`(' | sort -u | while read -r name; do
