@@ -14,6 +14,9 @@ TEST_F(am, amvia_initiator_0_1_2_3)
 
 	self->o.protocol = AM_AMVIA;
 	self->o.reply_timeout_us = 10000000;
+	/* State 1 is to be seen before it is over, however slow the machine is. */
+	self->o.timeout_us = 500000;
+	self->o.min_timeout_us = 500000;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	fate[WIRE_REQUEST] = AM_BLOCK;
 	ASSERT_EQ(AM_OK, AM_Request2(ep[CALLER], 0, LATER, 1, 2));
@@ -89,6 +92,9 @@ TEST_F(am, amvia_initiator_no_reply)
 	am_handle_t h;
 
 	self->o.protocol = AM_AMVIA;
+	/* Only the reply's timeout acts, however slow the machine is. */
+	self->o.timeout_us = 10000000;
+	self->o.min_timeout_us = 10000000;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	fate[WIRE_REPLY] = AM_DROP;
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
