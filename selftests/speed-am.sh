@@ -140,4 +140,4 @@ if modprobe rdma_rxe 2>/dev/null; then
 	cable_of_verbs && verbs_serve &&
 		am "$COMMAND" -j ${ROUNDS:+-r "$ROUNDS"} "$@" "$VERBS" >>"$TMP/all" || exit
 fi
-ucx >>"$TMP/all" && jq -sc 'first + { layers: map(.layers[]) }' "$TMP/all"
+ucx >>"$TMP/all" && jq -Msc 'first + { layers: map(.layers[]) }' "$TMP/all"
