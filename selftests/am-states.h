@@ -92,9 +92,10 @@ TEST_F(am, amvia_initiator_no_reply)
 	am_handle_t h;
 
 	self->o.protocol = AM_AMVIA;
-	/* Only the reply's timeout acts, however slow the machine is. */
+	/* Only the reply's timeout acts, and what it asks for is here, however slow the machine is. */
 	self->o.timeout_us = 10000000;
 	self->o.min_timeout_us = 10000000;
+	self->o.reply_timeout_us = 200000;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	fate[WIRE_REPLY] = AM_DROP;
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
