@@ -3,7 +3,9 @@
 #
 # Of "make bench": ESP beside TCP and DCTCP at the port where many senders meet, in
 # simulated time. build/incast.json has the figures, Documentation/*.png the
-# pictures. For the hosts and the port see incast.sh.
+# pictures; sim-report.sh takes them, too. For the hosts and the port see incast.sh.
+#
+#	bench-incast.sh [--no-run]	only tables and pictures, of the figures of the last time
 
 HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -17,7 +19,6 @@ QUEUES=$SRC/build/queues
 cd "$SRC" || exit
 need gnuplot-nox
 mkdir -p "$QUEUES"
-: >"$LINES"
 
 # incast OPTION...: in a guest with simulated time.
 incast()
@@ -26,24 +27,36 @@ incast()
 	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/incast.sh -o "$LINES" "$@" >/dev/null || exit
 }
 
-# Each three times: what differs is what is drawn (addresses, ports, cookies).
-for _ in 1 2 3; do
-	incast -w blocks -N "1 2 4 8 16 32 64" -r 10
-	incast -w "flows requests" -N "1 16" -t 0.5
-	incast -w flows -N 1 -D 20 -t 0.5
-	incast -w flows -N 1 -D 500 -t 0.5
-	incast -w flows -N 1 -D 2000 -t 0.5 -p "esp cubic dctcp"
-	incast -w flows -N "1 16" -R 100 -D 100 -t 0.5 -p "esp cubic dctcp"
-	for us in 20 100 500; do
-		incast -w flows -N 1 -R 10000 -D $us -t 0.2 -p "esp cubic dctcp"
+# Each three times, blocks, which differ most, ten times: what differs is what is drawn
+# (addresses, ports, cookies) and how far jiffies have come.
+measure()
+{
+	: >"$LINES"
+	for i in {1..10}; do
+		incast -w blocks -N "1 2 4 8 16 32 64" -r 10
+		[ "$i" -le 3 ] || continue
+		incast -w "flows requests" -N "1 16" -t 0.5
+		incast -w flows -N 1 -D 20 -t 0.5
+		incast -w flows -N 1 -D 500 -t 0.5
+		incast -w flows -N 1 -D 2000 -t 0.5 -p "esp cubic dctcp"
+		incast -w flows -N "1 16" -R 100 -D 100 -t 0.5 -p "esp cubic dctcp"
+		for us in 20 100 500; do
+			incast -w flows -N 1 -R 10000 -D $us -t 0.2 -p "esp cubic dctcp"
+		done
+		incast -w "flows blocks" -N 16 -R 10000 -D 100 -t 0.1 -p "esp cubic dctcp"
+		for faults in "loss 0.1%" "loss 1%" "loss 10%" "loss 30%" "reorder 5% 50%"; do
+			incast -w flows -N 1 -t 0.5 -p "esp cubic dctcp" -X "$faults"
+		done
 	done
-	incast -w "flows blocks" -N 16 -R 10000 -D 100 -t 0.1 -p "esp cubic dctcp"
-	for faults in "loss 0.1%" "loss 1%" "loss 10%" "loss 30%" "reorder 5% 50%"; do
-		incast -w flows -N 1 -t 0.5 -p "esp cubic dctcp" -X "$faults"
-	done
-done
-incast -w blocks -N 32 -r 2 -q "$QUEUES"
-incast -w requests -N 16 -t 0.5 -q "$QUEUES"
+	incast -w blocks -N 32 -r 2 -q "$QUEUES"
+	incast -w requests -N 16 -t 0.5 -q "$QUEUES"
+}
+
+case $1 in
+'') measure ;;
+--no-run) [ -s "$LINES" ] || die "there are no figures yet" ;;
+*) sed -n '/^#	bench-incast/s/^#	//p' "$0" >&2; exit 2 ;;
+esac
 
 {
 	echo '['
@@ -51,7 +64,7 @@ incast -w requests -N 16 -t 0.5 -q "$QUEUES"
 	echo ']'
 } >"$OUT"
 
-# A table: of each case the median of three runs, and the smallest and the largest.
+# A table: of each case the median, and the smallest and the largest.
 awk -F '[:,] ' '
 	function field(name,	i) {
 		for (i = 1; i < NF; i++)
@@ -92,11 +105,12 @@ awk -F '[:,] ' '
 		}
 	}' "$LINES" | tee "$SRC/build/incast.txt"
 
-# value NAME: lines "N VALUE" of blocks at 1 Gbit/s and 100 us; POLICY and PROTO select.
+# value NAME: lines "N VALUE", medians, of blocks at 1 Gbit/s and 100 us; POLICY and PROTO select.
 value()
 {
 	sed -n "s/.*\"proto\": \"$PROTO\", \"policy\": \"$POLICY\", \"workload\": \"blocks\", \"n\": \([0-9]*\), \"rate_mbit\": 1000, .*\"$1\": \([0-9.]*\).*/\1 \2/p" "$LINES" |
-		awk '!seen[$1]++'
+		sort -k1,1n -k2,2n | awk '{ v[$1] = v[$1] " " $2; n[$1]++ }
+			END { for (k in v) { split(v[k], a, " "); print k, a[int((n[k] + 1) / 2)] } }' | sort -n
 }
 
 for p in "esp adaptive" "esp seed" "cubic -" "dctcp -"; do

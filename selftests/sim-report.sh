@@ -1,11 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All figures and tables of Documentation/datacentre.rst: the rack for real (in simulated
-# time, incast.sh's; medians of three runs) and simulated, then what only espsim can do. build/sim/report.json
-# has the figures, Documentation/datacentre-tables.txt the tables.
-#
-#	sim-report.sh [--no-rack]	without the real one: its figures of the last time
+# All figures and tables of Documentation/datacentre.rst: the rack for real (of bench-incast.sh,
+# which runs if it has not yet) and simulated, then what only espsim can do.
+# build/sim/report.json has the figures, Documentation/datacentre-tables.txt the tables.
 
 HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -14,24 +12,15 @@ SRC=$(cd "$HARNESS/../.." && pwd)
 need gnuplot-nox jq gcc make libc6-dev
 cd "$SRC" || exit
 OUT=$SRC/build/sim
-RACK=$OUT/rack.json
+RACK=$SRC/build/incast.lines
 LINES=$OUT/report.json
 TABLES=$SRC/Documentation/datacentre-tables.txt
 DATA=$OUT/plot
 mkdir -p "$DATA"
 
-case $1 in
-'') rm -f "$RACK" ;;
---no-rack) [ -s "$RACK" ] || die "there are no figures of the rack yet" ;;
-*) sed -n '/^#	sim-report/s/^#	//p' "$0" >&2; exit 2 ;;
-esac
+[ -s "$RACK" ] || selftests/bench-incast.sh || exit
 make -s -C tools/sim O="$OUT" || exit
 : >"$LINES"
-
-rack()
-{
-	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/incast.sh -o "$RACK" "$@" >/dev/null || exit
-}
 
 # sim SET OPTION...: a run, as a line.
 sim()
@@ -78,31 +67,23 @@ table()
 # Runs
 #
 
-if [ ! -s "$RACK" ]; then
-	say "the rack, real, three times"
-	for _ in 1 2 3; do
-		for args in "-w blocks -N '1 2 4 8 16 32 64' -r 10" "-w flows -N '1 16' -t 0.5 -p 'esp seed'" \
-			"-w flows -N 1 -D 500 -t 0.5 -p esp" "-w flows -N 16 -R 10000 -t 0.1 -p esp" \
-			"-w blocks -N 16 -R 10000 -r 10 -p esp"; do
-			eval rack "$args"
-		done
-	done
-fi
 say "the rack, simulated"
 for p in esp seed cubic dctcp; do
 	for n in 1 2 4 8 16 32 64; do
-		for s in 1 2 3 4 5; do
+		for s in {1..20}; do
 			sim rack -p $p -n $n -R 1000 -D 100 -r 10 -s $s
 		done
 	done
 done
-for p in esp seed; do
+for p in esp seed cubic dctcp; do
 	sim rack -p $p -f -n 1 -R 1000 -D 100 -t 500
 	sim rack -p $p -f -n 16 -R 1000 -D 100 -t 500
 done
 sim rack -f -n 1 -R 1000 -D 500 -t 500
 sim rack -f -n 16 -R 10000 -D 100 -t 100
-sim rack -n 16 -R 10000 -D 100 -r 10
+for p in esp cubic dctcp; do
+	sim rack -p $p -n 16 -R 10000 -D 100 -r 10
+done
 
 say "incast"
 SENDERS="1 2 4 8 16 32 64 128 256 512 1000 2000 4095"
@@ -160,18 +141,21 @@ done
 
 printf '.. SPDX-License-Identifier: GPL-2.0-only\n.. made by sim-report.sh\n\n' >"$TABLES"
 jq -rn --slurpfile real "$RACK" --slurpfile sim "$LINES" '
-	def key: [.workload, .n, .rate_mbit, .rtt_us, .p] | join(" ");
+	def key: [.p, .workload, .n, .rate_mbit, .rtt_us] | join(" ");
 	def digits(d): . * pow(10; d) | round / pow(10; d);
-	def median(f): map(f) | if .[0] == null then null else sort | .[length / 2 | floor] end;
-	($real | map(.p = (if .policy == "seed" then "seed" else .proto end)) | group_by(key) | map({ key: (.[0] | key), value: {
-		goodput_share: median(.goodput_share), port_drops: median(.port_drops), fct_p99_ratio: median(.fct_p99_ratio) } }) |
-		from_entries) as $r |
+	def mean: add / length;
+	# of several runs, and half of the 95 % interval of the mean
+	def share: map(.goodput_share) | mean as $m | "\($m | digits(3))" + if length < 2 then "" else
+		" ± \(map((. - $m) * (. - $m)) | add / (length - 1) / length | sqrt * 2 | digits(3))" end;
+	def of(f; d): map(f) | if .[0] == null then "--" else mean | digits(d) end;
+	($real | map(select(.faults == "") | .p = (if .policy == "seed" then "seed" else .proto end)) |
+		group_by(key) | map({ key: (.[0] | key), value: . }) | from_entries) as $r |
 	$sim | map(select(.set == "rack") | .workload = .pattern | .n = .senders | .rtt_us = (.rtt_us | round) | .p = .proto) |
-	group_by([.p, .workload, .rate_mbit, .rtt_us, .n]) | map(sort_by(.goodput_share) | .[length / 2 | floor]) | .[] | ($r[key] // halt_error) as $t |
-	[ .p, .workload, .n, "\(.rate_mbit / 1000) Gbit/s, \(.rtt_us) us",
-	  ($t.goodput_share | digits(3)), (.goodput_share | digits(3)),
-	  "\((.goodput_share / $t.goodput_share - 1) * 100 | digits(1)) %",
-	  $t.port_drops, .drops_edge, ($t.fct_p99_ratio // "--"), (.fct_p99_ratio // "--") ] | map(tostring) | @tsv' |
+	group_by([.p, .workload, .rate_mbit, .rtt_us, .n]) | .[] | . as $s | ($r[.[0] | key] // halt_error) as $t |
+	[ .[0].p, .[0].workload, .[0].n, "\(.[0].rate_mbit / 1000) Gbit/s, \(.[0].rtt_us) us", ($t | share), ($s | share),
+	  "\((($s | map(.goodput_share) | mean) / ($t | map(.goodput_share) | mean) - 1) * 100 | digits(1)) %",
+	  ($t | of(.port_drops; 0)), ($s | of(.drops_edge; 0)), ($t | of(.fct_p99_ratio; 2)), ($s | of(.fct_p99_ratio; 2)) ] |
+	map(tostring) | @tsv' |
 	table rack "protocol|load|N|rack|share|simulated|deviation|drops|simulated|99 % / ideal|simulated"
 
 rows incast 'group_by(.senders) | map([.[0].senders] + (. as $g | ["esp", "seed", "newreno", "cubic", "dctcp"] |

@@ -118,6 +118,13 @@ for n in 1 2 8 16 32; do
 		.drops_edge <= 2 and .retransmits <= 2 and .jain >= 0.99 and .fct_p99_ratio <= 1.05' \
 		-n $n -R 1000 -D 100 -r 5
 done
+holds "... a lone sender of TCP fills the port" '.goodput_share > 0.99 and .timeouts == 0' -n 1 -R 1000 -D 100 -p cubic
+holds "... a probe finds tails that are lost" '.goodput_share > 0.8 and .timeouts == 0 and .retransmits > 500' \
+	-n 8 -R 1000 -D 100 -p cubic
+holds "... of 32 some wait for a timeout in each round" '.goodput_share > 0.2 and .goodput_share < 0.4 and .timeouts > 50' \
+	-n 32 -R 1000 -D 100 -p cubic
+holds "... of 64 with DCTCP, too" '.goodput_share > 0.45 and .goodput_share < 0.8 and .timeouts > 20' \
+	-n 64 -R 1000 -D 100 -p dctcp
 holds "... where TCP loses frames" '.drops_edge > 100 and .goodput_share < 0.9' -n 32 -R 1000 -D 100 -r 5 -p cubic
 holds "... and waits for timeouts" '.timeouts > 10' -n 32 -R 1000 -D 100 -r 5 -p newreno
 holds "... and DCTCP is marked" '.marks > 100' -n 32 -R 1000 -D 100 -r 5 -p dctcp

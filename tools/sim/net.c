@@ -205,7 +205,8 @@ static bool port_send(struct port *port, struct packet *p)
 	if (port->burst && port->free_at < leaves_at)
 		port->free_at = leaves_at;
 	port->free_at += tx;
-	event_at(leaves_at + port->delay, EVENT_PACKET, p);
+	event_at(leaves_at + port->delay + p->lag, EVENT_PACKET, p);
+	p->lag = 0;
 	return true;
 }
 

@@ -27,6 +27,7 @@
 #define SIM_FRAME_MIN	84	/* smallest frame with preamble and gap */
 #define SIM_ESP_HEADER	32
 #define SIM_TCP_HEADER	52	/* IP, TCP, timestamps */
+#define SIM_RACK_CLOCK	256	/* to read the clock takes, in uml-virtual */
 
 enum sim_proto {
 	PROTO_ESP,
@@ -129,21 +130,22 @@ static inline u64 sim_us(void)
 /* net.c */
 enum {
 	PKT_SYN = 1, PKT_ACK = 2, PKT_TXS = 4, PKT_TXF = 8, PKT_RRQ = 16, PKT_ADVICE = 32,
-	PKT_HELLO = 64,
+	PKT_HELLO = 64, PKT_DSACK = 128, PKT_CWR = 256,
 };
 
 /**
  * struct packet - a frame
  * @next:	in the list of free ones
  * @conn:	whose it is
- * @seq:	ESP: pkt_seq; TCP: number of the segment, of an ACK of the one that caused it
+ * @seq:	ESP: pkt_seq; TCP: number of the segment
  * @ack:	next one expected
  * @ts_val:	clock of who sent it, microseconds
  * @ts_ecr:	echo
  * @bytes:	on the wire, with preamble and gap
  * @len:	payload
- * @grant:	ESP's field
+ * @grant:	ESP's field; TCP: window, segments
  * @advice:	option
+ * @lag:	ns until it leaves its host
  * @src:	host
  * @dst:	host
  * @spine:	on its way
@@ -151,7 +153,7 @@ enum {
  * @hop:	ports that it has passed
  * @to_server:	from who opened the connection
  * @ecn:	1: may be marked; 3: has been; TCP's ACK: 3: echoes that
- * @ranges:	valid ones of @r
+ * @ranges:	valid ones of @r: of an RRQ, or SACK blocks
  * @r:		an RRQ's
  */
 struct packet {
@@ -161,6 +163,7 @@ struct packet {
 	u32 ack;
 	u32 ts_val;
 	u32 ts_ecr;
+	u32 lag;
 	u16 bytes;
 	u16 len;
 	u16 grant;
@@ -168,7 +171,7 @@ struct packet {
 	u16 src;
 	u16 dst;
 	u16 spine;
-	u8 flags;
+	u16 flags;
 	u8 hop;
 	u8 to_server;
 	u8 ecn;

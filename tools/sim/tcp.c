@@ -1,111 +1,90 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A model of TCP, for comparison: NewReno's and CUBIC's windows (RFC 5681, 9438), SACK,
- * losses found by what was sent later and has arrived (RFC 8985), a tail loss probe, a
- * retransmission timeout of 200 ms at least; and DCTCP (RFC 8257). Numbers count segments.
- * Each segment is acknowledged: none waits for a second one.
+ * TCP's sender: losses found by what was sent later and has arrived (RACK), a tail loss
+ * probe (both RFC 8985), a retransmission timeout of 200 ms at least (RFC 6298) that may
+ * have been for nothing (F-RTO, RFC 5682). Timers fire with a jiffy, of which Debian's
+ * kernels have 250 a second, that of selftests/incast.sh's rack 100.
  */
-#include <math.h>
 #include <stdlib.h>
-#include "sim.h"
+#include "tcp_sim.h"
 
-#define TCP_MSS		(SIM_MTU - SIM_TCP_HEADER)
-#define INIT_CWND	10
 #define RTO_MIN		(200 * NS_PER_MS)
 #define RTO_MAX		(120 * NS_PER_S)
 #define SYN_RTO		NS_PER_S
-#define PROBE_MIN	(8 * NS_PER_MS)		/* two jiffies at 250 Hz */
-#define TICK		(4 * NS_PER_MS)		/* a jiffy at 250 Hz */
-#define CUBIC_C		0.4
-#define CUBIC_BETA	0.7
-#define DCTCP_GAIN	(1.0 / 16)
+#define PROBE_MIN	(2 * NS_PER_MS)
+#define DUP_THRESH	3
 
-enum { SEG_SACKED = 1, SEG_LOST = 2, SEG_AGAIN = 4 };
-
-struct seg {
-	u64 at;
-	u16 len;
-	u8 flags;
+/* What an ACK has told. */
+struct news {
+	u32 n;			/* segments that have arrived */
+	u32 lost;		/* that are known to be lost now */
+	bool advanced;
+	bool sacked;
+	bool again;		/* of those in order one had been sent again */
+	bool original;		/* one had not, and was sent before @high */
+	bool lost_again;	/* what was sent again is lost once more */
+	bool timer;		/* is to be set anew */
+	u64 rtt;
+	u64 sack_rtt;
 };
 
-/**
- * struct tcp - both ends of a connection
- * @conn:	whose
- * @seg:	sent and not acknowledged, a ring
- * @room:	of @seg
- * @unsent:	bytes
- * @una:	first segment not acknowledged
- * @next:	next new one
- * @sacked:	segments beyond @una that have arrived
- * @lost:	believed lost, and not sent again
- * @recover:	end of what was sent when recovery began
- * @recovering:	until then
- * @cwnd:	window, segments
- * @ssthresh:	of slow start
- * @srtt:	smoothed round trip; 0: none yet
- * @rttvar:	its deviation
- * @min_rtt:	smallest
- * @backoff:	timeouts in a row
- * @due:	when the timer is to fire, 0: off
- * @armed:	when an event is going to look
- * @probing:	@due is a tail loss probe's
- * @probed:	one was sent since the last progress
- * @w_max:	CUBIC: window at the last loss
- * @epoch:	its start
- * @w_est:	what NewReno would have
- * @alpha:	DCTCP: share of marked segments
- * @acked:	since @alpha was last looked at
- * @marked:	likewise
- * @alpha_end:	when it is to be looked at again
- * @cut_end:	no further cut for marks before
- * @recv:	receiver: next expected
- * @kept:	lengths of what came out of order, a ring
- * @kept_room:	of it
- * @open:	handshake is over
- */
-struct tcp {
-	struct conn *conn;
-	struct seg *seg;
-	u32 room;
-	u64 unsent;
-	u32 una;
-	u32 next;
-	u32 sacked;
-	u32 lost;
-	u32 recover;
-	bool recovering;
-	double cwnd;
-	double ssthresh;
-	u64 srtt;
-	u64 rttvar;
-	u64 min_rtt;
-	u32 backoff;
-	u64 due;
-	u64 armed;
-	bool probing;
-	bool probed;
-	double w_max;
-	u64 epoch;
-	double w_est;
-	double alpha;
-	u32 acked;
-	u32 marked;
-	u32 alpha_end;
-	u32 cut_end;
-	u32 recv;
-	u16 *kept;
-	u32 kept_room;
-	bool open;
-};
-
-static struct seg *seg_at(struct tcp *t, u32 seq)
+static struct seg *seg_at(const struct tcp *t, u32 seq)
 {
 	return &t->seg[seq & (t->room - 1)];
 }
 
-static void set_timer(struct tcp *t, u64 at)
+/**
+ * tcp_jiffy() - how often timers look at the clock
+ *
+ * Return: nanoseconds
+ */
+u64 tcp_jiffy(void)
 {
-	t->due = at;
+	return (cfg.rtt ? 10 : 4) * NS_PER_MS;
+}
+
+/* Jiffies of hosts have begun at different times; all of the rack are in one kernel. */
+static u64 phase(const struct tcp *t, bool receiver)
+{
+	u64 host = receiver ? t->conn->dst : t->conn->src;
+
+	return (cfg.rtt ? cfg.seed : host) * 0x9e3779b97f4a7c15ull % tcp_jiffy();
+}
+
+/**
+ * tcp_jiffies() - a host's jiffies so far
+ * @t:		connection
+ * @receiver:	which host
+ *
+ * Return: their number
+ */
+u64 tcp_jiffies(const struct tcp *t, bool receiver)
+{
+	return (sim_now + phase(t, receiver)) / tcp_jiffy();
+}
+
+/**
+ * tcp_tick() - when a timer fires: with a jiffy, when so many whole ones are over
+ * @t:		connection
+ * @receiver:	which host
+ * @n:		jiffies
+ *
+ * Return: time
+ */
+u64 tcp_tick(const struct tcp *t, bool receiver, u32 n)
+{
+	return (tcp_jiffies(t, receiver) + n + 1) * tcp_jiffy() - phase(t, receiver);
+}
+
+/**
+ * tcp_due() - something is to happen
+ * @t:		connection
+ * @which:	what: DUE_*
+ * @at:		when; 0: no longer
+ */
+void tcp_due(struct tcp *t, int which, u64 at)
+{
+	t->due[which] = at;
 	if (!at || (t->armed && t->armed <= at))
 		return;
 	t->armed = at;
@@ -113,43 +92,63 @@ static void set_timer(struct tcp *t, u64 at)
 	event_at(at, EVENT_TCP, t);
 }
 
-/* Timers fire with a jiffy of their host, which have begun at different times. */
-static u64 tick(const struct tcp *t, u64 at)
+/**
+ * tcp_ecn() - do connections ask for ECN? By default only DCTCP does; the rack does always
+ *
+ * Return: true if so
+ */
+bool tcp_ecn(void)
 {
-	u64 phase = cfg.rtt ? 0 : t->conn->src * 0x9e3779b97f4a7c15ull % TICK;
-
-	return (at - phase + TICK - 1) / TICK * TICK + phase;
+	return cfg.proto == PROTO_DCTCP || cfg.rtt;
 }
 
-static u64 rto(const struct tcp *t)
+static u32 jiffies_of(u64 time)
+{
+	return (time + tcp_jiffy() - 1) / tcp_jiffy();
+}
+
+static u32 rto(const struct tcp *t)
 {
 	u64 dev = 4 * t->rttvar, v;
 
-	if (!t->srtt)
-		v = SYN_RTO;
-	else
-		v = t->srtt + max(dev, RTO_MIN);
-	v <<= min(t->backoff, 10u);
-	return min(v, RTO_MAX);
+	v = t->srtt ? t->srtt + max(dev, RTO_MIN) : SYN_RTO;
+	return jiffies_of(min(v << min(t->backoff, 10u), RTO_MAX));
 }
 
-/* The timer as things stand: a probe first, if nothing is known to be lost. */
-static void rearm(struct tcp *t)
+static void set_timer(struct tcp *t, enum tcp_timer timer, u32 jiffies)
 {
-	u64 wait = rto(t);
+	t->timer = timer;
+	tcp_due(t, DUE_SEND, tcp_tick(t, false, jiffies));
+}
 
-	t->probing = false;
-	if (t->una == t->next) {
-		t->due = 0;
-		return;
-	}
-	if (!t->recovering && !t->probed && !t->backoff && t->srtt) {
-		u64 probe = 2 * t->srtt + (t->next - t->una == 1 ? RTO_MIN : PROBE_MIN);
+/* The time until the oldest segment's timeout. */
+static u64 rto_left(const struct tcp *t)
+{
+	u64 end = seg_at(t, t->una)->at + rto(t) * tcp_jiffy();
 
-		t->probing = probe < wait;
-		wait = min(wait, probe);
-	}
-	set_timer(t, tick(t, sim_now + wait));
+	return end > sim_now ? end - sim_now : 1;
+}
+
+static void rearm_rto(struct tcp *t)
+{
+	if (t->una == t->next)
+		tcp_due(t, DUE_SEND, 0);
+	else if (t->due[DUE_SEND] && t->timer != TCP_RETRANS)
+		set_timer(t, TCP_RETRANS, jiffies_of(rto_left(t)));
+	else
+		set_timer(t, TCP_RETRANS, rto(t));
+}
+
+/* A probe, if nothing is known to be lost. */
+static bool schedule_probe(struct tcp *t, bool advancing)
+{
+	u64 wait = 2 * t->srtt + (t->next - t->una == 1 ? RTO_MIN : PROBE_MIN);
+
+	if (t->ca != CA_OPEN && t->ca != CA_CWR)
+		return false;
+	set_timer(t, TCP_PROBE,
+		  min(jiffies_of(wait), advancing ? rto(t) : jiffies_of(rto_left(t))));
+	return true;
 }
 
 static void xmit(struct tcp *t, u32 seq)
@@ -157,10 +156,17 @@ static void xmit(struct tcp *t, u32 seq)
 	struct seg *s = seg_at(t, seq);
 	struct packet *p = packet_new(t->conn, true, s->len, SIM_TCP_HEADER);
 
-	s->at = sim_now;
+	s->at = sim_now + t->lag;
 	p->seq = seq;
-	p->ts_val = sim_us();
+	p->lag = t->lag;
+	p->ts_ecr = t->ts_recent;
 	p->ecn = cfg.proto == PROTO_DCTCP;
+	if (t->cwr && seq + 1 == t->next) {
+		p->flags = PKT_CWR;
+		t->cwr = false;
+	}
+	if (t->ca == CA_CWR || t->ca == CA_RECOVERY)
+		t->sent++;
 	packet_send(p);
 }
 
@@ -175,50 +181,85 @@ static void again(struct tcp *t, u32 seq)
 	xmit(t, seq);
 }
 
-static void send_new(struct tcp *t)
+static void ring_grow(struct tcp *t)
 {
 	u32 need = t->next - t->una + 1, room = max(t->room, 16u), s;
 	struct seg *old = t->seg;
 
-	if (need > t->room) {
-		while (room < need)
-			room *= 2;
-		t->seg = sim_alloc(room * sizeof(*t->seg));
-		for (s = t->una; s != t->next; s++)
-			t->seg[s & (room - 1)] = old[s & (t->room - 1)];
-		t->room = room;
-		free(old);
-	}
+	if (need <= t->room)
+		return;
+	while (room < need)
+		room *= 2;
+	t->seg = sim_alloc(room * sizeof(*t->seg));
+	for (s = t->una; s != t->next; s++)
+		t->seg[s & (room - 1)] = old[s & (t->room - 1)];
+	t->room = room;
+	free(old);
+}
+
+static void send_new(struct tcp *t)
+{
+	if (!tcp_in_flight(t))
+		tcp_window_idle(t, sim_now - t->sent_at);
+	ring_grow(t);
 	*seg_at(t, t->next) = (struct seg) { .len = min_t(u64, t->unsent, TCP_MSS) };
 	t->unsent -= seg_at(t, t->next)->len;
-	xmit(t, t->next++);
+	t->sent_at = sim_now;
+	t->next++;
+	xmit(t, t->next - 1);
+	if (t->next - t->una == 1 || (t->due[DUE_SEND] && t->timer == TCP_PROBE))
+		rearm_rto(t);
 }
 
-static u32 in_flight(const struct tcp *t)
+static bool may_send_new(const struct tcp *t)
 {
-	return t->next - t->una - t->sacked - t->lost;
+	return t->unsent && esp_before(t->next, t->edge);
 }
 
-static void push(struct tcp *t)
+/* Was the window full? Looked at after each burst. */
+static void validate(struct tcp *t, bool limited)
 {
-	bool idle = t->una == t->next;
+	u32 out = t->next - t->una;
+
+	if (esp_before(t->una, t->usage) && !limited && (t->limited || out <= t->out_most))
+		return;
+	t->limited = limited;
+	t->out_most = out;
+	t->usage = t->next;
+}
+
+static void push_new(struct tcp *t)
+{
+	u32 before = t->next;
+	bool limited;
+
+	while (tcp_in_flight(t) < t->cwnd && may_send_new(t)) {
+		send_new(t);
+		/* in the rack a process reads the clock for each one */
+		if (t->writing)
+			t->lag += SIM_RACK_CLOCK;
+	}
+	t->lag = 0;
+	limited = tcp_in_flight(t) >= t->cwnd;
+	if (before != t->next || limited)
+		validate(t, limited);
+	if (before != t->next)
+		schedule_probe(t, false);
+}
+
+static void push_lost(struct tcp *t)
+{
 	u32 seq = t->una;
 
-	if (!t->open)
+	if (t->ca != CA_RECOVERY && t->ca != CA_LOSS)
 		return;
-	while (in_flight(t) < (u32)t->cwnd) {
-		if (t->lost) {
-			while (!(seg_at(t, seq)->flags & SEG_LOST))
-				seq++;
-			again(t, seq);
-		} else if (t->unsent) {
-			send_new(t);
-		} else {
-			break;
-		}
+	for (; t->lost && tcp_in_flight(t) < t->cwnd; seq++) {
+		if (!(seg_at(t, seq)->flags & SEG_LOST))
+			continue;
+		again(t, seq);
+		if (seq == t->una)
+			set_timer(t, TCP_RETRANS, rto(t));
 	}
-	if (idle && t->una != t->next)
-		rearm(t);
 }
 
 static void measured(struct tcp *t, u64 rtt)
@@ -236,172 +277,314 @@ static void measured(struct tcp *t, u64 rtt)
 	t->rttvar += ((err < 0 ? -err : err) - (s64)t->rttvar) / 4;
 }
 
-/* The window after a loss. */
-static void cut(struct tcp *t)
+/* The latest one sent, of those that have arrived. */
+static void rack_advance(struct tcp *t, const struct seg *s, u32 seq)
 {
-	double beta = cfg.proto == PROTO_CUBIC ? CUBIC_BETA : 0.5;
+	u64 rtt = sim_now - s->at;
 
-	/* fast convergence */
-	t->w_max = t->cwnd < t->w_max ? t->cwnd * (1 + CUBIC_BETA) / 2 : t->cwnd;
-	t->epoch = 0;
-	t->ssthresh = fmax(t->cwnd * beta, 2);
-}
-
-static void cubic_grow(struct tcp *t)
-{
-	double k, s, target;
-
-	if (!t->epoch) {
-		t->epoch = sim_now;
-		t->w_est = t->cwnd;
-		t->w_max = fmax(t->w_max, t->cwnd);
+	if ((s->flags & SEG_AGAIN) && rtt < t->min_rtt)
+		return;
+	t->rack_rtt = rtt;
+	if (s->at > t->rack_at || (s->at == t->rack_at && esp_after(seq, t->rack_seq))) {
+		t->rack_at = s->at;
+		t->rack_seq = seq;
 	}
-	k = cbrt(t->w_max * (1 - CUBIC_BETA) / CUBIC_C);
-	s = (double)(sim_now - t->epoch + t->min_rtt) / NS_PER_S;
-	target = t->w_max + CUBIC_C * pow(s - k, 3);
-	t->w_est += 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA) / t->cwnd;
-	target = fmax(target, t->w_est);
-	if (target > t->cwnd)
-		t->cwnd += fmin((target - t->cwnd) / t->cwnd, 0.5);
 }
 
-/* So many segments were delivered, while the window was what held back. */
-static void grow(struct tcp *t, u32 n)
+static void arrived(struct tcp *t, u32 seq, struct news *w, bool in_order)
 {
-	for (; n && t->cwnd < t->ssthresh; n--)
-		t->cwnd++;
-	for (; n; n--) {
-		if (cfg.proto == PROTO_CUBIC)
-			cubic_grow(t);
+	struct seg *s = seg_at(t, seq);
+	u64 rtt = sim_now - s->at;
+
+	if (s->flags & SEG_LOST)
+		t->lost--;
+	if (s->flags & SEG_AGAIN) {
+		w->again |= in_order;
+	} else {
+		w->original |= esp_before(seq, t->high);
+		if (in_order)
+			w->rtt = max(w->rtt, rtt);
 		else
-			t->cwnd += 1 / t->cwnd;
+			w->sack_rtt = max(w->sack_rtt, rtt);
 	}
+	rack_advance(t, s, seq);
+	s->flags = (s->flags & ~SEG_LOST) | SEG_SACKED;
+	t->sacked++;
+	w->n++;
 }
 
-/* Marks that came back: once a window, as much as their share says. */
-static void dctcp(struct tcp *t, u32 n, bool marked)
+/* What an ACK says has arrived. */
+static void ack_tells(struct tcp *t, const struct packet *p, struct news *w)
 {
-	t->acked += n;
-	if (marked)
-		t->marked += n;
-	if (!esp_before(t->una, t->alpha_end) && t->acked) {
-		t->alpha += DCTCP_GAIN * ((double)t->marked / t->acked - t->alpha);
-		t->alpha_end = t->next;
-		t->acked = 0;
-		t->marked = 0;
-	}
-	if (marked && !t->recovering && !esp_before(t->una, t->cut_end)) {
-		t->cwnd = fmax(t->cwnd * (1 - t->alpha / 2), 2);
-		t->ssthresh = t->cwnd;
-		t->cut_end = t->next;
-	}
-}
+	u32 i, seq, to;
 
-/* What was sent before something that has arrived, and has not come itself. */
-static void find_lost(struct tcp *t, u64 sent_at)
-{
-	u64 slack = t->sacked >= 3 ? 0 : t->min_rtt / 4;
-	u32 seq, left = t->sacked;
-
-	for (seq = t->una; left && seq != t->next; seq++) {
-		struct seg *s = seg_at(t, seq);
-
-		if (s->flags & SEG_SACKED) {
-			left--;
-		} else if (!(s->flags & SEG_LOST) && s->at + slack < sent_at) {
-			s->flags |= SEG_LOST;
-			t->lost++;
+	for (i = 0; i < p->ranges; i++) {
+		seq = p->ack + p->r[i].offset;
+		to = seq + p->r[i].count;
+		for (; seq != to && esp_before(seq, t->next); seq++) {
+			if (seg_at(t, seq)->flags & SEG_SACKED)
+				continue;
+			arrived(t, seq, w, false);
+			w->sacked = true;
 		}
 	}
-	if (t->lost && !t->recovering) {
-		t->recovering = true;
-		t->recover = t->next;
-		cut(t);
-		t->cwnd = t->ssthresh;
+	w->advanced = p->ack != t->una;
+	for (; t->una != p->ack; t->una++) {
+		if (!(seg_at(t, t->una)->flags & SEG_SACKED))
+			arrived(t, t->una, w, true);
+		t->sacked--;
 	}
+	w->timer = w->advanced;
+	if (w->again)
+		w->rtt = 0;
+	if (w->sack_rtt && !w->advanced && w->sack_rtt > sim_now - seg_at(t, t->una)->at)
+		w->timer = true;
+	if (w->rtt || w->sack_rtt) {
+		measured(t, w->rtt ? w->rtt : w->sack_rtt);
+		tcp_window_acked(t, w->rtt ? w->rtt : w->sack_rtt);
+	}
+	if (w->advanced)
+		t->backoff = 0;
 }
 
-static void forget(struct tcp *t, u32 ack)
+/* What was sent before something that has arrived, and has not come itself for too long. */
+static u64 find_lost(struct tcp *t, struct news *w)
 {
-	for (; t->una != ack; t->una++) {
-		struct seg *s = seg_at(t, t->una);
+	bool sure = t->ca >= CA_RECOVERY || t->sacked >= DUP_THRESH;
+	u64 slack = sure ? 0 : min(t->min_rtt / 4, t->srtt / 8), wait = 0;
+	u32 seq;
 
-		t->sacked -= !!(s->flags & SEG_SACKED);
-		t->lost -= !!(s->flags & SEG_LOST);
+	for (seq = t->una; seq != t->next; seq++) {
+		struct seg *s = seg_at(t, seq);
+		u64 end = s->at + t->rack_rtt + slack;
+
+		if (s->flags & (SEG_SACKED | SEG_LOST))
+			continue;
+		if (s->at > t->rack_at || (s->at == t->rack_at && !esp_before(seq, t->rack_seq)))
+			continue;
+		if (end > sim_now) {
+			wait = max(wait, end - sim_now);
+			continue;
+		}
+		w->lost_again |= !!(s->flags & SEG_AGAIN);
+		s->flags |= SEG_LOST;
+		t->lost++;
+		w->lost++;
+	}
+	return wait;
+}
+
+static void identify_lost(struct tcp *t, struct news *w)
+{
+	u64 wait = w->n ? find_lost(t, w) : 0;
+
+	if (!wait)
+		return;
+	set_timer(t, TCP_REORDER, jiffies_of(wait + PROBE_MIN));
+	w->timer = false;
+}
+
+static void enter_recovery(struct tcp *t)
+{
+	if (t->ca != CA_CWR) {
+		tcp_reduce(t);
+		/* DCTCP's marks say nothing of losses */
+		if (cfg.proto == PROTO_DCTCP)
+			t->ssthresh = max(t->prior / 2, 2u);
+	} else if (cfg.proto == PROTO_DCTCP) {
+		t->ssthresh = max(t->cwnd / 2, 2u);
+	}
+	t->ca = CA_RECOVERY;
+}
+
+/* After a timeout. Returns whether what is new goes first (F-RTO). */
+static bool process_loss(struct tcp *t, const struct news *w)
+{
+	bool over = !esp_before(t->una, t->high);
+	u32 seq;
+
+	if (t->frto && w->original) {
+		for (seq = t->una; seq != t->next; seq++)
+			seg_at(t, seq)->flags &= ~SEG_LOST;
+		t->lost = 0;
+		t->cwnd = max(t->cwnd, t->prior);
+		t->ssthresh = max(t->ssthresh, t->prior_ssthresh);
+		t->ca = CA_OPEN;
+		return false;
+	}
+	if (t->frto && esp_after(t->next, t->high)) {
+		if (w->sacked || !w->advanced)
+			t->frto = false;
+	} else if (t->frto && w->advanced && !over) {
+		t->high = t->next;
+		if (may_send_new(t))
+			return true;
+		t->frto = false;
+	}
+	if (over)
+		t->ca = CA_OPEN;
+	return false;
+}
+
+/* An ACK that is no plain one, or when things are not plain. */
+static bool alert(struct tcp *t, struct news *w, bool marked)
+{
+	bool new_first = false;
+
+	if (t->ca != CA_OPEN && !esp_before(t->una, t->high)) {
+		if (t->ca == CA_CWR && t->una != t->high) {
+			t->cwnd = t->ssthresh;
+			t->ca = CA_OPEN;
+		} else if (t->ca == CA_RECOVERY) {
+			t->cwnd = t->ssthresh;
+			t->ca = CA_OPEN;
+		}
+	}
+	if (t->ca == CA_LOSS) {
+		new_first = process_loss(t, w);
+		identify_lost(t, w);
+		if (t->ca == CA_LOSS && !w->lost_again)
+			return new_first;
+	} else {
+		identify_lost(t, w);
+		if (t->ca == CA_RECOVERY)
+			return false;
+	}
+	if (t->lost) {
+		enter_recovery(t);
+		return false;
+	}
+	if (marked && t->ca < CA_CWR) {
+		tcp_reduce(t);
+		t->ca = CA_CWR;
+	} else if (t->ca < CA_CWR) {
+		t->ca = t->sacked ? CA_DISORDER : CA_OPEN;
+		t->high = t->next;
+	}
+	return false;
+}
+
+/* What became of a tail loss probe. */
+static void probe_answered(struct tcp *t, const struct packet *p, const struct news *w)
+{
+	if (esp_before(p->ack, t->probe_high))
+		return;
+	if (!t->probe_again || (p->flags & PKT_DSACK)) {
+		t->probe_out = false;
+	} else if (esp_after(p->ack, t->probe_high)) {
+		tcp_reduce(t);
+		t->cwnd = t->ssthresh;
+		t->ca = t->sacked || t->lost ? CA_DISORDER : CA_OPEN;
+	} else if (!w->advanced && !w->sacked) {
+		t->probe_out = false;
 	}
 }
 
 static void ack_in(struct tcp *t, struct packet *p)
 {
-	u32 before = in_flight(t), n = 0;
-	bool limited = before >= (u32)t->cwnd || (t->cwnd < t->ssthresh && t->cwnd < 2 * before);
-	u64 sent_at = 0;
+	bool marked = p->ecn == 3, new_first = false;
+	struct news w = {};
 
 	if (esp_after(p->ack, t->next) || esp_before(p->ack, t->una))
 		return;
-	if (!esp_before(p->seq, t->una) && esp_before(p->seq, t->next)) {
-		struct seg *s = seg_at(t, p->seq);
-
-		sent_at = s->at;
-		if (!(s->flags & SEG_SACKED)) {
-			if (s->flags & SEG_LOST)
-				t->lost--;
-			s->flags = (s->flags & ~SEG_LOST) | SEG_SACKED;
-			t->sacked++;
-			n++;
-		}
-	}
-	measured(t, sim_now - p->ts_ecr * NS_PER_US);
-	if (p->ack != t->una) {
-		n = max(n, p->ack - t->una);
-		forget(t, p->ack);
-		t->backoff = 0;
-		t->probed = false;
-	}
-	if (t->recovering && !esp_before(t->una, t->recover))
-		t->recovering = false;
-	if (cfg.proto == PROTO_DCTCP)
-		dctcp(t, n, p->ecn == 3);
-	if (t->sacked && sent_at)
-		find_lost(t, sent_at);
-	/* slow start goes on in recovery after a timeout */
-	if (n && limited && (!t->recovering || t->cwnd < t->ssthresh))
-		grow(t, n);
-	if (n)
-		rearm(t);
-	push(t);
+	t->ts_recent = p->ts_val;
+	if (esp_after(p->ack + p->grant, t->edge))
+		t->edge = p->ack + p->grant;
+	if (t->una == t->next)
+		return;
+	ack_tells(t, p, &w);
+	tcp_window_marks(t, w.n, marked);
+	if (t->probe_out)
+		probe_answered(t, p, &w);
+	if (t->ca != CA_OPEN || !w.advanced || w.sacked || marked)
+		new_first = alert(t, &w, marked);
+	if (w.timer && !schedule_probe(t, true))
+		rearm_rto(t);
+	if (t->una == t->next)
+		tcp_due(t, DUE_SEND, 0);
+	if (t->ca == CA_CWR || t->ca == CA_RECOVERY)
+		tcp_reduced(t, w.n, w.advanced, w.lost);
+	else if (w.advanced)
+		tcp_grow(t, w.n);
+	if (new_first)
+		push_new(t);
+	else
+		push_lost(t);
+	push_new(t);
 	conn_acked(t->conn);
+}
+
+static void probe(struct tcp *t)
+{
+	u32 before = t->next;
+
+	if (!t->probe_out) {
+		t->probe_again = false;
+		if (may_send_new(t)) {
+			send_new(t);
+		} else if (!t->unsent) {
+			again(t, t->next - 1);
+			t->probe_again = true;
+		}
+		t->probe_out = t->probe_again || t->next != before;
+		t->probe_high = t->next;
+	}
+	set_timer(t, TCP_RETRANS, t->probe_out ? rto(t) : jiffies_of(rto_left(t)));
+}
+
+/* What was sent before the latest that has arrived, and was waited for. */
+static void reorder(struct tcp *t)
+{
+	struct news w = {};
+	u32 before = tcp_in_flight(t);
+
+	find_lost(t, &w);
+	if (before != tcp_in_flight(t)) {
+		if (t->ca != CA_RECOVERY) {
+			enter_recovery(t);
+			tcp_reduced(t, 1, false, w.lost);
+		}
+		push_lost(t);
+	}
+	if (!t->due[DUE_SEND])
+		set_timer(t, TCP_RETRANS, jiffies_of(rto_left(t)));
 }
 
 static void timeout(struct tcp *t)
 {
+	bool anew = t->ca < CA_RECOVERY;
 	u32 seq;
 
-	if (t->probing) {
-		t->probed = true;
-		if (t->unsent)
-			send_new(t);
-		else
-			again(t, t->next - 1);
-		rearm(t);
-		return;
-	}
 	state.timeouts++;
-	cut(t);
-	t->cwnd = 1;
-	t->backoff++;
-	t->recovering = true;
-	t->recover = t->next;
 	for (seq = t->una; seq != t->next; seq++) {
 		struct seg *s = seg_at(t, seq);
 
-		if (!(s->flags & (SEG_SACKED | SEG_LOST))) {
-			s->flags |= SEG_LOST;
-			t->lost++;
-		}
+		if ((s->flags & (SEG_SACKED | SEG_LOST)) ||
+		    (seq != t->una && s->at + t->rack_rtt > sim_now))
+			continue;
+		s->flags |= SEG_LOST;
+		t->lost++;
 	}
-	rearm(t);
-	push(t);
+	/* once in a window */
+	if (t->ca <= CA_DISORDER || !esp_after(t->high, t->una) ||
+	    (t->ca == CA_LOSS && !t->backoff)) {
+		t->prior_ssthresh = t->ssthresh;
+		t->prior = t->cwnd;
+		t->ssthresh = tcp_ssthresh(t);
+		if (cfg.proto == PROTO_DCTCP)
+			t->ssthresh = max(t->cwnd / 2, 2u);
+	}
+	tcp_window_loss(t);
+	t->cwr = tcp_ecn();
+	t->cwnd = tcp_in_flight(t) + 1;
+	t->cwnd_cnt = 0;
+	t->ca = CA_LOSS;
+	t->high = t->next;
+	t->probe_out = false;
+	t->frto = anew || t->backoff;
+	again(t, t->una);
+	t->backoff++;
+	set_timer(t, TCP_RETRANS, rto(t));
 }
 
 static void send_syn(struct tcp *t)
@@ -411,29 +594,46 @@ static void send_syn(struct tcp *t)
 	p->flags = PKT_SYN;
 	p->ts_val = sim_us();
 	packet_send(p);
-	set_timer(t, tick(t, sim_now + rto(t)));
+	set_timer(t, TCP_RETRANS, rto(t));
+}
+
+static void send_due(struct tcp *t)
+{
+	t->due[DUE_SEND] = 0;
+	if (!t->open) {
+		t->backoff++;
+		send_syn(t);
+		return;
+	}
+	if (t->una == t->next)
+		return;
+	if (t->timer == TCP_PROBE)
+		probe(t);
+	else if (t->timer == TCP_REORDER)
+		reorder(t);
+	else
+		timeout(t);
 }
 
 /**
- * tcp_timer() - an event of a connection's timer
+ * tcp_timer() - an event of a connection's timers
  * @arg:	struct tcp
  */
 void tcp_timer(void *arg)
 {
 	struct tcp *t = arg;
+	int i;
 
-	if (sim_now >= t->armed) {
+	if (sim_now >= t->armed)
 		t->armed = 0;
-		if (!t->due || t->conn->closed) {
-			t->due = 0;
-		} else if (t->due > sim_now) {
-			set_timer(t, t->due);
-		} else if (!t->open) {
-			t->backoff++;
-			send_syn(t);
-		} else {
-			timeout(t);
-		}
+	if (!t->conn->closed) {
+		if (t->due[DUE_SEND] && t->due[DUE_SEND] <= sim_now)
+			send_due(t);
+		if ((t->due[DUE_ACK] && t->due[DUE_ACK] <= sim_now) ||
+		    (t->due[DUE_SACKS] && t->due[DUE_SACKS] <= sim_now))
+			tcp_send_ack(t, false);
+		for (i = 0; i < DUES; i++)
+			tcp_due(t, i, t->due[i]);
 	}
 	conn_put(t->conn);
 }
@@ -449,11 +649,28 @@ void tcp_open(struct conn *c)
 	c->tcp = t;
 	t->conn = c;
 	t->cwnd = INIT_CWND;
-	t->ssthresh = 1e9;
+	t->ssthresh = SSTHRESH_NONE;
 	t->alpha = 1;
+	tcp_recv_open(t);
 	state.socks += 2;
 	state.socks_most = max(state.socks_most, state.socks);
 	send_syn(t);
+}
+
+/* Slow start after a pause that was longer than a timeout. */
+static void restart(struct tcp *t)
+{
+	u64 one = rto(t) * tcp_jiffy(), idle = sim_now - t->sent_at;
+	u32 least = min(t->cwnd, INIT_CWND);
+
+	if (!t->sent_at || t->una != t->next || idle <= one)
+		return;
+	t->ssthresh = max(t->ssthresh, t->cwnd / 2 + t->cwnd / 4);
+	while (idle >= 2 * one && t->cwnd > least) {
+		idle -= one;
+		t->cwnd /= 2;
+	}
+	t->cwnd = max(t->cwnd, least);
 }
 
 /**
@@ -463,52 +680,14 @@ void tcp_open(struct conn *c)
  */
 void tcp_write(struct conn *c, u64 bytes)
 {
-	c->tcp->unsent += bytes;
-	push(c->tcp);
-}
+	struct tcp *t = c->tcp;
 
-static void answer(struct tcp *t, struct packet *p, u8 flags)
-{
-	struct packet *a = packet_new(t->conn, false, 0, SIM_TCP_HEADER);
-
-	a->flags = flags;
-	a->seq = p->seq;
-	a->ack = t->recv;
-	a->ts_ecr = p->ts_val;
-	a->ecn = p->ecn == 3 ? 3 : 0;
-	packet_send(a);
-}
-
-static void data_in(struct tcp *t, struct packet *p)
-{
-	u32 need = p->seq - t->recv + 1, room = max(t->kept_room, 16u), s;
-	u16 *old = t->kept, *k;
-
-	if (esp_before(p->seq, t->recv)) {
-		state.duplicate++;
-		return;
-	}
-	if (need > t->kept_room) {
-		while (room < need)
-			room *= 2;
-		t->kept = sim_alloc(room * sizeof(*t->kept));
-		for (s = t->recv; s != t->recv + t->kept_room; s++)
-			t->kept[s & (room - 1)] = old[s & (t->kept_room - 1)];
-		t->kept_room = room;
-		free(old);
-	}
-	k = &t->kept[p->seq & (t->kept_room - 1)];
-	state.duplicate += *k != 0;
-	state.ooo += p->seq != t->recv;
-	*k = p->len;
-	for (;;) {
-		k = &t->kept[t->recv & (t->kept_room - 1)];
-		if (!*k)
-			break;
-		t->recv++;
-		conn_received(t->conn, *k);
-		*k = 0;
-	}
+	restart(t);
+	t->unsent += bytes;
+	t->writing = cfg.rtt;
+	if (t->open)
+		push_new(t);
+	t->writing = false;
 }
 
 /**
@@ -518,13 +697,19 @@ static void data_in(struct tcp *t, struct packet *p)
 void tcp_input(struct packet *p)
 {
 	struct tcp *t = p->conn->tcp;
+	struct packet *a;
 
 	if (p->conn->closed)
 		return;
 	if (p->to_server) {
-		if (!(p->flags & PKT_SYN))
-			data_in(t, p);
-		answer(t, p, p->flags);
+		if (!(p->flags & PKT_SYN)) {
+			tcp_recv_data(t, p);
+			return;
+		}
+		a = packet_new(t->conn, false, 0, SIM_TCP_HEADER);
+		a->flags = PKT_SYN;
+		a->ts_ecr = p->ts_val;
+		packet_send(a);
 		return;
 	}
 	if (!(p->flags & PKT_SYN)) {
@@ -534,9 +719,10 @@ void tcp_input(struct packet *p)
 	if (t->open)
 		return;
 	t->open = true;
-	t->due = 0;
+	t->due[DUE_SEND] = 0;
 	t->backoff = 0;
-	measured(t, sim_now - p->ts_ecr * NS_PER_US);
+	measured(t, max(sim_now - p->ts_ecr * NS_PER_US, NS_PER_US));
+	t->recv.handshake = t->srtt;
 	conn_opened(t->conn);
 }
 
@@ -558,6 +744,6 @@ bool tcp_all_acked(const struct conn *c)
 void tcp_free(struct conn *c)
 {
 	free(c->tcp->seg);
-	free(c->tcp->kept);
+	free(c->tcp->recv.kept);
 	free(c->tcp);
 }

@@ -15,10 +15,10 @@
 
 struct sim_state state;
 
-enum step { STEP_OPEN, STEP_ROUND, STEP_ARRIVAL, STEP_MEASURE, STEP_LOOK, STEP_END };
+enum step { STEP_OPEN, STEP_ROUND, STEP_SENDER, STEP_ARRIVAL, STEP_MEASURE, STEP_LOOK, STEP_END };
 
 static struct conn **conns;		/* to host 0 */
-static u32 nconns, pending, rounds_done;
+static u32 nconns, pending, rounds_done, starting;
 static u64 began, ended;
 static bool measuring, over;
 
@@ -183,6 +183,22 @@ static void shuffle(void)
 	}
 }
 
+/* The next one: at once, but in the rack one program writes for all, and looks at the clock. */
+static void start_sender(void)
+{
+	u64 frames;
+
+	while (starting < cfg.senders) {
+		frames = state.data;
+		conn_write(conns[starting++], cfg.block);
+		if (!cfg.rtt)
+			continue;
+		frames = is_esp() ? 0 : state.data - frames;
+		step_at(sim_now + (1 + frames) * SIM_RACK_CLOCK, STEP_SENDER);
+		return;
+	}
+}
+
 static void start_round(void)
 {
 	u32 i;
@@ -197,12 +213,13 @@ static void start_round(void)
 		memset(&net_stats, 0, sizeof(net_stats));
 		step_at(sim_now, STEP_LOOK);
 	}
-	shuffle();
+	if (!cfg.rtt)
+		shuffle();
 	pending = cfg.senders;
-	for (i = 0; i < cfg.senders; i++) {
+	for (i = 0; i < cfg.senders; i++)
 		conns[i]->start = sim_now;
-		conn_write(conns[i], cfg.block);
-	}
+	starting = 0;
+	start_sender();
 }
 
 /* Flows start; when they are under way measuring begins, and ends. */
@@ -286,6 +303,9 @@ static void step(void *arg)
 		break;
 	case STEP_ROUND:
 		start_round();
+		break;
+	case STEP_SENDER:
+		start_sender();
 		break;
 	case STEP_ARRIVAL:
 		arrive();
