@@ -380,6 +380,15 @@ struct solver {
 	gsl_vector	*r, *x;
 };
 
+static void destroy(struct builder *b)
+{
+	free(b->nodes);
+	free(b->rewards);
+	free(b->likely);
+	free(b->table);
+	free(b->edges);
+}
+
 static void decompose(struct builder *b, struct solver *s)
 {
 	unsigned int i;
@@ -492,9 +501,67 @@ void chain_solve(const struct model *m, struct chain *c)
 	gsl_vector_free(s.r);
 	gsl_vector_free(s.x);
 	free(success);
-	free(b.nodes);
-	free(b.rewards);
-	free(b.likely);
-	free(b.table);
-	free(b.edges);
+	destroy(&b);
+}
+
+/* What of the ways from a state on is longer than that. */
+struct walk {
+	const struct builder *b;
+	const unsigned int *first;	/* of a state's edges; they are in order */
+	double		limit, least, hazard;
+	struct waits	*w;
+};
+
+static void walk(const struct walk *k, unsigned int at, double p, double us)
+{
+	unsigned int i;
+
+	for (i = k->first[at]; i < k->first[at + 1]; i++) {
+		const struct edge *e = &k->b->edges[i];
+		double q = p * e->p, t = us + e->us, lives;
+
+		if (q < UNLIKELY)
+			continue;
+		if (e->to < MAX_STATES) {
+			walk(k, e->to, q, t);
+			continue;
+		}
+		if (t > k->least)
+			k->w->any += q;
+		if (e->to != MAX_STATES + SUCCESS) {
+			k->w->fail += q;
+		} else if (t > k->limit) {
+			k->w->slow += q;
+			k->w->slow_us += q * t;
+		} else {
+			lives = exp(-k->hazard * fmax(0, t - k->least));
+			k->w->quick += q * lives;
+			k->w->quick_us += q * lives * t;
+		}
+	}
+}
+
+void chain_waits(const struct model *m, double limit, double least, double hazard, struct waits *w)
+{
+	struct builder b = { .m = m };
+	unsigned int *first, i;
+	struct walk k = { .b = &b, .limit = limit, .least = least, .hazard = hazard, .w = w };
+
+	memset(w, 0, sizeof(*w));
+	build(&b);
+	first = calloc(b.n + 2, sizeof(*first));
+	if (!first)
+		refuse(NULL, 0, "no memory");
+	for (i = 0; i < b.nedges; i++)
+		first[b.edges[i].from + 1]++;
+	for (i = 0; i < b.n; i++)
+		first[i + 1] += first[i];
+	k.first = first;
+	walk(&k, 0, 1, 0);
+	if (w->slow > 0)
+		w->slow_us /= w->slow;
+	if (w->quick > 0)
+		w->quick_us /= w->quick;
+	free(first);
+	destroy(&b);
 }

@@ -87,8 +87,6 @@ void print_text(const struct model *m, const struct prediction *p)
 	if (p->balanced)
 		printf(", balance equations %.9g us", p->balance.response);
 	printf("\n");
-	if (p->shared)
-		printf("what late handlers and crashes do to others is not in it: simulate (-n)\n");
 }
 
 static void json_sample(const char *name, struct sample *s)
@@ -119,7 +117,6 @@ void print_json(const struct model *m, const struct prediction *p, const struct 
 	       p->chain.frames);
 	printf("  \"timeout_us\": %.9g,\n  \"availability\": %.12g,\n", p->timeout,
 	       p->availability);
-	printf("  \"shared_faults\": %s,\n", p->shared ? "true" : "false");
 	printf("  \"states\": %u,\n  \"chain_us\": %.12g,\n  \"mva_us\": %.12g,\n",
 	       p->chain.states, p->chain.mean, p->mva.response);
 	if (p->balanced)

@@ -7,6 +7,7 @@
  *	machine.c	one request's protocol: libam's tables; esp.c: ESP's stream
  *	chain.c		its Markov reward chain: states, solution
  *	mva.c		the closed queueing network: mean value analysis, balance equations
+ *	window.c	requests whose fates are one: handlers that are late or crash
  *	predict.c	all of that together, sensitivity
  *	des.c		discrete-event simulation
  *	measure.c	libam itself, with faults, in simulated time; socket.c: over sockets
@@ -221,6 +222,21 @@ struct chain {
 
 void chain_solve(const struct model *m, struct chain *c);
 
+/**
+ * struct waits - of one request, how long
+ * @any:	probability that it takes longer than it can at least
+ * @quick:	that it succeeds within a limit, and nothing ends its session before
+ * @quick_us:	how long these take
+ * @slow:	that it succeeds later
+ * @slow_us:	likewise
+ * @fail:	that it fails
+ */
+struct waits {
+	double		any, quick, quick_us, slow, slow_us, fail;
+};
+
+void chain_waits(const struct model *m, double limit, double least, double hazard, struct waits *w);
+
 /* ---- mva.c ---- */
 
 struct network {
@@ -243,6 +259,16 @@ void mva_solve(const struct network *n, double think, unsigned int window, bool 
 bool balance_solve(const struct network *n, double think, unsigned int window,
 		   struct network_solution *s);
 
+/* ---- window.c ---- */
+
+struct session {
+	double		response, throughput, success, timeout;
+};
+
+/* N requests of one session, whose handlers are late or crash. */
+void session_solve(const struct model *m, struct session *s);
+void network_of(const struct model *m, const struct chain *c, struct network *n);
+
 /* ---- predict.c ---- */
 
 struct prediction {
@@ -257,7 +283,6 @@ struct prediction {
 	double		success;
 	double		availability;
 	unsigned int	iterations;
-	bool		shared;			/* requests fail by each other's handlers */
 };
 
 void predict(struct model *m, struct prediction *p);

@@ -55,7 +55,7 @@ static double variation(const struct model *m, enum station s)
 	return sum > 0 ? squares / (sum * sum) : 1;
 }
 
-static void network_of(const struct model *m, const struct chain *c, struct network *n)
+void network_of(const struct model *m, const struct chain *c, struct network *n)
 {
 	unsigned int k;
 
@@ -111,7 +111,22 @@ void predict(struct model *m, struct prediction *p)
 		p->response += p->queues.response - p->chain.mean;
 	p->throughput = p->queues.throughput * p->success * 1e6;
 	p->availability = p->success * node_availability(m) * node_availability(m);
-	p->shared = m->window > 1 && m->late + m->crash > 0;
+	if (m->window > 1 && m->late + m->crash > 0) {
+		struct session s;
+
+		session_solve(m, &s);
+		for (k = 0; k < STATIONS; k++)
+			p->queues.utilization[k] = s.throughput / s.success / 1e6 *
+				(p->network.demand[k] + p->network.ghost[k]);
+		p->success = s.success;
+		/* Those that fail with others: nobody answers. */
+		p->chain.p[GAVE_UP_REQUEST] += p->chain.p[SUCCESS] - s.success;
+		p->chain.p[SUCCESS] = s.success;
+		p->response = s.response;
+		p->throughput = s.throughput;
+		p->timeout = s.timeout;
+		p->availability = p->success * node_availability(m) * node_availability(m);
+	}
 }
 
 /*
