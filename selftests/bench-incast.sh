@@ -34,6 +34,7 @@ measure()
 	: >"$LINES"
 	for i in {1..10}; do
 		incast -w blocks -N "1 2 4 8 16 32 64" -r 10
+		incast -w blocks -N 16 -R 10000 -p "esp cubic dctcp"
 		[ "$i" -le 3 ] || continue
 		incast -w "flows requests" -N "1 16" -t 0.5
 		incast -w flows -N 1 -D 20 -t 0.5
@@ -43,13 +44,13 @@ measure()
 		for us in 20 100 500; do
 			incast -w flows -N 1 -R 10000 -D $us -t 0.2 -p "esp cubic dctcp"
 		done
-		incast -w "flows blocks" -N 16 -R 10000 -D 100 -t 0.1 -p "esp cubic dctcp"
+		incast -w flows -N 16 -R 10000 -t 0.1 -p "esp cubic dctcp"
 		for faults in "loss 0.1%" "loss 1%" "loss 10%" "loss 30%" "reorder 5% 50%"; do
 			incast -w flows -N 1 -t 0.5 -p "esp cubic dctcp" -X "$faults"
 		done
 	done
-	incast -w blocks -N 32 -r 2 -q "$QUEUES"
-	incast -w requests -N 16 -t 0.5 -q "$QUEUES"
+	incast -w blocks -N 32 -r 2 -q "$QUEUES" -o /dev/null
+	incast -w requests -N 16 -t 0.5 -q "$QUEUES" -o /dev/null
 }
 
 case $1 in

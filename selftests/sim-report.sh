@@ -82,7 +82,9 @@ done
 sim rack -f -n 1 -R 1000 -D 500 -t 500
 sim rack -f -n 16 -R 10000 -D 100 -t 100
 for p in esp cubic dctcp; do
-	sim rack -p $p -n 16 -R 10000 -D 100 -r 10
+	for s in {1..20}; do
+		sim rack -p $p -n 16 -R 10000 -D 100 -r 10 -s $s
+	done
 done
 
 say "incast"
@@ -146,7 +148,7 @@ jq -rn --slurpfile real "$RACK" --slurpfile sim "$LINES" '
 	def mean: add / length;
 	# of several runs, and half of the 95 % interval of the mean
 	def share: map(.goodput_share) | mean as $m | "\($m | digits(3))" + if length < 2 then "" else
-		" ± \(map((. - $m) * (. - $m)) | add / (length - 1) / length | sqrt * 2 | digits(3))" end;
+		" +- \(map((. - $m) * (. - $m)) | add / (length - 1) / length | sqrt * 2 | digits(3))" end;
 	def of(f; d): map(f) | if .[0] == null then "--" else mean | digits(d) end;
 	($real | map(select(.faults == "") | .p = (if .policy == "seed" then "seed" else .proto end)) |
 		group_by(key) | map({ key: (.[0] | key), value: . }) | from_entries) as $r |

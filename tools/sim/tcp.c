@@ -160,8 +160,8 @@ static void xmit(struct tcp *t, u32 seq)
 	p->seq = seq;
 	p->lag = t->lag;
 	p->ts_ecr = t->ts_recent;
-	p->ecn = cfg.proto == PROTO_DCTCP;
-	if (t->cwr && seq + 1 == t->next) {
+	p->ecn = cfg.proto == PROTO_DCTCP || (tcp_ecn() && !(s->flags & SEG_AGAIN));
+	if (t->cwr && !(s->flags & SEG_AGAIN)) {
 		p->flags = PKT_CWR;
 		t->cwr = false;
 	}

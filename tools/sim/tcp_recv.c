@@ -172,17 +172,17 @@ static void window_grow(struct tcp_recv *r, u32 len)
 	r->quick |= 1;
 }
 
-/* DCTCP: an ACK says either that all was marked, or that nothing was. */
-static void mark_seen(struct tcp *t, bool marked)
+/* DCTCP: an ACK says either that all was marked, or that nothing was. Else it is sent now. */
+static bool mark_seen(struct tcp *t, bool marked)
 {
 	struct tcp_recv *r = &t->recv;
 
-	if (marked != r->ce && r->delayed)
+	if (marked == r->ce)
+		return false;
+	if (r->delayed)
 		tcp_send_ack(t, false);
-	if (marked && !r->ce_told)
-		quick(r, 2);
 	r->ce = marked;
-	r->ce_told |= marked;
+	return true;
 }
 
 static void kept_grow(struct tcp_recv *r, u32 need)
@@ -258,15 +258,16 @@ static void ack_check(struct tcp *t, bool now)
 void tcp_recv_data(struct tcp *t, struct packet *p)
 {
 	struct tcp_recv *r = &t->recv;
-	bool gap = r->out, short_one = p->len < TCP_MSS;
+	bool gap = r->out, now;
 	u16 *k;
 
 	if (!r->last || sim_now - r->last > 200 * NS_PER_MS + tcp_jiffy())
 		quick(r, QUICK_MOST);
 	r->last = sim_now;
-	if (p->flags & PKT_CWR)
-		r->ce_told = false;
-	mark_seen(t, p->ecn == 3);
+	/* sent again, and so without ECT: the window may be small */
+	if (tcp_ecn() && !p->ecn)
+		quick(r, 2);
+	now = mark_seen(t, p->ecn == 3) || p->len < TCP_MSS || (p->flags & PKT_CWR);
 	if (!esp_before(p->seq, r->next))
 		kept_grow(r, p->seq - r->next + 1);
 	if (esp_before(p->seq, r->next) || r->kept[p->seq & (r->room - 1)]) {
@@ -283,11 +284,11 @@ void tcp_recv_data(struct tcp *t, struct packet *p)
 		sack_add(r, p->seq);
 		window_grow(r, p->len);
 		buffer_grow(r, r->space);
-		ack_check(t, false);
+		ack_check(t, now);
 		return;
 	}
 	rtt_look(t, p);
 	window_grow(r, p->len);
 	consume(t);
-	ack_check(t, (gap && !r->out) || short_one || (p->flags & PKT_CWR));
+	ack_check(t, now || (gap && !r->out));
 }

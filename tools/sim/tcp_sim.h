@@ -88,7 +88,6 @@ struct tcp_cubic {
  * @dups_at:	@next then
  * @held:	ACKs that were held back
  * @ce:		DCTCP: the last frame was marked
- * @ce_told:	a mark was seen since the sender has told of a reduction
  * @tsecr:	echo of the last data
  * @handshake:	how long that took
  * @rtt:	round trip, as far as a receiver knows
@@ -116,7 +115,6 @@ struct tcp_recv {
 	u32 dups_at;
 	u32 held;
 	bool ce;
-	bool ce_told;
 	u32 tsecr;
 	u64 handshake;
 	u64 rtt;
