@@ -189,8 +189,29 @@ figure network "probability that card, wire or switch lose a frame" "Faults of t
 	figure kernel "probability that a kernel loses a frame" "Faults of the kernel" &&
 	figure library "probability that a library loses a frame" "Faults of the library" &&
 	figure delay "probability that a handler takes 10 ms more" "Faults of the application" &&
-	figure ber "bit error rate" "Bit errors" memory &&
 	figure window "requests outstanding" "Requests that wait for each other; one frame of 1000 lost" requests || exit
+
+# A picture for each protocol, as figure 4.14 has them.
+gnuplot <<END || exit
+set terminal pngcairo size 1000,900
+set output "$DOC/performability-ber.png"
+set multiplot layout 2,2
+set xlabel "bit error rate"
+set ylabel "response time, us"
+set logscale xy
+set format x "%g"
+set xrange [1e-7:1e-4]
+set grid
+set key left top
+do for [p in "amvia amudp nway"] {
+	set title p
+	plot "$OUT/ber-".p.".data" using 1:2 with lines lw 2 title "model", \
+		"$OUT/memory-".p.".data" using 1:8:9 with yerrorbars pt 7 title "libam", \
+		"" using 1:5:6 with yerrorbars pt 6 title "simulated"
+}
+set title "a stream of ESP"
+plot "$OUT/ber-esp.data" using 1:2 with lines lw 2 title "model"
+END
 
 # Of requests that end well the late and the crashed say little; of those that are done, all.
 gnuplot <<END || exit
