@@ -29,7 +29,7 @@
 #define ESP_STRETCH_FRAMES	16
 #define ESP_ROUND_US		10000	/* longest round beyond four of the shortest */
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
-#define ESP_RATE_MAX		(1u << 30)	/* packets in 2^20 microseconds */
+#define ESP_RATE_MAX		1000000000u	/* packets in 2^20 microseconds */
 #define ESP_TRY_LOOKS		6	/* round trips for which a budget is tried, */
 #define ESP_LOOKS_MAX		64	/* and over which packets are counted at most */
 #define ESP_TRY_US		500	/* what is tried must not look like a loss: least delay */

@@ -339,14 +339,15 @@ static void qctl__frame_time(struct kunit *test)
  * trip @base us when nothing is sent, and @hold more because cards hold interrupts back;
  * @others us of the others' frames stand in the port.
  */
-struct path {
+struct test_path {
 	u32	frame;
 	u32	base;
 	u32	hold;
 	u32	others;
 };
 
-static u64 path_rounds(struct esp_qctl *c, const struct path *path, int n, int count, u64 now)
+static u64 path_rounds(struct esp_qctl *c, const struct test_path *path, int n, int count,
+		       u64 now)
 {
 	while (n--) {
 		u32 flying = count <= 1 ? max(c->q, c->lone) : c->q;
@@ -363,7 +364,7 @@ static u64 path_rounds(struct esp_qctl *c, const struct path *path, int n, int c
 /* Rule 22: round trips that are long because of cards are no queue. */
 static void qctl__card_holds_back(struct kunit *test)
 {
-	const struct path path[] = {
+	const struct test_path path[] = {
 		{ 1230, 60, 200, 0 },		/* 10 Gbit/s */
 		{ 1230, 20, 500, 0 },
 		{ 12304, 60, 300, 0 },		/* 1 Gbit/s */
@@ -390,7 +391,7 @@ static void qctl__card_holds_back(struct kunit *test)
 			/* hardly ever has anybody to wait for permission */
 			KUNIT_EXPECT_LE(test, low, 50);
 			/* no card does so any more: no queue is left */
-			now = path_rounds(&c, &(struct path){ path[i].frame, 60, 0, 0 },
+			now = path_rounds(&c, &(struct test_path){ path[i].frame, 60, 0, 0 },
 					  2 * ESP_DRAIN_US / 60, count, now);
 			KUNIT_EXPECT_LE(test, c.q, max(140 * 1000 / path[i].frame * 5 / 4,
 						       count == 1 ? c.lone : 18));
@@ -401,7 +402,7 @@ static void qctl__card_holds_back(struct kunit *test)
 /* What others have in the port, a smaller budget does not make less; nor may it be larger. */
 static void qctl__others_in_port(struct kunit *test)
 {
-	const struct path full = { 12304, 60, 0, 700 };
+	const struct test_path full = { 12304, 60, 0, 700 };
 	struct esp_qctl c;
 	u64 now = 1000000;
 
@@ -418,7 +419,7 @@ static void qctl__others_in_port(struct kunit *test)
 /* A try is over when packets are lost, or nobody needs the budget. */
 static void qctl__try_ends(struct kunit *test)
 {
-	const struct path path = { 1230, 60, 200, 0 };
+	const struct test_path path = { 1230, 60, 200, 0 };
 	struct esp_qctl c;
 	u64 now = 1000000;
 	u32 n;
