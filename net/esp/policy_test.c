@@ -399,6 +399,38 @@ static void qctl__card_holds_back(struct kunit *test)
 	}
 }
 
+/* A budget that was cut for nothing is given back, soon; not if nobody missed it. */
+static void qctl__cut_on_trial(struct kunit *test)
+{
+	const struct test_path known = { 1230, 210, 0, 0 }, held = { 1230, 60, 150, 0 };
+	const struct test_path full = { 1230, 60, 0, 0 };
+	u64 now = 1000000, then;
+	struct esp_qctl c;
+	u32 q, n;
+
+	qctl_init(&c);
+	c.frame.cur = 1230;
+	c.frame.prev = 1230;
+	now = path_rounds(&c, &known, 100, 8, now);
+	q = c.q;
+	KUNIT_EXPECT_GE(test, q, 150u);
+	then = path_rounds(&c, &held, 30, 8, now);
+	KUNIT_EXPECT_GE(test, c.q, q);
+	KUNIT_EXPECT_GE(test, c.held, 140u);
+	/* and then only what brings more stays */
+	n = c.q;
+	then = path_rounds(&c, &held, 100, 8, then);
+	KUNIT_EXPECT_LE(test, c.q, n * 5 / 4 + 1);
+
+	qctl_init(&c);
+	c.frame.cur = 1230;
+	c.frame.prev = 1230;
+	now = path_rounds(&c, &known, 100, 8, now);
+	path_rounds(&c, &full, 30, 8, now);
+	KUNIT_EXPECT_LE(test, c.q, q * 3 / 4);
+	KUNIT_EXPECT_EQ(test, c.held, 0u);
+}
+
 /* What others have in the port, a smaller budget does not make less; nor may it be larger. */
 static void qctl__others_in_port(struct kunit *test)
 {
@@ -705,6 +737,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__lossy_and_fast),
 	KUNIT_CASE(qctl__no_wire),
 	KUNIT_CASE(qctl__card_holds_back),
+	KUNIT_CASE(qctl__cut_on_trial),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),
 	KUNIT_CASE(qctl__drains),
