@@ -263,28 +263,39 @@ static u32 rate_of(u32 packets, u64 us)
 	return min_t(u64, div_u64((u64)packets << 20, us), ESP_RATE_MAX);
 }
 
+/* Nothing can be told from what is being tried. A budget that was cut stays so. */
+static void give_up(struct esp_qctl *c, const struct esp_policy *p)
+{
+	if (c->trial == ESP_TRY_MORE) {
+		WRITE_ONCE(c->fast, 0);
+		set_q(c, p, c->old_q);
+	}
+	c->trial = ESP_TRY_NOTHING;
+	c->looks = 0;
+}
+
 /*
  * How fast packets come with this budget, if it is what holds senders back. A
  * pause of theirs says nothing.
  */
-static void count_rate(struct esp_qctl *c, u32 round, bool limited, u64 now)
+static void count_rate(struct esp_qctl *c, const struct esp_policy *p, u32 round,
+		       bool limited, u64 now)
 {
 	u64 took = now - c->looked;
 	u32 rate = rate_of(c->total - c->seen, took);
-	bool ok;
 
 	/* packets on their way, by Little's law: about as many as there may be */
-	limited = limited || ((u64)rate * round) >> 20 >= c->q - c->q / 4;
-	ok = limited && took <= 4 * (u64)round + ESP_ROUND_US;
+	if (((u64)rate * round) >> 20 >= c->q - c->q / 4)
+		limited = true;
 	c->seen = c->total;
 	c->looked = now;
-	if (!ok)
-		c->trial = ESP_TRY_NOTHING;
-	if (ok && c->looks && c->looks < ESP_LOOKS_MAX) {
+	if (!limited || (c->looks && 2 * took > 5 * (u64)round)) {
+		give_up(c, p);
+	} else if (c->looks && c->looks < ESP_LOOKS_MAX) {
 		c->looks++;
 		c->rate = rate_of(c->total - c->from, now - c->from_at);
 	} else {
-		c->looks = ok;
+		c->looks = 1;
 		c->from = c->total;
 		c->from_at = now;
 	}
@@ -338,20 +349,18 @@ static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32
 	u64 mid = more ? div_u64((u64)c->old_rate * (3 * before + after), 4 * before) :
 			 div_u64((u64)c->old_rate * (before + after), 2 * before);
 
-	c->trial = ESP_TRY_NOTHING;
-	c->looks = 0;
 	if (more && c->rate < mid) {
-		WRITE_ONCE(c->fast, 0);
-		set_q(c, p, c->old_q);
+		give_up(c, p);
 		not_again(c, round, now);
 	} else if (more || (c->rate < mid && after < before - before / 8)) {
 		c->held = max(c->held, c->old_extra);
 		c->wait /= 2;
-		if (!more) {
-			WRITE_ONCE(c->fast, c->old_fast);
+		WRITE_ONCE(c->fast, more ? 0 : c->old_fast);
+		if (!more)
 			set_q(c, p, c->old_q);
-		}
 	}
+	c->trial = ESP_TRY_NOTHING;
+	c->looks = 0;
 }
 
 /*
@@ -391,6 +400,10 @@ static bool look_for_wire(struct esp_qctl *c, const struct esp_policy *p, int co
 	bool none = READ_ONCE(c->whole) && count <= 1 && min_rtt <= ESP_NO_WIRE_RTT_US &&
 		    !lossy(c, now);
 
+	if (none != !!c->wire_q) {
+		give_up(c, p);
+		c->held = 0;
+	}
 	if (none && !c->wire_q) {
 		c->wire_q = c->saved ? c->saved : c->q;
 	} else if (!none && c->wire_q) {
@@ -423,14 +436,14 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		     int count, u32 median, u32 min_rtt, u64 now)
 {
 	/* one sample, whatever a peer claims, holds nobody up for long */
-	u32 round = min_t(u64, median, 4 * (u64)min_rtt + ESP_ROUND_US);
-	u32 extra = round > min_rtt ? round - min_rtt : 0, over;
-	u32 bound, floor, q = c->q;
+	u32 round = min_t(u64, median, min_t(u64, 4 * (u64)min_rtt + ESP_ROUND_US,
+					     ESP_ROUND_MAX_US));
+	u32 extra = median > min_rtt ? median - min_rtt : 0, over;
+	bool none = look_for_wire(c, p, count, min_rtt, now), may_try;
+	u32 bound = none ? ESP_NO_WIRE_US : extra_bound(c, p, count, now);
+	u32 floor, more, q;
 	u8 limited = c->limited;
-	bool may_try;
 
-	bound = look_for_wire(c, p, count, min_rtt, now) ? ESP_NO_WIRE_US :
-		extra_bound(c, p, count, now);
 	if (!c->trial && drain(c, p, round, now))
 		return;
 	if ((s64)(now - c->last) < (s64)round)
@@ -438,7 +451,8 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	c->last = now;
 	WRITE_ONCE(c->limited, 0);
 	WRITE_ONCE(c->busy, 0);
-	count_rate(c, round, limited, now);
+	count_rate(c, p, round, limited, now);
+	q = c->q;
 	over = extra - min(extra, c->held);
 	floor = max(p->q_min, may_fly(c, count, 0));
 	if (c->trial) {
@@ -450,28 +464,32 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 			tried(c, p, count, round, now);
 		return;
 	}
-	may_try = !c->no_wire && c->looks > ESP_TRY_LOOKS && now >= c->next_try &&
-		  esp_qctl_wire_time(c, floor / 2) <= ESP_TRY_US;
-	if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !c->no_wire) {
+	more = max(q, floor);
+	more += more / 4 + 1;
+	may_try = !none && max(q, floor) < p->q_max &&
+		  esp_qctl_wire_time(c, more - max(q, floor)) <= ESP_TRY_US;
+	if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !none) {
 		c->full = 0;	/* another look, to compare with */
 	} else if (over > bound && q > p->q_min) {
-		if (c->looks > 1 && q > floor && !c->no_wire)
+		if (c->looks > 1 && q > floor && !none)
 			try_budget(c, ESP_TRY_LESS, extra);
 		cut(c, p, median, min_rtt + c->held + bound * 3 / 4, round, now);
 	} else if (may_try && (over > bound || c->held)) {
+		c->full = 0;
+		if (c->looks <= ESP_TRY_LOOKS || now < c->next_try)
+			return;
 		try_budget(c, ESP_TRY_MORE, extra);
 		WRITE_ONCE(c->fast, 1);		/* no pace */
-		q = max(q, floor);
-		set_q(c, p, q + q / 4 + 1);
+		set_q(c, p, more);
 		c->looks = 0;
 		c->last = now + round;
-	} else if (!limited || over > bound || c->held) {
+	} else if (!limited || over > bound) {
 		c->full = 0;
 	} else if (!c->full) {
 		c->full = now;
-	} else if (c->fast && extra <= bound / 2) {
+	} else if (c->fast && over <= bound / 2) {
 		set_q(c, p, q + min_t(u32, q, ESP_GROW_MAX));
-	} else if (extra <= bound * 7 / 8) {
+	} else if (over <= bound * 7 / 8) {
 		WRITE_ONCE(c->fast, 0);
 		set_q(c, p, q + q / 16 + 1);
 	}
@@ -489,12 +507,16 @@ void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 {
 	WRITE_ONCE(c->lost, now);
 	WRITE_ONCE(c->no_wire, 0);	/* what loses packets is one, or as good as one */
+	c->next_try = max(c->next_try, now + min_t(u64, ESP_TRY_ROUNDS * (u64)srtt,
+						   ESP_TRY_MAX_US));
+	if (c->trial) {
+		WRITE_ONCE(c->fast, 0);
+		give_up(c, p);
+	}
 	if ((s64)(now - c->last) < (s64)srtt || c->saved)
 		return;
 	c->last = now;
-	c->trial = ESP_TRY_NOTHING;
 	c->looks = 0;
-	c->next_try = max(c->next_try, now + ESP_TRY_ROUNDS * (u64)srtt);
 	WRITE_ONCE(c->fast, 0);
 	set_q(c, p, c->q * 7 / 10);
 }

@@ -27,7 +27,8 @@
 #define ESP_PACE_MAX		(1000 * 1000)	/* longest wait, nanoseconds */
 #define ESP_STRETCH_US		1000	/* shortest over which frames are timed */
 #define ESP_STRETCH_FRAMES	16
-#define ESP_ROUND_US		10000	/* longest round beyond four of the shortest */
+#define ESP_ROUND_US		10000	/* longest round beyond four of the shortest, */
+#define ESP_ROUND_MAX_US	(500u * 1000)	/* and of all */
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
 #define ESP_RATE_MAX		1000000000u	/* packets in 2^20 microseconds */
 #define ESP_TRY_LOOKS		6	/* round trips for which a budget is tried, */

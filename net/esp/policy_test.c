@@ -465,13 +465,83 @@ static void qctl__try_ends(struct kunit *test)
 	for (n = 0; n < 1000 && c.trial != ESP_TRY_MORE; n++)
 		now = path_rounds(&c, &path, 1, 8, now);
 	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_MORE);
+	KUNIT_EXPECT_TRUE(test, c.fast);
+	/* in the round trip in which it doesn't show yet: what was before */
+	esp_qctl_loss(&c, &adaptive_policy, 260, now + 300);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	KUNIT_EXPECT_EQ(test, c.q, c.old_q);
+	KUNIT_EXPECT_FALSE(test, c.fast);
 	n = c.q;
+	/* not at once again */
+	now = path_rounds(&c, &path, ESP_TRY_ROUNDS - 4, 8, now + 300);
+	KUNIT_EXPECT_TRUE(test, c.trial != ESP_TRY_MORE);
+	for (n = 0; n < 1000 && c.trial != ESP_TRY_MORE; n++)
+		now = path_rounds(&c, &path, 1, 8, now);
+	n = c.old_q;
 	esp_qctl_loss(&c, &adaptive_policy, 260, now += 1000);
 	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
 	KUNIT_EXPECT_EQ(test, c.q, max(n * 7 / 10, adaptive_policy.q_min));
-	/* not at once again */
-	path_rounds(&c, &path, ESP_TRY_ROUNDS - 2, 8, now);
-	KUNIT_EXPECT_TRUE(test, c.trial != ESP_TRY_MORE);
+	/* a pause: likewise */
+	for (n = 0; n < 1000 && c.trial != ESP_TRY_MORE; n++)
+		now = path_rounds(&c, &path, 1, 8, now);
+	now = path_rounds(&c, &path, 2, 8, now);
+	n = c.old_q;
+	KUNIT_EXPECT_GT(test, c.q, n);
+	c.limited = 1;
+	esp_qctl_sample(&c, &adaptive_policy, 8, 260, 60, now += 1000);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	KUNIT_EXPECT_EQ(test, c.q, n);
+	KUNIT_EXPECT_FALSE(test, c.fast);
+	/* however long round trips are said to be */
+	esp_qctl_loss(&c, &adaptive_policy, ESP_RTT_MAX_US, now += 2 * ESP_RTT_MAX_US);
+	KUNIT_EXPECT_LE(test, c.next_try, now + ESP_TRY_MAX_US);
+}
+
+/* Senders who pause in between: what is missing then is no reason for a larger budget. */
+static void qctl__bursts(struct kunit *test)
+{
+	const struct test_path full = { 1230, 60, 0, 0 };
+	u32 pause, i, most;
+
+	for (pause = 100; pause <= 9000; pause = pause * 3 / 2) {
+		struct esp_qctl c;
+		u64 now = 1000000;
+
+		qctl_init(&c);
+		c.frame.cur = 1230;
+		c.frame.prev = 1230;
+		for (i = most = 0; i < 2000; i++) {
+			/* the first one's does not wait */
+			c.total += 8;
+			c.limited = 1;
+			esp_qctl_sample(&c, &adaptive_policy, 8, 61, 60, now += pause + 61);
+			now = path_rounds(&c, &full, 5 + i % 40, 8, now);
+			most = max(most, c.q);
+		}
+		/* 49 are on the link, and 50 us of them may wait */
+		KUNIT_EXPECT_LE(test, most, 120u);
+	}
+}
+
+/* A budget that an administrator has fixed is not tried. */
+static void qctl__fixed(struct kunit *test)
+{
+	const struct test_path path = { 1230, 60, 200, 0 };
+	struct esp_policy p = adaptive_policy;
+	struct esp_qctl c;
+	u64 now = 1000000;
+	int i;
+
+	p.q_min = 64;
+	p.q_max = 64;
+	esp_qctl_init(&c, &p);
+	for (i = 0; i < 1000; i++) {
+		c.total += c.q;
+		c.limited = 1;
+		esp_qctl_sample(&c, &p, 8, path.base + path.hold, path.base, now += 261);
+		KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	}
+	KUNIT_EXPECT_EQ(test, c.held, 0u);
 }
 
 /* Rule 22: the queue is emptied now and then, for the smallest round trip. */
@@ -740,6 +810,8 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__cut_on_trial),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),
+	KUNIT_CASE(qctl__bursts),
+	KUNIT_CASE(qctl__fixed),
 	KUNIT_CASE(qctl__drains),
 	KUNIT_CASE(qctl__loss),
 	KUNIT_CASE(advice__handshake),
