@@ -66,7 +66,7 @@ done
 # Cards that hold interrupts back: longer round trips, but no queue. MBIT US COALESCE N.
 while read -r mbit us held n; do
 	run -N "$n" -R "$mbit" -D "$us" -C "$held" -t 0.3 -w flows -p esp
-	check "$mbit Mbit/s, interrupts $held us late, $n senders: goodput" holds esp flows "$n" goodput_share '>=' 0.85
+	check "$mbit Mbit/s, interrupts $held us late, $n senders: goodput" holds esp flows "$n" goodput_share '>=' 0.75
 	check "... next to no frame is lost at the port" holds esp flows "$n" port_drops '<=' 250
 	check "... fair" holds esp flows "$n" jain '>=' 0.95
 done <<-END

@@ -341,7 +341,7 @@ static void not_again(struct esp_qctl *c, u32 round, u64 now)
  * are long because hosts and cards take frames many at a time: that long they may be.
  */
 static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32 round,
-		  u64 now)
+		  bool is_long, u64 now)
 {
 	u32 before = may_fly(c, count, c->old_q), after = may_fly(c, count, c->q);
 	bool more = c->trial == ESP_TRY_MORE;
@@ -353,7 +353,8 @@ static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32
 		give_up(c, p);
 		not_again(c, round, now);
 	} else if (more || (c->rate < mid && after < before - before / 8)) {
-		c->held = max(c->held, c->old_extra);
+		if (is_long)	/* and was not so for a moment only */
+			c->held = max(c->held, c->old_extra);
 		c->wait /= 2;
 		WRITE_ONCE(c->fast, more ? 0 : c->old_fast);
 		if (!more)
@@ -461,7 +462,10 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		    (q > c->old_q - c->old_q / 4 || over > 4 * bound))
 			cut(c, p, median, min_rtt + c->held + bound * 3 / 4, round, now);
 		else if (c->looks > ESP_TRY_LOOKS)
-			tried(c, p, count, round, now);
+			tried(c, p, count, round, over > bound || c->trial == ESP_TRY_MORE,
+			      now);
+		else if (c->trial == ESP_TRY_LESS && over <= bound && c->looks > 2)
+			tried(c, p, count, round, false, now);
 		return;
 	}
 	more = max(q, floor);
