@@ -275,6 +275,18 @@ static void give_up(struct esp_qctl *c, const struct esp_policy *p)
 }
 
 /*
+ * Is the link idle for a quarter of the time, or more, as a lone sender can tell by what
+ * arrives? Then nothing waits for it. A pause of its own says nothing.
+ */
+static bool link_idle(const struct esp_qctl *c, int count, u32 round, u64 now)
+{
+	u64 took = now - c->looked, ns = frame_time(c);
+
+	return count <= 1 && ns && took < 4 * (u64)round + 2 * ESP_ROUND_US &&
+	       ns * (c->total - c->seen) < 750 * took;
+}
+
+/*
  * How fast packets come with this budget, if it is what holds senders back. A
  * pause of theirs says nothing.
  */
@@ -307,12 +319,13 @@ static u32 may_fly(const struct esp_qctl *c, int count, u32 q)
 	return count <= 1 ? max(q, READ_ONCE(c->lone)) : q;
 }
 
-static void try_budget(struct esp_qctl *c, u8 what, u32 extra)
+static void try_budget(struct esp_qctl *c, u8 what, u32 median, u32 extra)
 {
 	c->trial = what;
 	c->old_q = c->q;
 	c->old_fast = c->fast;
 	c->old_rate = c->rate;
+	c->old_rtt = median;
 	c->old_extra = extra;
 }
 
@@ -340,8 +353,8 @@ static void not_again(struct esp_qctl *c, u32 round, u64 now)
  * budget, and no more with a larger one. If it carried less, or more, round trips
  * are long because hosts and cards take frames many at a time: that long they may be.
  */
-static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32 round,
-		  bool is_long, u64 now)
+static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32 median,
+		  u32 round, u64 now)
 {
 	u32 before = may_fly(c, count, c->old_q), after = may_fly(c, count, c->q);
 	bool more = c->trial == ESP_TRY_MORE;
@@ -353,7 +366,8 @@ static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32
 		give_up(c, p);
 		not_again(c, round, now);
 	} else if (more || (c->rate < mid && after < before - before / 8)) {
-		if (is_long)	/* and was not so for a moment only */
+		/* they were not so long for a moment only, nor for the budget */
+		if (more || (u64)median * 2 * before > (u64)c->old_rtt * (before + after))
 			c->held = max(c->held, c->old_extra);
 		c->wait /= 2;
 		WRITE_ONCE(c->fast, more ? 0 : c->old_fast);
@@ -440,7 +454,7 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	u32 round = min_t(u64, median, min_t(u64, 4 * (u64)min_rtt + ESP_ROUND_US,
 					     ESP_ROUND_MAX_US));
 	u32 extra = median > min_rtt ? median - min_rtt : 0, over;
-	bool none = look_for_wire(c, p, count, min_rtt, now), may_try;
+	bool none = look_for_wire(c, p, count, min_rtt, now), may_try, idle;
 	u32 bound = none ? ESP_NO_WIRE_US : extra_bound(c, p, count, now);
 	u32 floor, more, q;
 	u8 limited = c->limited;
@@ -452,8 +466,10 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	c->last = now;
 	WRITE_ONCE(c->limited, 0);
 	WRITE_ONCE(c->busy, 0);
+	idle = link_idle(c, count, round, now);
 	count_rate(c, p, round, limited, now);
 	q = c->q;
+	idle = idle && q <= ESP_Q_IDLE;
 	over = extra - min(extra, c->held);
 	floor = max(p->q_min, may_fly(c, count, 0));
 	if (c->trial) {
@@ -461,28 +477,34 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		if (c->trial == ESP_TRY_LESS && over > bound && q > floor &&
 		    (q > c->old_q - c->old_q / 4 || over > 4 * bound))
 			cut(c, p, median, min_rtt + c->held + bound * 3 / 4, round, now);
-		else if (c->looks > ESP_TRY_LOOKS)
-			tried(c, p, count, round, over > bound || c->trial == ESP_TRY_MORE,
-			      now);
-		else if (c->trial == ESP_TRY_LESS && over <= bound && c->looks > 2)
-			tried(c, p, count, round, false, now);
+		else if (c->looks > ESP_TRY_LOOKS ||
+			 (c->trial == ESP_TRY_LESS && over <= bound && c->looks > 2))
+			tried(c, p, count, median, round, now);
 		return;
 	}
 	more = max(q, floor);
 	more += more / 4 + 1;
 	may_try = !none && max(q, floor) < p->q_max &&
 		  esp_qctl_wire_time(c, more - max(q, floor)) <= ESP_TRY_US;
-	if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !none) {
+	if (over > bound && idle && q < ESP_Q_IDLE) {
+		/* no try is needed to see that it is no queue */
+		c->full = 0;
+		WRITE_ONCE(c->fast, 0);
+		if (limited) {
+			set_q(c, p, min_t(u32, q + q / 4 + 1, ESP_Q_IDLE));
+			c->looks = 0;
+		}
+	} else if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !none) {
 		c->full = 0;	/* another look, to compare with */
-	} else if (over > bound && q > p->q_min) {
+	} else if (over > bound && !idle && q > p->q_min) {
 		if (c->looks > 1 && q > floor && !none)
-			try_budget(c, ESP_TRY_LESS, extra);
+			try_budget(c, ESP_TRY_LESS, median, extra);
 		cut(c, p, median, min_rtt + c->held + bound * 3 / 4, round, now);
-	} else if (may_try && (over > bound || c->held)) {
+	} else if (may_try && (over > bound || (c->held && !lossy(c, now)))) {
 		c->full = 0;
 		if (c->looks <= ESP_TRY_LOOKS || now < c->next_try)
 			return;
-		try_budget(c, ESP_TRY_MORE, extra);
+		try_budget(c, ESP_TRY_MORE, median, extra);
 		WRITE_ONCE(c->fast, 1);		/* no pace */
 		set_q(c, p, more);
 		c->looks = 0;
@@ -495,7 +517,8 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		set_q(c, p, q + min_t(u32, q, ESP_GROW_MAX));
 	} else if (over <= bound * 7 / 8) {
 		WRITE_ONCE(c->fast, 0);
-		set_q(c, p, q + q / 16 + 1);
+		/* slowly where it can't be seen that it is too large, before it is lost */
+		set_q(c, p, q + q / (c->held && count > 1 ? 64 : 16) + 1);
 	}
 }
 

@@ -19,6 +19,7 @@
 #define ESP_EXTRA_LOSSY_FRAMES	64	/* so many frames on the wire, of 86 in 128 KiB, */
 #define ESP_EXTRA_LEAST_US	10	/* but this at least, which hosts add themselves */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
+#define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
@@ -104,6 +105,7 @@ enum esp_try {
  * @old_q:	the budget before
  * @old_fast:	@fast before
  * @old_rate:	@rate before
+ * @old_rtt:	round trips before, microseconds
  * @old_extra:	round trips beyond the smallest before, microseconds
  * @held:	so much of that is no queue, but frames that are taken many at a time
  * @wait:	after a try in vain, microseconds
@@ -140,6 +142,7 @@ struct esp_qctl {
 	u32			rate;
 	u32			old_q;
 	u32			old_rate;
+	u32			old_rtt;
 	u32			old_extra;
 	u32			held;
 	u32			wait;

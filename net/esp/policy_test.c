@@ -431,6 +431,56 @@ static void qctl__cut_on_trial(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.held, 0u);
 }
 
+/* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
+static u64 slow_rounds(struct esp_qctl *c, int times, int count, u32 n, u64 now)
+{
+	for (; times; times--) {
+		c->limited = 1;
+		c->total += n;
+		esp_qctl_sample(c, &adaptive_policy, count, 5000, 200, now += 5000);
+	}
+	return now;
+}
+
+/* What waits where the link is idle waits for a host: no try is needed to see that. */
+static void qctl__idle_link(struct kunit *test)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+	u32 q;
+
+	esp_qctl_init(&c, &adaptive_policy);
+	slow_rounds(&c, 4, 1, 100, now);	/* how fast the link is isn't known */
+	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_START);
+	esp_qctl_init(&c, &adaptive_policy);
+	c.frame.cur = 10000;
+	c.frame.prev = 10000;
+	c.looked = now;
+	q = c.q;
+	now = slow_rounds(&c, 2, 1, 370, now);
+	KUNIT_EXPECT_GT(test, c.q, q);
+	now = slow_rounds(&c, 7, 1, 370, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	/* more is tried, in vain: it stays */
+	now = slow_rounds(&c, 100, 1, 370, now);
+	KUNIT_EXPECT_GE(test, c.q, (u32)ESP_Q_IDLE);
+	for (q = 0; q < 20 && c.trial; q++)
+		now = slow_rounds(&c, 1, 1, 370, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	KUNIT_EXPECT_EQ(test, c.held, 0u);
+	/* it is busy for more than three quarters of the time */
+	slow_rounds(&c, 2, 1, 470, now);
+	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
+	/* others could be sending too, which don't share this port's arrivals */
+	c.q = ESP_Q_IDLE;
+	slow_rounds(&c, 2, 2, 370, now + 10000);
+	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
+	/* the pause was the sender's */
+	c.q = ESP_Q_IDLE;
+	slow_rounds(&c, 1, 1, 370, now + 100000);
+	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
+}
+
 /* What others have in the port, a smaller budget does not make less; nor may it be larger. */
 static void qctl__others_in_port(struct kunit *test)
 {
@@ -475,6 +525,12 @@ static void qctl__try_ends(struct kunit *test)
 	/* not at once again */
 	now = path_rounds(&c, &path, ESP_TRY_ROUNDS - 4, 8, now + 300);
 	KUNIT_EXPECT_TRUE(test, c.trial != ESP_TRY_MORE);
+	/* nor where that has not been forgotten: slowly, then */
+	n = c.q;
+	now = path_rounds(&c, &path, 200, 8, now);
+	KUNIT_EXPECT_TRUE(test, c.trial != ESP_TRY_MORE);
+	KUNIT_EXPECT_GT(test, c.q, n);
+	c.lost = 0;
 	for (n = 0; n < 1000 && c.trial != ESP_TRY_MORE; n++)
 		now = path_rounds(&c, &path, 1, 8, now);
 	n = c.old_q;
@@ -482,6 +538,7 @@ static void qctl__try_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
 	KUNIT_EXPECT_EQ(test, c.q, max(n * 7 / 10, adaptive_policy.q_min));
 	/* a pause: likewise */
+	c.lost = 0;
 	for (n = 0; n < 1000 && c.trial != ESP_TRY_MORE; n++)
 		now = path_rounds(&c, &path, 1, 8, now);
 	now = path_rounds(&c, &path, 2, 8, now);
@@ -808,6 +865,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__no_wire),
 	KUNIT_CASE(qctl__card_holds_back),
 	KUNIT_CASE(qctl__cut_on_trial),
+	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),
 	KUNIT_CASE(qctl__bursts),
