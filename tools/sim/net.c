@@ -9,8 +9,8 @@
  * given it is the rack of selftests/incast.sh: only the way down to a host is slow, behind
  * a token bucket, and half of the round trip is on each host's way up.
  *
- * A host's own queue is fq_codel's, as Debian's is: TCP's connections take turns. ESP's
- * frames have no hash by which it could tell their connections apart, and are one queue.
+ * In a host's own queue TCP's connections take turns. ESP's are one queue, as with pfifo_fast,
+ * or take turns, too (--fair), as with fq_codel, which knows them by their sockets' hash.
  */
 #include <stdlib.h>
 #include "sim.h"
