@@ -3,6 +3,8 @@
  * EDP: SOCK_DGRAM, one unreliable frame each (socket-api.rst).
  */
 #include <linux/esp_diag.h>
+#include <linux/esp_wire.h>
+#include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include "sock-lib.h"
 
@@ -164,6 +166,27 @@ TEST_F(pair, iovec)
 	EXPECT_EQ(1000, sendmsg(self->fd[0], &msg, 0));
 	EXPECT_EQ(1000, take(self->fd[1], in, 1000, 0, &from));
 	EXPECT_TRUE(right(in, 0, 1000));
+}
+
+/* A socket filter that keeps less: as UDP's, what it keeps. */
+TEST_F(pair, filter_cuts)
+{
+	static const unsigned int keep[] = { ESP_HLEN + 100, ESP_HLEN + 10, ESP_HLEN, ESP_HLEN - 1, 1 };
+	char buf[100];
+	int i;
+
+	fill(buf, 0, 100);
+	for (i = 0; i < (int)ARRAY_SIZE(keep); i++) {
+		struct sock_filter ret = BPF_STMT(BPF_RET | BPF_K, keep[i]);
+		struct sock_fprog prog = { .len = 1, .filter = &ret };
+		int left = keep[i] > ESP_HLEN ? (int)keep[i] - ESP_HLEN : 0;
+		struct sockaddr_esp from;
+
+		ASSERT_EQ(0, setsockopt(self->fd[1], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)));
+		EXPECT_EQ(100, do_sendto(self->fd[0], buf, 100, 0, at(B, PORT)));
+		EXPECT_EQ(left, take(self->fd[1], buf, 100, 0, &from));
+		EXPECT_TRUE(right(buf, 0, left));
+	}
 }
 
 TEST_F(pair, malformed)

@@ -301,7 +301,8 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	skb = next_datagram(sk, flags, &err);
 	if (!skb)
 		return err;
-	n = ESP_RX(skb)->f.len;
+	/* a socket filter may have cut it off, even within the header */
+	n = clamp_t(int, skb->len - ESP_RX(skb)->f.hlen, 0, ESP_RX(skb)->f.len);
 	if (n > (int)len) {
 		msg->msg_flags |= MSG_TRUNC;
 		err = esp_copy_packet(skb, ESP_RX(skb)->f.hlen, msg, len);
