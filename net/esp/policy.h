@@ -19,7 +19,8 @@
 #define ESP_EXTRA_LOSSY_FRAMES	64	/* so many frames on the wire, of 86 in 128 KiB, */
 #define ESP_EXTRA_LEAST_US	10	/* but this at least, which hosts add themselves */
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
-#define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link */
+#define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link, */
+#define ESP_IDLE_US		20000	/* if it is idle for so long */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
@@ -97,6 +98,7 @@ enum esp_try {
  * @total:	that have arrived so far
  * @seen:	that had when the budget was last looked at
  * @looked:	when that was, microseconds
+ * @idle:	how long the link was idle since, microseconds; halved when it was not
  * @looks:	how often it was since it changed; 0: what it changed doesn't show yet
  * @from:	packets that had arrived at the first of these
  * @from_at:	when that was
@@ -134,6 +136,7 @@ struct esp_qctl {
 	u32			total;
 	u32			seen;
 	u64			looked;
+	u32			idle;
 	u8			looks;
 	u8			trial;
 	u8			old_fast;
