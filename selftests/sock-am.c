@@ -184,6 +184,36 @@ TEST_F(records, name_claimed)
 	EXPECT_GT(1, recv(fd, &c, 1, MSG_DONTWAIT));
 }
 
+/* Who begins again has his address, though connections that he had are in TIME_WAIT. */
+TEST_F(records, begun_again)
+{
+	const struct sockaddr_esp *a = (const struct sockaddr_esp *)name[SERVER].address;
+	char address[32];
+	en_t n;
+	int i;
+
+	ASSERT_EQ(AM_OK, open_both(self->o));
+	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+	EXPECT_TRUE(REACHED(answered == 1));
+	place(SERVER, &self->o);
+	snprintf(address, sizeof(address), "%s:%d", self->o.address, ntohs(a->sesp_port));
+	self->o.address = address;
+	self->o.faults.filter = filter;
+	self->o.faults.arg = &ep[SERVER];
+	EXPECT_EQ(AM_OK, AM_FreeEndpoint(ep[SERVER]));
+	ASSERT_EQ(AM_OK, AM_AllocateEndpointWith(bundle, &self->o, &ep[SERVER], &n));
+	EXPECT_EQ(0, memcmp(&n, &name[SERVER], sizeof(n)));
+	set_handlers(SERVER);
+	/* The first one is of a session that nobody knows any more. */
+	for (i = 0; i < 3 && answered == 1; i++) {
+		ASSERT_EQ(AM_OK, connect_patiently());
+		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
+		EXPECT_TRUE(REACHED(answered == 2 ||
+				    state_of(CALLER, sent()).state == AM_STATE_ABANDONED));
+	}
+	EXPECT_EQ(2, answered);
+}
+
 /* Connections that say nothing: 64 of them stay. */
 TEST_F(records, silent)
 {

@@ -478,7 +478,7 @@ static int esp_open(struct transport *t, const struct am_options *o)
 {
 	struct sockaddr_esp a;
 	socklen_t len = sizeof(a);
-	int error = parse_esp(o->address + 4, &a), fd;
+	int error = parse_esp(o->address + 4, &a), on = 1, fd;
 
 	if (error)
 		return error;
@@ -488,6 +488,8 @@ static int esp_open(struct transport *t, const struct am_options *o)
 	t->fd = epoll_create1(EPOLL_CLOEXEC);
 	fd = socket(AF_ESP, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	t->streams->listener = fd;
+	/* Who begins again is not kept off by the connections that he had (TIME_WAIT). */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (t->fd < 0 || fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) ||
 	    listen(fd, BACKLOG) || getsockname(fd, (struct sockaddr *)&a, &len) ||
 	    !watch(t, EPOLL_CTL_ADD, NULL, fd, EPOLLIN))
