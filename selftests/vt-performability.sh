@@ -130,7 +130,7 @@ for t in $transports; do
 done
 faults 'loss 2%' ''
 for f in missing=0.05 delay=0.02 late=0.002 crash=0.01; do
-	for t in udp:nway edp:nway edp:amvia edp:amudp; do
+	for t in udp:nway edp:nway edp:amvia edp:amudp rec:nway; do
 		run "${t%:*}" "${t#*:}" "$f" "application.$f" network.fail=0.02
 	done
 done

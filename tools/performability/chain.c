@@ -256,7 +256,7 @@ static void choose(struct builder *b, const struct node *node, enum effect_kind 
 
 		if (c[i].p <= 0)
 			continue;
-		if (c[i].in == IN_CRASHED) {
+		if (c[i].in == IN_CRASHED && m->protocol != STREAM) {
 			put(&next, (struct pending) {
 				.at = cursor + ps(m, c[i].us), .kind = RESTART, .side = TARGET,
 			});

@@ -221,7 +221,7 @@ static double choose(struct simulation *s, struct customer *c, enum effect_kind 
 
 	for (i = 0; i < n - 1 && u >= choice[i].p; i++)
 		u -= choice[i].p;
-	if (choice[i].in == IN_CRASHED) {
+	if (choice[i].in == IN_CRASHED && s->m->protocol != STREAM) {
 		s->down = true;
 		s->unknown = true;
 		forget(s);

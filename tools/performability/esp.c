@@ -3,6 +3,9 @@
  * A message and its answer on a stream of AF_ESP, each of some packets, all of them in the first
  * burst. Documentation/protocol.rst, rules 8 (the sender's timer), 17 (expiry) and 19 (gaps, RRQ);
  * timers.rst. What the model leaves out: once a message is complete, its sender knows.
+ *
+ * A handler's fault is an answer, too: libam's NACK, on records, or the end of the connection. Both
+ * are sent again until they arrive.
  */
 #include <math.h>
 #include "performability.h"
@@ -76,12 +79,10 @@ static void complete(struct machine *x, struct effects *out)
 	effect_stop(out, sender(x), TIMER_SENT);
 	effect_stop(out, !sender(x), TIMER_GAP);
 	effect_stop(out, !sender(x), TIMER_EXPIRY);
-	if (x->phase) {
-		x->outcome = SUCCESS;
+	if (x->phase)
 		effect_other(out, OVER, INITIATOR);
-	} else {
-		effect_other(out, CHOOSE_HANDLER, TARGET);
-	}
+	else
+		effect_other(out, CHOOSE_LOOKUP, TARGET);
 }
 
 static void ask(struct machine *x, unsigned int end, struct effects *out)
@@ -193,6 +194,12 @@ static void timer(const struct model *m, struct machine *x, enum timer_id t, str
 	}
 }
 
+static void answer(const struct model *m, struct machine *x, enum outcome o, struct effects *out)
+{
+	begin(m, x, 1, out);
+	x->outcome = o;
+}
+
 void stream_step(const struct model *m, struct machine *x, enum input in, uint8_t msg,
 		 uint32_t arg, struct effects *out)
 {
@@ -200,8 +207,20 @@ void stream_step(const struct model *m, struct machine *x, enum input in, uint8_
 	case IN_START:
 		begin(m, x, 0, out);
 		break;
+	case IN_FOUND:
+		effect_other(out, CHOOSE_HANDLER, TARGET);
+		break;
+	case IN_MISSING:
+		answer(m, x, NO_HANDLER_FOUND, out);
+		break;
 	case IN_HANDLED:
-		begin(m, x, 1, out);
+		answer(m, x, SUCCESS, out);
+		break;
+	case IN_LATE:
+		answer(m, x, GAVE_UP_REPLY, out);
+		break;
+	case IN_CRASHED:
+		answer(m, x, GAVE_UP_REQUEST, out);
 		break;
 	case IN_TIMER:
 		timer(m, x, msg, out);

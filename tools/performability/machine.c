@@ -81,7 +81,9 @@ unsigned int choices(const struct model *m, enum effect_kind what, struct choice
 	if (m->late > 0)
 		c[n++] = (struct choice) { m->late / found, m->handler_max_us + 1, IN_LATE };
 	if (m->crash > 0)
-		c[n++] = (struct choice) { m->crash / found, m->restart, IN_CRASHED };
+		/* A stream ends with the process; who begins another one waits for the restart. */
+		c[n++] = (struct choice) { m->crash / found, m->protocol == STREAM ? 0 : m->restart,
+					   IN_CRASHED };
 	while (--n)
 		c[0].p -= c[n].p;
 	return 1 + (m->delay > 0) + (m->late > 0) + (m->crash > 0);

@@ -149,14 +149,6 @@ static double response_at(double x, void *arg)
 	return p.response;
 }
 
-/* A stream has no handlers that fail. */
-static bool ignored(const struct model *m, const struct key *k)
-{
-	return m->protocol == STREAM && (k->offset == offsetof(struct model, missing) ||
-					 k->offset == offsetof(struct model, late) ||
-					 k->offset == offsetof(struct model, crash));
-}
-
 unsigned int sensitivities(const struct model *m, struct sensitivity *s)
 {
 	struct model at = *m;
@@ -169,7 +161,7 @@ unsigned int sensitivities(const struct model *m, struct sensitivity *s)
 		gsl_function f = { response_at, &v };
 		double x = *key_value(&at, &keys[i]), h, error;
 
-		if (!keys[i].component || ignored(m, &keys[i]))
+		if (!keys[i].component)
 			continue;
 		s[n] = (struct sensitivity) { .key = &keys[i], .value = x };
 		h = keys[i].kind == KEY_TIME ? fmax(x / 1000, 0.01) :

@@ -330,6 +330,9 @@ static bool is_stream(const char *at)
 		return false;
 	if (strncmp(at, "esp:", 4))
 		refuse(model->file, 0, "%s is not for the protocol esp", at);
+	if (model->missing + model->late + model->crash > 0)
+		refuse(model->file, 0,
+		       "no handlers are missing, late or crash here: libam's do, protocol nway");
 	return true;
 }
 
