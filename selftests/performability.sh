@@ -154,6 +154,16 @@ for fault in missing=0.05 delay=0.02 late=0.01 crash=0.01; do
 	result "... and as many succeed" $?
 done
 
+# A connection that is made anew costs throughput: frames of it are lost, too.
+for fault in missing=0.05 "crash=0.01 application.restart=1000"; do
+	# shellcheck disable=SC2086
+	solve -n 400000 -m 400000 "$WORK/model" protocol=nway application.$fault network.fail=0.01
+	near "$(value throughput simulation)" "$(value throughput measured)" 0.1
+	result "nway, $fault: simulation and libam do as many a second" $?
+	near "$(value throughput)" "$(value throughput simulation)" 0.1
+	result "... and so does the model" $?
+done
+
 # Requests that wait for each other: approximated.
 for protocol in nway amvia amudp; do
 	for window in 4 16; do

@@ -50,6 +50,7 @@ struct simulation {
 	bool		unknown;	/* the session, to a target that has crashed */
 	bool		greeting;	/* a new connection is being made */
 	unsigned int	hellos;		/* sent for it */
+	unsigned int	hello;		/* which one, of all, was the last */
 };
 
 static bool earlier(const struct job *a, const struct job *b)
@@ -145,8 +146,9 @@ static double hello(struct simulation *s, double at)
 	at = send(s, s->customers, 0, &e, at);
 	schedule(s, (struct job) {
 		.at = at + ldexp(s->m->timeout_us, s->hellos < 6 ? s->hellos : 6),
-		.kind = HELLO_DUE, .generation = ++s->hellos,
+		.kind = HELLO_DUE, .generation = ++s->hello,
 	});
+	s->hellos++;
 	return at;
 }
 
@@ -370,7 +372,7 @@ static double perform(struct simulation *s, const struct job *j)
 		at += service(s, m->lib_receive);
 		return happens(s, m->lib_fail) ? at : take(s, c, j, at);
 	case HELLO_DUE:
-		return s->greeting && j->generation == s->hellos ? hello(s, at) : at;
+		return s->greeting && j->generation == s->hello ? hello(s, at) : at;
 	default:
 		if (j->instance != c->instance || j->generation != c->timers[j->side][j->msg])
 			return at;

@@ -271,6 +271,9 @@ void network_of(const struct model *m, const struct chain *c, struct network *n)
 
 /* ---- predict.c ---- */
 
+/* How long it takes to make a connection, lost frames and all. */
+double handshake_us(const struct model *m);
+
 struct prediction {
 	struct chain	chain;
 	struct network	network;

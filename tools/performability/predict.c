@@ -37,6 +37,36 @@ static double round_trip(const struct model *m, const double *slower)
 	       (m->app_handler + m->delay * m->delayed) * slower[station_of(m, PROCESS_T)];
 }
 
+/*
+ * A new connection: hello_send() of endpoint.c, until both frames come through. It waits for
+ * timeout_us, doubled each time up to 64 of these, whatever round trips were.
+ */
+double handshake_us(const struct model *m)
+{
+	double slower[STATIONS], pass = 1 - frame_lost(m, FRAME_CONTROL), fail = 1 - pass * pass;
+	double us, wait = m->timeout_us, again = fail;
+	unsigned int k;
+
+	for (k = 0; k < STATIONS; k++)
+		slower[k] = 1;
+	us = way(m, INITIATOR, FRAME_CONTROL, slower) + way(m, TARGET, FRAME_CONTROL, slower);
+	for (k = 0; k < m->retries; k++) {
+		us += again * wait;
+		again *= fail;
+		if (k < 6)
+			wait *= 2;
+	}
+	return us;
+}
+
+/* Handshakes for each request that is over, one at a time: engine.c, fail(); session_lost(). */
+static double handshakes(const struct model *m, const struct chain *c)
+{
+	if (m->protocol == STREAM)
+		return 0;
+	return m->protocol == AM_NWAY ? 1 - c->p[SUCCESS] : m->crash;
+}
+
 /* Of a sum of exponential times: (sum of squares) / (square of sum); of fixed ones 0. */
 static double variation(const struct model *m, enum station s)
 {
@@ -110,6 +140,9 @@ void predict(struct model *m, struct prediction *p)
 	if (m->window > 1)
 		p->response += p->queues.response - p->chain.mean;
 	p->throughput = p->queues.throughput * p->success * 1e6;
+	if (m->window <= 1)
+		p->throughput = 1e6 * p->success /
+			(1 / p->queues.throughput + handshakes(m, &p->chain) * handshake_us(m));
 	p->availability = p->success * node_availability(m) * node_availability(m);
 	if (m->window > 1 && m->late + m->crash > 0) {
 		struct session s;

@@ -245,6 +245,8 @@ static void find_down(struct window *w, const struct model *clean)
 	m.network_fail = 1;
 	chain_solve(&m, &c);
 	w->give_up = c.mean;
+	w->down += handshake_us(w->m);
+	w->down_alone += handshake_us(w->m);
 }
 
 void session_solve(const struct model *m, struct session *s)
