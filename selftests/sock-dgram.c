@@ -590,6 +590,7 @@ TEST_F(pair, waiting)
 
 	EXPECT_EQ(POLLOUT, events(self->fd[1], POLLIN | POLLOUT, 0));
 	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, MSG_DONTWAIT));
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, MSG_ERRQUEUE));
 	set_timeo(self->fd[1], SO_RCVTIMEO, 20);
 	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, 0));
 	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
@@ -597,7 +598,16 @@ TEST_F(pair, waiting)
 	EXPECT_ERRNO(EINTR, recv(self->fd[1], &c, 1, 0));
 	EXPECT_EQ(1, do_sendto(self->fd[0], "x", 1, 0, at(B, PORT)));
 	EXPECT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
+	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, MSG_ERRQUEUE));
 	EXPECT_EQ(1, recv(self->fd[1], &c, 1, 0));
+
+	/* without a peer it fails, but who waits is woken */
+	pid = MUST(fork());
+	if (!pid)
+		_exit(recv(self->fd[0], &c, 1, 0) ? 1 : 0);
+	usleep(SHORT * 1000);
+	EXPECT_ERRNO(ENOTCONN, shutdown(self->fd[0], SHUT_RD));
+	EXPECT_EQ(0, reap(pid));
 
 	ASSERT_EQ(0, do_connect(self->fd[1], at(A, 3000)));
 	pid = MUST(fork());

@@ -177,10 +177,14 @@ void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
 }
 
 /* The device that bind() or connect() means, of a socket that has none. */
-static void link_device(struct sock *sk, struct esp_dev *ed)
+static int link_device(struct sock *sk, struct esp_dev *ed)
 {
-	esp_dev_link(sk, ed);
+	if (esp_dev_link(sk, ed)) {
+		esp_dev_release(sk);
+		return -ENODEV;
+	}
 	WRITE_ONCE(esp_sk(sk)->ifindex, ed->ifindex);
+	return 0;
 }
 
 /**
@@ -223,9 +227,10 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 		esp_dev_put(ed);
 		return err;
 	}
-	esp->dev_auto = 1;
-	link_device(sk, ed);
-	return 0;
+	err = link_device(sk, ed);
+	if (!err)
+		esp->dev_auto = 1;
+	return err;
 }
 
 /* A connect() that failed leaves the socket as it was before, but for its port. */
@@ -287,7 +292,9 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 			esp_dev_put(ed);
 			goto out;
 		}
-		link_device(sk, ed);
+		err = link_device(sk, ed);
+		if (err)
+			goto out;
 		linked = true;
 		sk->sk_bound_dev_if = esp->ifindex;
 	} else if (!a->sesp_ifindex && !is_zero_ether_addr(a->sesp_addr)) {

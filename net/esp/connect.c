@@ -603,9 +603,9 @@ static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	refcount_inc(&ed->ref);
 	esp->ifindex = ed->ifindex;
 	child->sk_bound_dev_if = ed->ifindex;
-	esp_dev_link(child, ed);
 	/* left in this moment, or has another address: nobody tells the child of it */
-	if (esp_dev_mac(ed, mac) || !ether_addr_equal(mac, esp->saddr))
+	if (esp_dev_link(child, ed) || esp_dev_mac(ed, mac) ||
+	    !ether_addr_equal(mac, esp->saddr))
 		goto fail;
 	esp_bind_child(child);
 	if (esp_peer_get(child))

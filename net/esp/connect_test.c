@@ -77,6 +77,41 @@ static void walk__goes_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_socks(), before);
 }
 
+/* A group's frame goes to all sockets of the port, though one is closed meanwhile. */
+static void dgram__one_closes(struct kunit *test)
+{
+	struct socket *socks[3];
+	struct sock *sk, *closed;
+	int i, met = 0;
+
+	for (i = 0; i < 3; i++)
+		socks[i] = new_socket(test, SOCK_DGRAM);
+	rcu_read_lock();
+	closed = esp_next_dgram(&init_net, fx.dev->ifindex, htons(T_PORT), NULL);
+	KUNIT_EXPECT_NOT_NULL(test, closed);
+	if (closed)
+		esp_unhash(closed);
+	for (sk = closed; sk; sk = esp_next_dgram(&init_net, fx.dev->ifindex, htons(T_PORT), sk))
+		met++;
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, met, 3);
+	for (i = 0; i < 3; i++)
+		sock_release(socks[i]);
+}
+
+/* SOCK_DESTROY, when close() has begun and the socket doesn't know it yet. */
+static void dgram__killed_in_close(struct kunit *test)
+{
+	struct socket *sock = new_socket(test, SOCK_DGRAM);
+	struct sock *sk = sock->sk;
+
+	sock->sk = NULL;
+	KUNIT_EXPECT_EQ(test, esp_dgram_kill(sk, ECONNABORTED), 0);
+	KUNIT_EXPECT_EQ(test, sock_error(sk), -ECONNABORTED);
+	sock->sk = sk;
+	sock_release(sock);
+}
+
 /* Connections: no half-open state at the listener. */
 static void listen__syn_leaves_no_state(struct kunit *test)
 {
@@ -751,6 +786,8 @@ static void device__another_address(struct kunit *test)
 
 static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(walk__goes_on),
+	KUNIT_CASE(dgram__one_closes),
+	KUNIT_CASE(dgram__killed_in_close),
 	KUNIT_CASE(listen__syn_leaves_no_state),
 	KUNIT_CASE(listen__echo_makes_child),
 	KUNIT_CASE(listen__bad_echo_is_refused),

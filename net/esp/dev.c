@@ -120,8 +120,11 @@ void esp_dev_put(struct esp_dev *ed)
  * esp_dev_link() - a socket works on this device from now on
  * @sk:	socket without a device; its owner calls
  * @ed:	device; the caller's reference goes to the socket
+ *
+ * Return: 0; ENODEV: it has left, perhaps before the socket could be told. The
+ * socket has it all the same.
  */
-void esp_dev_link(struct sock *sk, struct esp_dev *ed)
+int esp_dev_link(struct sock *sk, struct esp_dev *ed)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -129,6 +132,8 @@ void esp_dev_link(struct sock *sk, struct esp_dev *ed)
 	esp->dev = ed;
 	list_add_tail(&esp->dev_node, &ed->socks);
 	spin_unlock_bh(&ed->lock);
+	/* Who leaves does it before it tells: if it didn't find us, we see it. */
+	return rcu_access_pointer(ed->dev) ? 0 : -ENODEV;
 }
 
 /**
@@ -160,7 +165,11 @@ void esp_dev_release(struct sock *sk)
 	if (!ed)
 		return;
 	esp_dev_unlink(sk);
+	/* What its owner has yet to hear of it is of no concern to the next one. */
+	spin_lock_bh(&sk->sk_lock.slock);
 	esp->dev = NULL;
+	WRITE_ONCE(esp->dev_events, 0);
+	spin_unlock_bh(&sk->sk_lock.slock);
 	esp_dev_put(ed);
 }
 
@@ -330,6 +339,9 @@ drop:
 	return -ENETDOWN;
 }
 
+/* Of two that are set at once the later one is to stay. */
+static DEFINE_MUTEX(policy_mutex);
+
 /**
  * esp_dev_policy() - a sysctl has changed the policy of a namespace
  * @net:	namespace
@@ -339,6 +351,7 @@ void esp_dev_policy(struct net *net)
 	struct esp_policy policy;
 	struct net_device *dev;
 
+	mutex_lock(&policy_mutex);
 	esp_policy_get(net, &policy);
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
@@ -355,6 +368,7 @@ void esp_dev_policy(struct net *net)
 			esp_ackq_policy(&port->ackq, &policy);
 	}
 	rcu_read_unlock();
+	mutex_unlock(&policy_mutex);
 }
 
 /*
@@ -528,9 +542,11 @@ static void dev_tell(struct esp_dev *ed, u8 event)
 		spin_unlock_bh(&ed->lock);
 		local_bh_disable();
 		bh_lock_sock(sk);
-		WRITE_ONCE(esp->dev_events, esp->dev_events | event);
-		if (!esp_owned(sk) && esp->dev == ed)
-			esp_dev_events_run(sk);
+		if (esp->dev == ed) {
+			WRITE_ONCE(esp->dev_events, esp->dev_events | event);
+			if (!esp_owned(sk))
+				esp_dev_events_run(sk);
+		}
 		bh_unlock_sock(sk);
 		local_bh_enable();
 		sock_put(sk);
@@ -563,7 +579,7 @@ static void dev_unregister(struct net_device *dev)
 	rcu_assign_pointer(ed->dev, NULL);
 	WRITE_ONCE(ed->up, false);
 	esp_sysctl_dev_exit(ed);
-	/* whoever finds the device or links a socket does it under RCU */
+	/* whoever finds the device does it under RCU; esp_dev_link() looks again */
 	synchronize_net();
 	dev_tell(ed, ESP_EV_LOST);
 	esp_dev_put(ed);

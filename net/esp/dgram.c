@@ -40,17 +40,18 @@ static int autobind(struct sock *sk)
 	return esp_hash(sk);
 }
 
-static void dgram_disconnect(struct socket *sock)
+/* Not by the user's end: close() may have cut it off already. */
+static void dgram_disconnect(struct sock *sk)
 {
-	struct esp_opt *esp = esp_sk(sock->sk);
+	struct esp_opt *esp = esp_sk(sk);
 
 	if (esp->dev_auto) {	/* chosen by connect() */
 		esp->dev_auto = 0;
-		esp_dev_release(sock->sk);
+		esp_dev_release(sk);
 	}
 	WRITE_ONCE(esp->dport, 0);
-	esp_set_state(sock->sk, TCP_CLOSE);
-	sock->state = SS_UNCONNECTED;
+	esp_set_state(sk, TCP_CLOSE);
+	sk->sk_socket->state = SS_UNCONNECTED;
 }
 
 /**
@@ -67,7 +68,7 @@ int esp_dgram_kill(struct sock *sk, int err)
 	lock_sock(sk);
 	if (!sock_flag(sk, SOCK_DEAD)) {
 		WRITE_ONCE(sk->sk_err, err);
-		dgram_disconnect(sk->sk_socket);
+		dgram_disconnect(sk);
 		sk_error_report(sk);
 		ret = 0;
 	}
@@ -88,7 +89,7 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 		return -EINVAL;
 	lock_sock(sk);
 	if (addr->sa_family == AF_UNSPEC) {
-		dgram_disconnect(sock);
+		dgram_disconnect(sk);
 		err = 0;
 		goto out;
 	}
@@ -101,13 +102,13 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 	err = -EINVAL;
 	if (!a->sesp_port)
 		goto out;
-	dgram_disconnect(sock);
+	dgram_disconnect(sk);
 	err = esp_connect_device(sk, a);
 	if (err)
 		goto out;
 	err = autobind(sk);
 	if (err) {
-		dgram_disconnect(sock);
+		dgram_disconnect(sk);
 		goto out;
 	}
 	memcpy(esp->daddr, a->sesp_addr, ETH_ALEN);
@@ -176,19 +177,24 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	unsigned int room = esp_dev_headroom(ed) + ESP_HLEN;
 	u8 mac[ETH_ALEN + 2] __aligned(2);
 	struct sk_buff *skb;
+	int err, mtu = esp_dev_mtu(ed);
 	size_t paged = 0;
-	int err;
 
 	memcpy(mac, a->sesp_addr, ETH_ALEN);
-	if (len > ESP_PAYLOAD_MAX || (int)len > esp_dev_mtu(ed) - ESP_HLEN)
+	if (!mtu)		/* it has just left */
+		return -ENETDOWN;
+	if (len > ESP_PAYLOAD_MAX || (int)len > mtu - ESP_HLEN)
 		return -EMSGSIZE;
 	/* behind the header, which costs both ends less than a page, if no larger than that */
 	if (room + len > SKB_MAX_ORDER(0, 0))
 		paged = len;
 	skb = sock_alloc_send_pskb(sk, room + len - paged, paged,
 				   msg->msg_flags & MSG_DONTWAIT, &err, 0);
-	if (!skb)
+	if (!skb) {
+		if (err == -ENOBUFS)
+			ESP_INC(sock_net(sk), OutAllocFail);
 		return err;
+	}
 	skb_reserve(skb, room);
 	skb_put(skb, len - paged);
 	skb->data_len = paged;
@@ -201,9 +207,11 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	esp_wire_build(skb_push(skb, ESP_HLEN), &f);
 	esp_finish_frame(ed, skb, skb->len, 0);
 	esp_skb_classify(skb, sk);
-	ESP_INC(sock_net(sk), DgramOut);
 	err = esp_dev_xmit(skb, ed, mac, NULL);
-	return err ? err : len;
+	if (err)
+		return err;
+	ESP_INC(sock_net(sk), DgramOut);
+	return len;
 }
 
 static int dgram_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
@@ -298,6 +306,8 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
+	if (flags & MSG_ERRQUEUE)	/* nothing is ever there */
+		return -EAGAIN;
 	skb = next_datagram(sk, flags, &err);
 	if (!skb)
 		return err;
@@ -323,16 +333,18 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 static int dgram_shutdown(struct socket *sock, int how)
 {
 	struct sock *sk = sock->sk;
+	int err = 0;
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
-	if (READ_ONCE(sk->sk_state) != TCP_ESTABLISHED)
-		return -ENOTCONN;
 	lock_sock(sk);
+	/* who waits for a datagram is woken either way */
+	if (sk->sk_state != TCP_ESTABLISHED)
+		err = -ENOTCONN;
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
 	sk->sk_state_change(sk);
 	release_sock(sk);
-	return 0;
+	return err;
 }
 
 /* A connected socket takes only what its peer sends. */

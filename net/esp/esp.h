@@ -642,7 +642,7 @@ struct esp_dev *esp_dev_rcu(const struct net_device *dev);
 struct esp_dev *esp_dev_get(struct net *net, int ifindex);
 struct esp_dev *esp_dev_only(struct net *net);
 void esp_dev_put(struct esp_dev *ed);
-void esp_dev_link(struct sock *sk, struct esp_dev *ed);
+int esp_dev_link(struct sock *sk, struct esp_dev *ed);
 void esp_dev_unlink(struct sock *sk);
 void esp_dev_release(struct sock *sk);
 int esp_dev_mtu(struct esp_dev *ed);

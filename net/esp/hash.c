@@ -325,16 +325,16 @@ struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 			    struct sock *prev)
 {
 	struct esp_bucket *b = port_bucket(esp_listeners, net, port, true);
-	bool found = !prev;
+	struct hlist_node *next;
 	struct sock *sk;
 
-	sk_for_each_rcu(sk, &b->head) {
-		if (found && is_dgram(sk) &&
-		    port_matches(sk, net, ifindex, port))
+	/* One that has been closed meanwhile still leads on, until the RCU read side ends. */
+	next = prev ? rcu_dereference_raw(hlist_next_rcu(&prev->sk_node)) :
+		      rcu_dereference_raw(hlist_first_rcu(&b->head));
+	sk = hlist_entry_safe(next, struct sock, sk_node);
+	hlist_for_each_entry_from_rcu(sk, sk_node)
+		if (is_dgram(sk) && port_matches(sk, net, ifindex, port))
 			return sk;
-		if (sk == prev)
-			found = true;
-	}
 	return NULL;
 }
 

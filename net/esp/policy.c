@@ -383,25 +383,33 @@ static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32
 }
 
 /*
- * A queue that never empties hides the smallest round trip. So it is made to,
- * for two round trips. Returns true while that goes on.
+ * A queue that never empties hides the smallest round trip. So it is made to, for two of the
+ * longest round trips: what was granted to the farthest sender is still to arrive. Returns
+ * true while that goes on. Another processor may have read the clock earlier, and come later.
  */
-static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 median,
-		  u64 now)
+static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 round, u64 now)
 {
+	s64 since = now - c->drained;
+
 	if (c->saved) {
-		if (now - c->drained < 2 * (u64)median)
+		if (since < c->drain_us)
 			return true;
 		set_q(c, p, c->saved);
 		c->saved = 0;
 		c->last = now;
 		return true;
 	}
-	if (!c->drained || now - c->drained > 4 * (u64)ESP_DRAIN_US)
+	c->longest = max(c->longest, round);
+	if (!c->drained || since > 4 * (s64)ESP_DRAIN_US) {
 		c->drained = now;	/* it was idle */
-	if (now - c->drained < ESP_DRAIN_US)
+		c->held = 0;
+		return false;
+	}
+	if (since < ESP_DRAIN_US)
 		return false;
 	c->drained = now;
+	c->drain_us = min(2 * c->longest, ESP_DRAIN_MAX_US);
+	c->longest = 0;
 	c->saved = c->q;
 	c->held = 0;
 	c->looks = 0;

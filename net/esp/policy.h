@@ -32,6 +32,7 @@
 #define ESP_ROUND_US		10000	/* longest round beyond four of the shortest, */
 #define ESP_ROUND_MAX_US	(500u * 1000)	/* and of all */
 #define ESP_DRAIN_US		(5u * 1000 * 1000)	/* between empty queues */
+#define ESP_DRAIN_MAX_US	(50u * 1000)		/* longest time that one takes */
 #define ESP_RATE_MAX		1000000000u	/* packets in 2^20 microseconds */
 #define ESP_TRY_LOOKS		6	/* round trips for which a budget is tried, */
 #define ESP_LOOKS_MAX		64	/* and over which packets are counted at most */
@@ -116,6 +117,8 @@ enum esp_try {
  *		carries one after the other; nanoseconds
  * @drained:	when the queue was last made empty, to see the smallest round
  *		trip
+ * @longest:	round trip since then, microseconds
+ * @drain_us:	how long that takes
  * @saved:	the budget meanwhile, 0: not being made empty
  */
 struct esp_qctl {
@@ -152,6 +155,8 @@ struct esp_qctl {
 	u64			next_try;
 	atomic64_t		paced;
 	u64			drained;
+	u32			longest;
+	u32			drain_us;
 	u32			saved;
 };
 

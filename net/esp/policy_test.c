@@ -82,6 +82,9 @@ static void min_rtt__ten_seconds(struct kunit *test)
 	/* after a long silence the new one alone counts */
 	esp_min_rtt_sample(&m, 300, 100 * second);
 	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
+	/* a sample of just before, by another processor's clock, is no silence */
+	esp_min_rtt_sample(&m, 900, 100 * second - 1);
+	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
 }
 
 /* Rule 22: a median, once a round trip. */
@@ -631,9 +634,38 @@ static void qctl__drains(struct kunit *test)
 	KUNIT_EXPECT_GE(test, times, 5);
 	KUNIT_EXPECT_LE(test, times, 6);
 	KUNIT_EXPECT_LE(test, low, 6u);		/* a round trip or two each */
-	/* after a long silence there is no need */
+	/* after a long silence there is no need; but what cards did before is forgotten */
+	c.held = 500;
 	esp_qctl_sample(&c, p, 2, 140, 100, now += 100 * 1000 * 1000);
 	KUNIT_EXPECT_EQ(test, c.q, q);
+	KUNIT_EXPECT_EQ(test, c.held, 0u);
+}
+
+/* As long as the farthest sender's packets are on their way, whoever else's come; not for ever. */
+static void qctl__drains_far(struct kunit *test)
+{
+	const struct esp_policy *p = &adaptive_policy;
+	struct esp_qctl c;
+	u64 now, low;
+	u32 far;
+
+	for (far = 400; far <= 400 * 1000; far *= 10) {
+		esp_qctl_init(&c, p);
+		c.fast = 0;
+		now = 1000000;
+		esp_qctl_sample(&c, p, 2, 50, 50, now);
+		while (!c.saved && now < 10000000) {
+			esp_qctl_sample(&c, p, 2, far, far, now += 10);
+			esp_qctl_sample(&c, p, 2, 50, 50, now += 10);
+		}
+		/* read by another processor, before the first */
+		esp_qctl_sample(&c, p, 2, 50, 50, now - 30);
+		KUNIT_EXPECT_TRUE(test, c.saved);
+		for (low = now; c.saved && now < 20000000; now += 10)
+			esp_qctl_sample(&c, p, 2, 50, 50, now);
+		KUNIT_EXPECT_GE(test, now - low, (u64)min(2 * far, ESP_DRAIN_MAX_US));
+		KUNIT_EXPECT_LE(test, now - low, (u64)ESP_DRAIN_MAX_US + 20);
+	}
 }
 
 /* Rule 22: × 0.7 on loss, once a round trip. */
@@ -874,6 +906,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__bursts),
 	KUNIT_CASE(qctl__fixed),
 	KUNIT_CASE(qctl__drains),
+	KUNIT_CASE(qctl__drains_far),
 	KUNIT_CASE(qctl__loss),
 	KUNIT_CASE(advice__handshake),
 	KUNIT_CASE(advice__connected),

@@ -36,6 +36,9 @@ void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
  */
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now)
 {
+	/* another processor may have read the clock earlier, and come later */
+	if (m->since && (s64)(now - m->since) < 0)
+		now = m->since;
 	if (!m->since || now - m->since >= 2 * ESP_MIN_RTT_WINDOW_US) {
 		WRITE_ONCE(m->cur, rtt);
 		WRITE_ONCE(m->prev, rtt);
