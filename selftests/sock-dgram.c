@@ -208,12 +208,14 @@ TEST_F(pair, malformed)
 	EXPECT_ERRNO(EOPNOTSUPP, listen(fd, 1));
 	EXPECT_ERRNO(EOPNOTSUPP, accept(fd, NULL, NULL));
 	EXPECT_ERRNO(ENOTCONN, peername(fd, &a));
-	EXPECT_ERRNO(ENOTCONN, shutdown(fd, SHUT_RDWR));
 	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
 	/* to nobody: no error, nobody answers */
 	EXPECT_EQ(1, do_sendto(fd, "x", 1, 0, at(B, PORT + 1)));
 	EXPECT_TRUE(UNTIL(counter(B, "InNoSocket") == 1));
 	EXPECT_EQ(0, so_error(fd));
+	/* as UDP's: it says that there is no peer, and is done all the same */
+	EXPECT_ERRNO(ENOTCONN, shutdown(fd, SHUT_RDWR));
+	EXPECT_ERRNO(EPIPE, do_sendto(fd, "x", 1, MSG_NOSIGNAL, at(B, PORT + 1)));
 }
 
 /* A connect() that can't be leaves the socket unconnected. */
