@@ -183,7 +183,7 @@ void model_check(struct model *m)
 	if (m->missing + m->late + m->crash + m->delay > 1)
 		refuse(m->file, line, "the probabilities of a handler's faults are more than 1");
 	if (m->protocol == STREAM && m->window > 1 && m->late + m->crash > 0)
-		refuse(m->file, line, "on a stream one message at a time is late or crashes: window=1");
+		refuse(m->file, line, "late or crashing handlers of a stream: window=1");
 	if (m->protocol != STREAM && (m->packets_request > 1 || m->packets_reply > 1))
 		refuse(m->file, line, "messages of more than one packet are for the protocol esp");
 	if (m->app_handler + m->delayed > m->handler_max_us && m->delay > 0)
