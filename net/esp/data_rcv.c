@@ -46,7 +46,7 @@ void esp_ack_soon(struct sock *sk, u32 us)
 	if (esp->ack_pending)
 		return;
 	esp->ack_pending = 1;
-	esp_timer_set(esp, ESP_T_ACK, esp->progress_us + max(us, delay));
+	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, max(us, delay));
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */

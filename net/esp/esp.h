@@ -342,7 +342,7 @@ enum esp_timer {
  * @deadline:	microseconds, 0: off
  * @round:	samples of this round trip
  * @min_rtt:	smallest to this peer, as of the last round
- * @gap_seq:	recv_seq when the present gap was seen
+ * @timer_by:	the deadline that it was armed for, and the processor: esp_timer_by()
  * @stats:	ESP_STATS
  *
  * @timer:	one hrtimer for all deadlines; holds a reference while armed
@@ -376,6 +376,7 @@ enum esp_timer {
  * @user_timeout_ms: ESP_USER_TIMEOUT, 0: net.esp.retries counts
  * @keep_idle:	ESP_KEEPIDLE, 0: the sysctl counts; so the following
  * @keep_intvl:	ESP_KEEPINTVL
+ * @gap_seq:	recv_seq when the present gap was seen
  * @keep_cnt:	ESP_KEEPCNT
  * @dev_auto:	@dev was chosen by connect()
  * @destroyed:	esp_destroy() has run
@@ -465,7 +466,7 @@ struct esp_opt {
 	u64			deadline[ESP_T_MAX];
 	struct esp_rtt_round	round;
 	u32			min_rtt;
-	u32			gap_seq;
+	u32			timer_by;
 	struct esp_stats	stats;
 
 	/* What few frames touch, if any. */
@@ -497,7 +498,8 @@ struct esp_opt {
 	u32			user_timeout_ms;
 	u32			keep_idle;
 	u32			keep_intvl;
-	u32			keep_cnt;
+	u32			gap_seq;
+	u8			keep_cnt;
 	u8			dev_auto;
 	u8			destroyed;
 	u8			accepted;
@@ -849,6 +851,7 @@ static inline bool esp_readable(struct sock *sk, int target)
 /* timer.c */
 void esp_timer_init(struct sock *sk);
 void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at);
+void esp_timer_follow(struct esp_opt *esp);
 void esp_timer_stop(struct sock *sk);
 void esp_timers_run(struct sock *sk);
 void esp_arm_send(struct sock *sk, u64 now);
@@ -859,6 +862,30 @@ void esp_start_orphan_timer(struct sock *sk);
 static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 {
 	WRITE_ONCE(esp->deadline[t], 0);
+}
+
+static inline u32 esp_timer_by(enum esp_timer t)
+{
+	return raw_smp_processor_id() * ESP_T_MAX + t;
+}
+
+/**
+ * esp_timer_move() - set a deadline that moves on with each frame
+ * @esp:	socket; as for esp_timer_set()
+ * @t:		which
+ * @now:	microseconds
+ * @wait:	microseconds from now
+ *
+ * If the hrtimer is armed for it, and half of the time is over, it follows. Only where
+ * it is armed: the other processor would get its interrupt all the same.
+ */
+static inline void esp_timer_move(struct esp_opt *esp, enum esp_timer t, u64 now, u32 wait)
+{
+	u64 armed = READ_ONCE(esp->timer_at);
+
+	esp_timer_set(esp, t, now + wait);
+	if (armed < now + wait / 2 && READ_ONCE(esp->timer_by) == esp_timer_by(t))
+		esp_timer_follow(esp);
 }
 
 /* sockopt.c */

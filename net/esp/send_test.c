@@ -336,6 +336,45 @@ static void send__timeout_sends_again(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/*
+ * A deadline that moves on takes the hrtimer along after half of its time: no interrupt
+ * for nothing. But no further than to the next deadline, nor from another processor.
+ */
+static void timer__follows(struct kunit *test)
+{
+	const u64 s = USEC_PER_SEC, slack = 100;
+	struct t_conn c;
+	u64 now;
+
+	open_conn(test, &c, 0, 4);
+	local_bh_disable();
+	esp_timer_stop(c.sock->sk);
+	now = esp_now();
+	esp_timer_move(c.esp, ESP_T_ACK, now, 100 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
+	esp_timer_move(c.esp, ESP_T_ACK, now + 40 * s, 100 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
+	c.esp->timer_by += ESP_T_MAX;
+	esp_timer_move(c.esp, ESP_T_ACK, now + 60 * s, 100 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
+	c.esp->timer_by -= ESP_T_MAX;
+	/* it is armed for another deadline */
+	esp_timer_move(c.esp, ESP_T_SEND, now + 60 * s, 200 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
+	esp_timer_move(c.esp, ESP_T_ACK, now + 60 * s, 100 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 160 * s + slack);
+	esp_timer_set(c.esp, ESP_T_RRQ, now + 170 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 160 * s + slack);
+	esp_timer_move(c.esp, ESP_T_ACK, now + 120 * s, 100 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 170 * s);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_by, esp_timer_by(ESP_T_RRQ));
+	esp_timer_stop(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, U64_MAX);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_ref, 0);
+	local_bh_enable();
+	close_conn(test, &c);
+}
+
 /* A few packets wait for more of them, until what is on its way is acknowledged. */
 static void send__more_to_come(struct kunit *test)
 {
@@ -730,6 +769,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__hold_then_probe),
 	KUNIT_CASE(send__unanswered_probes_end),
 	KUNIT_CASE(send__timeout_sends_again),
+	KUNIT_CASE(timer__follows),
 	KUNIT_CASE(send__more_to_come),
 	KUNIT_CASE(send__rrq_names_packets),
 	KUNIT_CASE(send__ack_of_unsent),

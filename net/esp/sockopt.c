@@ -58,7 +58,10 @@ static int set_option(struct sock *sk, int name, int v)
 	case ESP_KEEPINTVL:
 		return set_u32(&esp->keep_intvl, v, 1, 32767);
 	case ESP_KEEPCNT:
-		return set_u32(&esp->keep_cnt, v, 1, 127);
+		err = bounded(v, 1, 127);
+		if (!err)
+			esp->keep_cnt = v;
+		break;
 	case ESP_BURST_LENGTH:
 		err = bounded(v, 0, ESP_SEQ_WINDOW);
 		if (!err) {

@@ -46,6 +46,15 @@ static u64 slack(enum esp_timer t)
 	       t == ESP_T_KEEP ? ESP_SLACK_US : 0;
 }
 
+/* Under timer_lock, and who calls has taken the reference. */
+static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
+{
+	WRITE_ONCE(esp->timer_by, esp_timer_by(t));
+	WRITE_ONCE(esp->timer_at, at + slack(t));
+	hrtimer_start_range_ns(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
+			       slack(t) * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
+}
+
 /* Arm for @t at @at unless it fires in time anyway. Takes timer_lock. */
 static void arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
@@ -55,9 +64,7 @@ static void arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 			esp->timer_ref = 1;
 			sock_hold(&esp->sk);
 		}
-		WRITE_ONCE(esp->timer_at, at + slack(t));
-		hrtimer_start_range_ns(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
-				       slack(t) * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
+		start(esp, t, at);
 	}
 	spin_unlock_bh(&esp->timer_lock);
 }
@@ -94,6 +101,26 @@ static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 		}
 	}
 	return first;
+}
+
+/*
+ * The deadline that the hrtimer was armed for has moved on since: it moves along, as
+ * that costs less than an interrupt that finds nothing due.
+ */
+void esp_timer_follow(struct esp_opt *esp)
+{
+	enum esp_timer t;
+	u64 at;
+
+	spin_lock_bh(&esp->timer_lock);
+	if (esp->timer_at != U64_MAX) {		/* it is armed, with a reference */
+		WRITE_ONCE(esp->timer_at, U64_MAX);
+		smp_mb();	/* what is set from here on arms, as in timer_fn() */
+		t = earliest(esp, &at);
+		if (t != ESP_T_MAX)
+			start(esp, t, at);
+	}
+	spin_unlock_bh(&esp->timer_lock);
 }
 
 /* The hrtimer has fired and what was due is done: arm for the next. */
@@ -175,7 +202,7 @@ void esp_arm_send(struct sock *sk, u64 now)
 		esp_timer_clear(esp, ESP_T_SEND);
 		return;
 	}
-	esp_timer_set(esp, ESP_T_SEND, now + wait);
+	esp_timer_move(esp, ESP_T_SEND, now, wait);
 }
 
 /* Nobody answers: is it time to give up? */
