@@ -49,6 +49,7 @@ struct kunit_case {
 
 #include "wire_test.c"
 #include "window_test.c"
+#include "rtt_test.c"
 #include "policy_test.c"
 #include "ackq_test.c"
 
@@ -115,7 +116,7 @@ static struct kunit_case documentation_cases[] = {
 int main(void)
 {
 	static const struct kunit_case *const suites[] = {
-		wire_cases, window_cases, policy_cases, ackq_cases,
+		wire_cases, window_cases, rtt_cases, policy_cases, ackq_cases,
 		documentation_cases,
 	};
 	const struct kunit_case *c;

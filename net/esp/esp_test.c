@@ -16,6 +16,7 @@
 
 #include "wire_test.c"
 #include "window_test.c"
+#include "rtt_test.c"
 #include "policy_test.c"
 #include "ackq_test.c"
 #include "peer_test.c"
@@ -37,6 +38,11 @@ static struct kunit_suite esp_wire_suite = {
 static struct kunit_suite esp_window_suite = {
 	.name		= "esp_window",
 	.test_cases	= window_cases,
+};
+
+static struct kunit_suite esp_rtt_suite = {
+	.name		= "esp_rtt",
+	.test_cases	= rtt_cases,
 };
 
 static struct kunit_suite esp_policy_suite = {
@@ -75,7 +81,8 @@ static struct kunit_suite esp_queue_suite = {
 	.test_cases	= queue_cases,
 };
 
-kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_policy_suite,
+kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
+		  &esp_policy_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
 		  &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite,

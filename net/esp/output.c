@@ -156,8 +156,11 @@ void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 }
 
 /* An ACK is leaving, on whatever frame: none is owed any more. */
-static void ack_left(struct esp_opt *esp, u16 len)
+static void ack_left(struct esp_opt *esp, u16 len, u64 now)
 {
+	if (esp->ack_seq != esp->recv_seq)
+		esp_ato_acked(&esp->ato, esp->ack_pending, (u32)now,
+			      READ_ONCE(esp->ns->conf.ack_delay_us));
 	esp->ack_seq = esp->recv_seq;
 	esp->ack_pending = 0;
 	esp->to_ack = 0;
@@ -210,7 +213,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	else
 		esp_finish_frame(esp->dev, out, out->len, 0);
 	esp_skb_classify(out, sk);
-	ack_left(esp, skb->len);
+	ack_left(esp, skb->len, esp->sent_at);
 	if (again) {
 		trace_esp_again(sk, cb->seq, cb->segs);
 		cb->retrans = 1;
@@ -219,6 +222,9 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	} else {
 		if (trace_esp_finish_enabled() && (cb->flags & ESP_TXF))
 			trace_esp_finish(sk, cb->seq, cb->segs);
+		if (esp->ato.since)
+			esp_ato_answered(&esp->ato, cb->sent_us,
+					 READ_ONCE(esp->ns->conf.ack_delay_max_us));
 		esp->stats.tx_packets += cb->segs;
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
@@ -440,8 +446,8 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)
 		return;
-	ack_left(esp, 0);
 	esp->last_ack_us = esp_now();
+	ack_left(esp, 0, esp->last_ack_us);
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
@@ -522,7 +528,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);
-	ack_left(esp, 0);
+	ack_left(esp, 0, esp_now());
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
 	trace_esp_rrq_out(sk, esp->recv_seq + ntohs(r[0]), count);

@@ -1,123 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of rtt.c and policy.c. Included by esp_test.c, and in user space by
+ * Tests of policy.c. Included by esp_test.c, and in user space by
  * selftests/host-pure.c.
  */
-
-/* Rule 8: RFC 6298, section 2. */
-static void rtt__first_sample(struct kunit *test)
-{
-	struct esp_rtt r = {};
-
-	/* nothing measured: ten times the floor */
-	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 10000u);
-	esp_rtt_sample(&r, 800);
-	KUNIT_EXPECT_EQ(test, esp_rtt_smooth(&r), 800u);
-	KUNIT_EXPECT_EQ(test, r.rttvar4, 1600u);	/* half of it, times 4 */
-	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 2400u);
-	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 500, 1000, 500000), 2900u);
-}
-
-static void rtt__converges(struct kunit *test)
-{
-	struct esp_rtt r = {};
-	int i;
-
-	esp_rtt_sample(&r, 100000);
-	for (i = 0; i < 200; i++)
-		esp_rtt_sample(&r, 200);
-	KUNIT_EXPECT_LE(test, esp_rtt_smooth(&r), 210u);
-	KUNIT_EXPECT_GE(test, esp_rtt_smooth(&r), 190u);
-	KUNIT_EXPECT_LE(test, r.rttvar4 >> 2, 10u);
-	for (i = 0; i < 200; i++)
-		esp_rtt_sample(&r, 0);
-	KUNIT_EXPECT_GE(test, r.srtt8, 1u);	/* 0 would mean: none yet */
-	esp_rtt_sample(&r, 0xffffffffu);	/* a lie */
-	KUNIT_EXPECT_LE(test, esp_rtt_smooth(&r), ESP_RTT_MAX_US / 8 + 10);
-}
-
-static void rtt_timeout__bounds(struct kunit *test)
-{
-	struct esp_rtt r = {};
-
-	esp_rtt_sample(&r, 10);
-	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 1000u);
-	/* the peer's delay comes on top of the floor */
-	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 500, 1000, 500000), 1500u);
-	esp_rtt_sample(&r, ESP_RTT_MAX_US);
-	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 500000u);
-}
-
-static void rtt_backoff__doubles(struct kunit *test)
-{
-	unsigned int n;
-
-	for (n = 0; n < 10; n++)
-		KUNIT_EXPECT_EQ(test, esp_rtt_backoff(1000, n, ~0u), 1000u << n);
-	for (n = 0; n < 300; n++)
-		KUNIT_EXPECT_LE(test, esp_rtt_backoff(1000, n, 500000), 500000u);
-	KUNIT_EXPECT_EQ(test, esp_rtt_backoff(1000, 200, 500000), 500000u);
-}
-
-/* Rule 22: the smallest round trip of ten seconds. */
-static void min_rtt__ten_seconds(struct kunit *test)
-{
-	const u64 second = 1000 * 1000;
-	struct esp_min_rtt m = {};
-	u64 t;
-
-	esp_min_rtt_sample(&m, 70, 0);
-	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 70u);
-	esp_min_rtt_sample(&m, 50, second);
-	esp_min_rtt_sample(&m, 90, second);
-	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 50u);
-	/* remembered for five seconds at least, ten at most */
-	for (t = 2 * second; t <= 16 * second; t += second / 2) {
-		esp_min_rtt_sample(&m, 100, t);
-		if (t <= 6 * second)
-			KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 50u);
-		if (t > 11 * second)
-			KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 100u);
-	}
-	/* after a long silence the new one alone counts */
-	esp_min_rtt_sample(&m, 300, 100 * second);
-	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
-	/* a sample of just before, by another processor's clock, is no silence */
-	esp_min_rtt_sample(&m, 900, 100 * second - 1);
-	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
-}
-
-/* Rule 22: a median, once a round trip. */
-static void rtt_round__median(struct kunit *test)
-{
-	static const u32 samples[] = { 900, 100, 500, 300, 700 };
-	struct esp_rtt_round r = {};
-	unsigned int i;
-	u32 median = 0;
-
-	r.start = 1000;
-	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, samples[i], 200,
-							   1010 + i, &median));
-	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, samples[4], 200, 1200,
-						  &median));
-	KUNIT_EXPECT_EQ(test, median, 500u);
-	KUNIT_EXPECT_EQ(test, r.sample[0], 100u);	/* the smallest */
-	KUNIT_EXPECT_EQ(test, r.n, 0u);
-
-	/* what is old does not count */
-	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 900, 200, 1250, &median));
-	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 100, 200, 1600, &median));
-	KUNIT_EXPECT_EQ(test, median, 100u);
-	r.start = 1200;
-
-	/* more than there is room for: the first ones count */
-	for (i = 0; i < 100; i++)
-		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, i, 200, 1300,
-							   &median));
-	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 1, 200, 1400, &median));
-	KUNIT_EXPECT_EQ(test, median, ESP_RTT_SAMPLES / 2u);
-}
 
 static const struct esp_policy seed_policy = {
 	.burst_length = 64, .q_min = 8, .q_max = 4096, .first_pool = 64,
@@ -882,12 +767,6 @@ static void advice__connected(struct kunit *test)
 }
 
 static struct kunit_case policy_cases[] = {
-	KUNIT_CASE(rtt__first_sample),
-	KUNIT_CASE(rtt__converges),
-	KUNIT_CASE(rtt_timeout__bounds),
-	KUNIT_CASE(rtt_backoff__doubles),
-	KUNIT_CASE(min_rtt__ten_seconds),
-	KUNIT_CASE(rtt_round__median),
 	KUNIT_CASE(policy__seed),
 	KUNIT_CASE(policy__adaptive),
 	KUNIT_CASE(policy__ask),

@@ -52,6 +52,64 @@ void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now)
 	}
 }
 
+/**
+ * esp_held() - for how long ACKs were held lately
+ * @held:	until now, microseconds
+ * @sample:	the last one
+ * @least:	ack_delay_us
+ *
+ * A longer time counts at once, but no more than a delay may have grown: what took
+ * longer was lost, and repeated. A shorter one counts by an eighth. Both ends do this,
+ * with about the same samples.
+ *
+ * Return: microseconds; 0: hardly any time
+ */
+u32 esp_held(u32 held, u32 sample, u32 least)
+{
+	sample = min(sample, esp_held_next(held, least));
+	if (sample < held)
+		sample = held - (held - sample + 7) / 8;
+	return sample < ESP_HELD_LEAST_US ? 0 : sample;
+}
+
+/**
+ * esp_ato_answered() - the user sends; something may have come before
+ * @a:		what is known
+ * @now:	low half of the clock
+ * @most:	longest time that counts
+ */
+void esp_ato_answered(struct esp_ato *a, u32 now, u32 most)
+{
+	u32 took = now - a->since;
+
+	if (!a->since)
+		return;
+	a->since = 0;
+	if (took > most)
+		took = 0;
+	else if (took < a->answer)
+		took = a->answer - (a->answer - took + 7) / 8;
+	a->answer = took < ESP_HELD_LEAST_US ? 0 : took;
+}
+
+/**
+ * esp_ato_delay() - for how long may the next ACK be held?
+ * @a:		what is known
+ * @least:	always, microseconds
+ * @most:	at most, if that is more
+ *
+ * A quarter longer than answers take, but only half as long again as the last ones
+ * were, which are what the peer's timer goes by: esp_held_allow().
+ *
+ * Return: microseconds
+ */
+u32 esp_ato_delay(const struct esp_ato *a, u32 least, u32 most)
+{
+	u32 us = min(a->answer + a->answer / 4, esp_held_next(a->held, least));
+
+	return max(least, min(us, most));
+}
+
 static void sort(u32 *v, unsigned int n)
 {
 	unsigned int i, j;

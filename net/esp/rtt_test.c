@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests of rtt.c. Included by esp_test.c, and in user space by selftests/host-pure.c.
+ */
+
+/* Rule 8: RFC 6298, section 2. */
+static void rtt__first_sample(struct kunit *test)
+{
+	struct esp_rtt r = {};
+
+	/* nothing measured: ten times the floor */
+	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 10000u);
+	esp_rtt_sample(&r, 800);
+	KUNIT_EXPECT_EQ(test, esp_rtt_smooth(&r), 800u);
+	KUNIT_EXPECT_EQ(test, r.rttvar4, 1600u);	/* half of it, times 4 */
+	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 2400u);
+	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 500, 1000, 500000), 2900u);
+}
+
+static void rtt__converges(struct kunit *test)
+{
+	struct esp_rtt r = {};
+	int i;
+
+	esp_rtt_sample(&r, 100000);
+	for (i = 0; i < 200; i++)
+		esp_rtt_sample(&r, 200);
+	KUNIT_EXPECT_LE(test, esp_rtt_smooth(&r), 210u);
+	KUNIT_EXPECT_GE(test, esp_rtt_smooth(&r), 190u);
+	KUNIT_EXPECT_LE(test, r.rttvar4 >> 2, 10u);
+	for (i = 0; i < 200; i++)
+		esp_rtt_sample(&r, 0);
+	KUNIT_EXPECT_GE(test, r.srtt8, 1u);	/* 0 would mean: none yet */
+	esp_rtt_sample(&r, 0xffffffffu);	/* a lie */
+	KUNIT_EXPECT_LE(test, esp_rtt_smooth(&r), ESP_RTT_MAX_US / 8 + 10);
+}
+
+static void rtt_timeout__bounds(struct kunit *test)
+{
+	struct esp_rtt r = {};
+
+	esp_rtt_sample(&r, 10);
+	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 1000u);
+	/* the peer's delay comes on top of the floor */
+	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 500, 1000, 500000), 1500u);
+	esp_rtt_sample(&r, ESP_RTT_MAX_US);
+	KUNIT_EXPECT_EQ(test, esp_rtt_timeout(&r, 0, 1000, 500000), 500000u);
+}
+
+static void rtt_backoff__doubles(struct kunit *test)
+{
+	unsigned int n;
+
+	for (n = 0; n < 10; n++)
+		KUNIT_EXPECT_EQ(test, esp_rtt_backoff(1000, n, ~0u), 1000u << n);
+	for (n = 0; n < 300; n++)
+		KUNIT_EXPECT_LE(test, esp_rtt_backoff(1000, n, 500000), 500000u);
+	KUNIT_EXPECT_EQ(test, esp_rtt_backoff(1000, 200, 500000), 500000u);
+}
+
+/* Rule 22: the smallest round trip of ten seconds. */
+static void min_rtt__ten_seconds(struct kunit *test)
+{
+	const u64 second = 1000 * 1000;
+	struct esp_min_rtt m = {};
+	u64 t;
+
+	esp_min_rtt_sample(&m, 70, 0);
+	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 70u);
+	esp_min_rtt_sample(&m, 50, second);
+	esp_min_rtt_sample(&m, 90, second);
+	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 50u);
+	/* remembered for five seconds at least, ten at most */
+	for (t = 2 * second; t <= 16 * second; t += second / 2) {
+		esp_min_rtt_sample(&m, 100, t);
+		if (t <= 6 * second)
+			KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 50u);
+		if (t > 11 * second)
+			KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 100u);
+	}
+	/* after a long silence the new one alone counts */
+	esp_min_rtt_sample(&m, 300, 100 * second);
+	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
+	/* a sample of just before, by another processor's clock, is no silence */
+	esp_min_rtt_sample(&m, 900, 100 * second - 1);
+	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
+}
+
+/* Rule 22: a median, once a round trip. */
+static void rtt_round__median(struct kunit *test)
+{
+	static const u32 samples[] = { 900, 100, 500, 300, 700 };
+	struct esp_rtt_round r = {};
+	unsigned int i;
+	u32 median = 0;
+
+	r.start = 1000;
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, samples[i], 200,
+							   1010 + i, &median));
+	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, samples[4], 200, 1200,
+						  &median));
+	KUNIT_EXPECT_EQ(test, median, 500u);
+	KUNIT_EXPECT_EQ(test, r.sample[0], 100u);	/* the smallest */
+	KUNIT_EXPECT_EQ(test, r.n, 0u);
+
+	/* what is old does not count */
+	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 900, 200, 1250, &median));
+	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 100, 200, 1600, &median));
+	KUNIT_EXPECT_EQ(test, median, 100u);
+	r.start = 1200;
+
+	/* more than there is room for: the first ones count */
+	for (i = 0; i < 100; i++)
+		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, i, 200, 1300,
+							   &median));
+	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 1, 200, 1400, &median));
+	KUNIT_EXPECT_EQ(test, median, ESP_RTT_SAMPLES / 2u);
+}
+
+/*
+ * Rule 8: a user who takes @answer to answer, @times times. Both ends know the same of
+ * it, and the sender's timer never ends before the ACK comes. Returns how many ACKs found
+ * no answer to ride on.
+ */
+static unsigned int answers(struct kunit *test, struct esp_ato *a, u32 *peer_held,
+			    u32 *now, u32 answer, unsigned int times)
+{
+	const u32 least = 500, most = 20000, late = 100, rto_min = 1000;
+	unsigned int vain = 0;
+
+	while (times--) {
+		u32 delay = esp_ato_delay(a, least, most), held = answer;
+
+		*now += 100;
+		esp_ato_begin(a, *now);
+		if (answer > delay + late) {
+			held = delay + late;
+			esp_ato_acked(a, true, *now + held, least);
+			esp_ato_vain(a);
+			vain++;
+		} else {
+			esp_ato_acked(a, true, *now + held, least);
+		}
+		*now += answer;
+		esp_ato_answered(a, *now, most);
+		KUNIT_EXPECT_LE(test, held + 150, rto_min + esp_held_allow(*peer_held, least));
+		*peer_held = esp_held(*peer_held, min(held, most), least);
+		KUNIT_EXPECT_EQ(test, *peer_held, a->held);
+	}
+	return vain;
+}
+
+/* The delay grows to what answers take, by half each time, and falls again. */
+static void ato__follows_answers(struct kunit *test)
+{
+	u32 now = 0xffff0000, peer = 0;	/* the clock wraps */
+	struct esp_ato a = {};
+
+	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 20, 10), 0u);
+	KUNIT_EXPECT_EQ(test, a.answer, 0u);
+	KUNIT_EXPECT_EQ(test, a.held, 0u);
+	KUNIT_EXPECT_EQ(test, esp_held_allow(peer, 500), 500u);
+	/* 500, 750, 1125, 1688, 2532, 3798, then long enough */
+	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 5000, 100), 6u);
+	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 20000), 6250u);
+	KUNIT_EXPECT_GE(test, esp_held_allow(peer, 500), 6250u);
+	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 2000), 2000u);
+	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 0), 500u);
+	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 20, 40), 0u);
+	KUNIT_EXPECT_EQ(test, a.answer, 0u);
+	KUNIT_EXPECT_EQ(test, peer, 0u);
+}
+
+/* Who takes longer than ack_delay_max_us has ACKs as before; and who never answers. */
+static void ato__no_answer(struct kunit *test)
+{
+	u32 now = 1000, peer = 0;
+	struct esp_ato a = {};
+	int i;
+
+	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 30000, 20), 20u);
+	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 20000), 500u);
+	answers(test, &a, &peer, &now, 10000, 30);
+	KUNIT_EXPECT_GE(test, esp_ato_delay(&a, 500, 20000), 10000u);
+	for (i = 0; i < 20; i++)
+		esp_ato_vain(&a);
+	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 20000), 500u);
+	/* nothing had come */
+	a.since = 0;
+	esp_ato_answered(&a, 77, 20000);
+	KUNIT_EXPECT_EQ(test, a.since, 0u);
+}
+
+/* An ACK that was lost, and came again after a timeout, is none that was held. */
+static void held__not_what_was_lost(struct kunit *test)
+{
+	u32 held = 0;
+
+	held = esp_held(held, 400000, 500);
+	KUNIT_EXPECT_EQ(test, held, 500u);
+	KUNIT_EXPECT_EQ(test, esp_held_allow(held, 500), 500u);
+	held = esp_held(held, 400000, 500);
+	KUNIT_EXPECT_EQ(test, held, 750u);
+	KUNIT_EXPECT_EQ(test, esp_held_allow(held, 500), 875u);
+	for (; held; held = esp_held(held, 0, 500))
+		KUNIT_EXPECT_GT(test, held, esp_held(held, 0, 500));
+}
+
+static struct kunit_case rtt_cases[] = {
+	KUNIT_CASE(rtt__first_sample),
+	KUNIT_CASE(rtt__converges),
+	KUNIT_CASE(rtt_timeout__bounds),
+	KUNIT_CASE(rtt_backoff__doubles),
+	KUNIT_CASE(min_rtt__ten_seconds),
+	KUNIT_CASE(rtt_round__median),
+	KUNIT_CASE(ato__follows_answers),
+	KUNIT_CASE(ato__no_answer),
+	KUNIT_CASE(held__not_what_was_lost),
+	{}
+};
