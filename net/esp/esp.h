@@ -45,6 +45,7 @@
 #define ESP_MORE_RUN	32	/* packets for which a sender with more to come waits */
 #define ESP_FORGOTTEN	3	/* timeouts in a row: does the peer know us still? */
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
+#define ESP_SLACK_US	100		/* some deadlines may be so late */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 #define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
 
@@ -857,6 +858,7 @@ static inline bool esp_readable(struct sock *sk, int target)
 /* timer.c */
 void esp_timer_init(struct sock *sk);
 void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at);
+void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at);
 void esp_timer_follow(struct esp_opt *esp);
 void esp_timer_stop(struct sock *sk);
 void esp_timers_run(struct sock *sk);
@@ -868,6 +870,16 @@ void esp_start_orphan_timer(struct sock *sk);
 static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 {
 	WRITE_ONCE(esp->deadline[t], 0);
+}
+
+/*
+ * What many sockets wait for may come together, in one interrupt. Not what others
+ * wait for: permission that is given back, packets that are asked for again.
+ */
+static inline u64 esp_timer_slack(enum esp_timer t)
+{
+	return t == ESP_T_SEND || t == ESP_T_ACK || t == ESP_T_CONN ||
+	       t == ESP_T_KEEP ? ESP_SLACK_US : 0;
 }
 
 static inline u32 esp_timer_by(enum esp_timer t)
@@ -887,10 +899,14 @@ static inline u32 esp_timer_by(enum esp_timer t)
  */
 static inline void esp_timer_move(struct esp_opt *esp, enum esp_timer t, u64 now, u32 wait)
 {
-	u64 armed = READ_ONCE(esp->timer_at);
+	u64 armed;
 
-	esp_timer_set(esp, t, now + wait);
-	if (armed < now + wait / 2 && READ_ONCE(esp->timer_by) == esp_timer_by(t))
+	WRITE_ONCE(esp->deadline[t], now + wait);
+	smp_mb();	/* as in esp_timer_set() */
+	armed = READ_ONCE(esp->timer_at);
+	if (now + wait + esp_timer_slack(t) < armed)
+		esp_timer_arm(esp, t, now + wait);
+	else if (armed < now + wait / 2 && READ_ONCE(esp->timer_by) == esp_timer_by(t))
 		esp_timer_follow(esp);
 }
 

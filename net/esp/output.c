@@ -155,12 +155,25 @@ void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 	h->csum = (__force u16)csum_fold(skb_checksum(skb, 0, len, rest));
 }
 
-/* An ACK is leaving, on whatever frame: none is owed any more. */
-static void ack_left(struct esp_opt *esp, u16 len, u64 now)
+/* What is to be learnt of an ACK that is about to leave (rule 8). */
+static void learn_held(struct esp_opt *esp, u32 now)
 {
 	if (esp->ack_seq != esp->recv_seq)
-		esp_ato_acked(&esp->ato, esp->ack_pending, (u32)now,
+		esp_ato_acked(&esp->ato, esp->ack_pending, now,
 			      READ_ONCE(esp->ns->conf.ack_delay_us));
+}
+
+/* And of data that may be the answer to what came. */
+static noinline void learn_answer(struct esp_opt *esp, u32 now, bool again)
+{
+	learn_held(esp, now);
+	if (!again)
+		esp_ato_answered(&esp->ato, now, READ_ONCE(esp->ns->conf.ack_delay_max_us));
+}
+
+/* An ACK is leaving, on whatever frame: none is owed any more. */
+static void ack_left(struct esp_opt *esp, u16 len)
+{
 	esp->ack_seq = esp->recv_seq;
 	esp->ack_pending = 0;
 	esp->to_ack = 0;
@@ -213,7 +226,11 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	else
 		esp_finish_frame(esp->dev, out, out->len, 0);
 	esp_skb_classify(out, sk);
-	ack_left(esp, skb->len, esp->sent_at);
+	if ((esp->ato.since || esp->ato.held) && !esp_ato_quick(&esp->ato, cb->sent_us))
+		learn_answer(esp, cb->sent_us, again);
+	else
+		esp->ato.since = 0;
+	ack_left(esp, skb->len);
 	if (again) {
 		trace_esp_again(sk, cb->seq, cb->segs);
 		cb->retrans = 1;
@@ -222,9 +239,6 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	} else {
 		if (trace_esp_finish_enabled() && (cb->flags & ESP_TXF))
 			trace_esp_finish(sk, cb->seq, cb->segs);
-		if (esp->ato.since)
-			esp_ato_answered(&esp->ato, cb->sent_us,
-					 READ_ONCE(esp->ns->conf.ack_delay_max_us));
 		esp->stats.tx_packets += cb->segs;
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
@@ -447,7 +461,8 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	if (!skb)
 		return;
 	esp->last_ack_us = esp_now();
-	ack_left(esp, 0, esp->last_ack_us);
+	learn_held(esp, (u32)esp->last_ack_us);
+	ack_left(esp, 0);
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
@@ -528,7 +543,8 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);
-	ack_left(esp, 0, esp_now());
+	learn_held(esp, (u32)esp_now());
+	ack_left(esp, 0);
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
 	trace_esp_rrq_out(sk, esp->recv_seq + ntohs(r[0]), count);

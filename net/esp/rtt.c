@@ -73,6 +73,21 @@ u32 esp_held(u32 held, u32 sample, u32 least)
 }
 
 /**
+ * esp_ato_acked() - an ACK leaves
+ * @a:		what is known
+ * @pending:	it was held; or else not at all
+ * @now:	low half of the clock
+ * @least:	ack_delay_us
+ */
+void esp_ato_acked(struct esp_ato *a, bool pending, u32 now, u32 least)
+{
+	u32 held = pending ? now - a->since : 0;
+
+	if (held >= ESP_HELD_LEAST_US || a->held)
+		a->held = esp_held(a->held, held, least);
+}
+
+/**
  * esp_ato_answered() - the user sends; something may have come before
  * @a:		what is known
  * @now:	low half of the clock

@@ -61,6 +61,7 @@ void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now);
 bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median);
 u32 esp_held(u32 held, u32 sample, u32 least);
+void esp_ato_acked(struct esp_ato *a, bool pending, u32 now, u32 least);
 void esp_ato_answered(struct esp_ato *a, u32 now, u32 most);
 u32 esp_ato_delay(const struct esp_ato *a, u32 least, u32 most);
 
@@ -101,16 +102,13 @@ static inline u32 esp_held_allow(u32 held, u32 least)
 /* Data has come, and its ACK may wait. */
 static inline void esp_ato_begin(struct esp_ato *a, u32 now)
 {
-	a->since = now ? now : 1;
+	a->since = now;		/* 0, once in 71 minutes: nothing is learnt of it */
 }
 
-/* The ACK leaves now; if not @pending, it is one that was not held. */
-static inline void esp_ato_acked(struct esp_ato *a, bool pending, u32 now, u32 least)
+/* Data leaves, and all goes quickly: nothing to be learnt, or forgotten. */
+static inline bool esp_ato_quick(const struct esp_ato *a, u32 now)
 {
-	u32 held = pending ? now - a->since : 0;
-
-	if (held >= ESP_HELD_LEAST_US || a->held)
-		a->held = esp_held(a->held, held, least);
+	return now - a->since < ESP_HELD_LEAST_US && !(a->held | a->answer);
 }
 
 /* It left alone: perhaps nobody will answer. */

@@ -34,32 +34,21 @@
 #include "esp.h"
 
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
-#define ESP_SLACK_US	100
-
-/*
- * What many sockets wait for may come together, in one interrupt. Not what others
- * wait for: permission that is given back, packets that are asked for again.
- */
-static u64 slack(enum esp_timer t)
-{
-	return t == ESP_T_SEND || t == ESP_T_ACK || t == ESP_T_CONN ||
-	       t == ESP_T_KEEP ? ESP_SLACK_US : 0;
-}
 
 /* Under timer_lock, and who calls has taken the reference. */
 static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	WRITE_ONCE(esp->timer_by, esp_timer_by(t));
-	WRITE_ONCE(esp->timer_at, at + slack(t));
+	WRITE_ONCE(esp->timer_at, at + esp_timer_slack(t));
 	hrtimer_start_range_ns(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
-			       slack(t) * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
+			       esp_timer_slack(t) * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
 }
 
 /* Arm for @t at @at unless it fires in time anyway. Takes timer_lock. */
-static void arm(struct esp_opt *esp, enum esp_timer t, u64 at)
+void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	spin_lock_bh(&esp->timer_lock);
-	if (at + slack(t) < esp->timer_at) {
+	if (at + esp_timer_slack(t) < esp->timer_at) {
 		if (!esp->timer_ref) {
 			esp->timer_ref = 1;
 			sock_hold(&esp->sk);
@@ -81,8 +70,8 @@ void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
 		at = 1;
 	WRITE_ONCE(esp->deadline[t], at);
 	smp_mb();	/* pairs with rearm(): deadline before timer_at */
-	if (at + slack(t) < READ_ONCE(esp->timer_at))
-		arm(esp, t, at);
+	if (at + esp_timer_slack(t) < READ_ONCE(esp->timer_at))
+		esp_timer_arm(esp, t, at);
 }
 
 /* The deadline that bears least delay; ESP_T_MAX: none. */
@@ -94,8 +83,8 @@ static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 	for (t = 0; t < ESP_T_MAX; t++) {
 		u64 d = READ_ONCE(esp->deadline[t]);
 
-		if (d && d + slack(t) < late) {
-			late = d + slack(t);
+		if (d && d + esp_timer_slack(t) < late) {
+			late = d + esp_timer_slack(t);
 			*at = d;
 			first = t;
 		}
@@ -131,7 +120,7 @@ static void rearm(struct esp_opt *esp)
 
 	t = earliest(esp, &at);
 	if (t != ESP_T_MAX)
-		arm(esp, t, at);
+		esp_timer_arm(esp, t, at);
 }
 
 /**
@@ -173,10 +162,11 @@ u32 esp_rto(struct esp_opt *esp)
 {
 	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
-	u32 held = esp_held_allow(READ_ONCE(esp->peer_held),
-				  READ_ONCE(conf->ack_delay_us));
+	u32 held = READ_ONCE(esp->peer_held), delay = READ_ONCE(conf->ack_delay_us);
 
-	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt, held,
+	if (held)
+		delay = esp_held_allow(held, delay);
+	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt, delay,
 					       READ_ONCE(conf->rto_min_us), hi),
 			       esp->retransmits, hi);
 }
