@@ -605,57 +605,6 @@ TEST_F(cable, duplicated)
 	EXPECT_GE(counter(B, "InDuplicate"), 40);
 }
 
-/* A asks, B thinks for @think_us and answers; in microseconds, or -1. */
-static long long exchange(int fd[2], int think_us)
-{
-	long long start = now_us();
-
-	if (send(fd[0], block, 64, 0) != 64 || recv(fd[1], got, 64, MSG_WAITALL) != 64)
-		return -1;
-	nap_us(think_us);
-	if (send(fd[1], block, 64, 0) != 64 || recv(fd[0], got, 64, MSG_WAITALL) != 64)
-		return -1;
-	return now_us() - start;
-}
-
-/*
- * Rule 8: where answers take longer than ack_delay_us, ACKs wait for them, once as many
- * have been seen as it takes for the delay to grow; and no timer ends before. Quick
- * answers bring the short timer back.
- */
-TEST_F(cable, late_answers)
-{
-	long alone;
-	long long took;
-	int i;
-
-	open_cable(self->fd, self->l);
-	for (i = 0; i < 100; i++)
-		ASSERT_GE(exchange(self->fd, 5000), 5000 + RTT_US);
-	alone = counter(B, "AckDelayed");
-	printf("# 100 answers after 5 ms: %ld ACKs alone\n", alone);
-	EXPECT_GE(alone, 1);
-	EXPECT_LE(alone, 10);
-	/* A answers nothing that is late: its next request carries the ACK at once */
-	EXPECT_LE(counter(A, "AckDelayed"), 1);
-	EXPECT_EQ(0, counter(A, "Timeouts") + counter(B, "Timeouts"));
-	add_rule((struct rule){ .from = 0, .what = DATA, .first = 1, .count = 1 });
-	took = exchange(self->fd, 5000);
-	printf("# a lost request: %lld us\n", took);
-	EXPECT_EQ(1, hits());
-	/* B's timer is as short as ever, and its ACK was lost with the request */
-	EXPECT_LE(took, 5000 + RTT_US + 3000);
-	for (i = 0; i < 40; i++)
-		ASSERT_GE(exchange(self->fd, 10), 10 + RTT_US);
-	add_rule((struct rule){ .from = 0, .what = DATA, .first = 1, .count = 1 });
-	took = exchange(self->fd, 10);
-	printf("# a lost request, answers are quick: %lld us\n", took);
-	EXPECT_EQ(2, hits());
-	EXPECT_LE(took, 3000);
-	EXPECT_EQ(2, counter(A, "OutRetrans"));
-	EXPECT_LE(counter(B, "OutRetrans"), 2);
-}
-
 /* The handshake's frames: within its own timer, 20 ms and then doubled. */
 #define CONNECTS(name, limit_ms, ...)					\
 TEST_F(cable, name)							\

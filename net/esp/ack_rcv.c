@@ -60,17 +60,6 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 	}
 }
 
-/* How long the peer holds ACKs: all is acknowledged, and was sent once. */
-static noinline void take_held(struct esp_opt *esp, u32 took)
-{
-	u32 srtt = esp_rtt_smooth(&esp->rtt), held = took > srtt ? took - srtt : 0;
-	const struct esp_conf *conf = &esp->ns->conf;
-
-	held = min_t(u32, held, READ_ONCE(conf->ack_delay_max_us));
-	WRITE_ONCE(esp->peer_held,
-		   esp_held(esp->peer_held, held, READ_ONCE(conf->ack_delay_us)));
-}
-
 /*
  * How long ago a packet must have been sent for its absence from this frame's
  * ack_seq to mean something: the round trip that this very frame took.
@@ -145,11 +134,6 @@ bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		ESP_INC(sock_net(sk), HoldsReceived);
 	}
 	if (res & ESP_ACK_PROGRESS) {
-		u32 took = (u32)now - (u32)esp->sent_at;
-
-		if ((took >= ESP_HELD_LEAST_US || esp->peer_held) &&
-		    !esp->retransmits && esp->snd.una_seq == esp->snd.send_next)
-			take_held(esp, took);
 		esp->retransmits = 0;
 		esp_clean_write_queue(sk);
 		sk->sk_write_space(sk);

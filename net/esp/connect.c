@@ -212,8 +212,6 @@ static void forget(struct sock *sk)
 	esp->any_room = 0;
 	esp->to_ack = 0;
 	esp->ack_pending = 0;
-	esp->ato = (struct esp_ato){};
-	esp->peer_held = 0;
 	esp->retransmits = 0;
 	esp->probes = 0;
 	esp->probe_tries = 0;

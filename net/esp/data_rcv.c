@@ -41,18 +41,12 @@ void esp_ack_now(struct sock *sk)
 void esp_ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	const struct esp_conf *conf = &esp->ns->conf;
-	u32 delay = READ_ONCE(conf->ack_delay_us);
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
 
 	if (esp->ack_pending)
 		return;
 	esp->ack_pending = 1;
-	esp_ato_begin(&esp->ato, (u32)esp->progress_us);
-	if (us)
-		delay = max(us, delay);
-	else if (esp->ato.answer > delay / 2)
-		delay = esp_ato_delay(&esp->ato, delay, READ_ONCE(conf->ack_delay_max_us));
-	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, delay);
+	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, max(us, delay));
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */

@@ -63,7 +63,6 @@
  * @rrq_min_us:		floor of the receiver's RRQ timer
  * @rto_max_ms:		ceiling of both
  * @ack_delay_us:	how long an ACK waits for data to ride on
- * @ack_delay_max_us:	likewise, where the user takes longer to answer
  * @syn_retries:	SYNs sent again before ETIMEDOUT
  * @retries:		unanswered retransmissions or probes before ETIMEDOUT
  * @expiries:		expired permissions in a row before a transmission is
@@ -90,7 +89,6 @@ struct esp_conf {
 	int	rrq_min_us;
 	int	rto_max_ms;
 	int	ack_delay_us;
-	int	ack_delay_max_us;
 	int	syn_retries;
 	int	retries;
 	int	expiries;
@@ -334,8 +332,6 @@ enum esp_timer {
  * @rcv_discard: seqpacket: the rest of a record is to be thrown away
  * @any_room:	a probe, or a reader that waits, needs what room there is
  * @ack_pending: ACK due, waiting for data to carry it
- * @ato:	how long it may wait
- * @peer_held:	how long the peer's waited lately, microseconds
  * @advice_echo: we owe the peer an echo of its cut
  * @expiries:	of permission, in a row
  * @ts_recent:	ts_val (high half) and when it came (low half), one word so
@@ -462,8 +458,6 @@ struct esp_opt {
 	u8			ack_pending;
 	u8			advice_echo;
 	u8			expiries;
-	struct esp_ato		ato;
-	u32			peer_held;
 	u64			ts_recent;
 	u64			last_ack_us;
 

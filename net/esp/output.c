@@ -155,22 +155,6 @@ void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 	h->csum = (__force u16)csum_fold(skb_checksum(skb, 0, len, rest));
 }
 
-/* What is to be learnt of an ACK that is about to leave (rule 8). */
-static void learn_held(struct esp_opt *esp, u32 now)
-{
-	if (esp->ack_seq != esp->recv_seq)
-		esp_ato_acked(&esp->ato, esp->ack_pending, now,
-			      READ_ONCE(esp->ns->conf.ack_delay_us));
-}
-
-/* And of data that may be the answer to what came. */
-static noinline void learn_answer(struct esp_opt *esp, u32 now, bool again)
-{
-	learn_held(esp, now);
-	if (!again)
-		esp_ato_answered(&esp->ato, now, READ_ONCE(esp->ns->conf.ack_delay_max_us));
-}
-
 /* An ACK is leaving, on whatever frame: none is owed any more. */
 static void ack_left(struct esp_opt *esp, u16 len)
 {
@@ -226,10 +210,6 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	else
 		esp_finish_frame(esp->dev, out, out->len, 0);
 	esp_skb_classify(out, sk);
-	if ((esp->ato.since || esp->ato.held) && !esp_ato_quick(&esp->ato, cb->sent_us))
-		learn_answer(esp, cb->sent_us, again);
-	else
-		esp->ato.since = 0;
 	ack_left(esp, skb->len);
 	if (again) {
 		trace_esp_again(sk, cb->seq, cb->segs);
@@ -460,9 +440,8 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)
 		return;
-	esp->last_ack_us = esp_now();
-	learn_held(esp, (u32)esp->last_ack_us);
 	ack_left(esp, 0);
+	esp->last_ack_us = esp_now();
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
@@ -543,7 +522,6 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);
-	learn_held(esp, (u32)esp_now());
 	ack_left(esp, 0);
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);

@@ -8,7 +8,6 @@
 #define ESP_RTT_MAX_US		(30u * 1000 * 1000)	/* larger ones are lies */
 #define ESP_MIN_RTT_WINDOW_US	(5u * 1000 * 1000)	/* half of rule 22's */
 #define ESP_RTT_SAMPLES		15
-#define ESP_HELD_LEAST_US	250	/* shorter times are none */
 
 /**
  * struct esp_rtt - measured round trips of one connection
@@ -33,18 +32,6 @@ struct esp_min_rtt {
 };
 
 /**
- * struct esp_ato - how long an ACK may wait for an answer that carries it (rule 8)
- * @since:	low half of the clock when data came that nothing has answered, 0: none
- * @answer:	how long the user takes to answer; 0: hardly any time, or too long
- * @held:	for how long ACKs were held lately: the peer's timer knows as much
- */
-struct esp_ato {
-	u32	since;
-	u32	answer;
-	u32	held;
-};
-
-/**
  * struct esp_rtt_round - the samples of one round trip, for their median
  * @start:	of the round, microseconds
  * @n:		samples so far
@@ -60,10 +47,6 @@ void esp_rtt_sample(struct esp_rtt *r, u32 rtt);
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now);
 bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median);
-u32 esp_held(u32 held, u32 sample, u32 least);
-void esp_ato_acked(struct esp_ato *a, bool pending, u32 now, u32 least);
-void esp_ato_answered(struct esp_ato *a, u32 now, u32 most);
-u32 esp_ato_delay(const struct esp_ato *a, u32 least, u32 most);
 
 static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
 {
@@ -85,36 +68,6 @@ static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
 
 	return !since || now - since >= ESP_MIN_RTT_WINDOW_US ||
 	       rtt < READ_ONCE(m->cur);
-}
-
-/* The longest that the next ACK is held, after those that were held for @held. */
-static inline u32 esp_held_next(u32 held, u32 least)
-{
-	return max(least, held + held / 2);
-}
-
-/* What the sender's timer has to allow for that, rto_min_us being of help. */
-static inline u32 esp_held_allow(u32 held, u32 least)
-{
-	return max(least, esp_held_next(held, least) - least / 2);
-}
-
-/* Data has come, and its ACK may wait. */
-static inline void esp_ato_begin(struct esp_ato *a, u32 now)
-{
-	a->since = now;		/* 0, once in 71 minutes: nothing is learnt of it */
-}
-
-/* Data leaves, and all goes quickly: nothing to be learnt, or forgotten. */
-static inline bool esp_ato_quick(const struct esp_ato *a, u32 now)
-{
-	return now - a->since < ESP_HELD_LEAST_US && !(a->held | a->answer);
-}
-
-/* It left alone: perhaps nobody will answer. */
-static inline void esp_ato_vain(struct esp_ato *a)
-{
-	a->answer -= a->answer >> 2;
 }
 
 /**

@@ -118,95 +118,6 @@ static void rtt_round__median(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, median, ESP_RTT_SAMPLES / 2u);
 }
 
-/*
- * Rule 8: a user who takes @answer to answer, @times times. Both ends know the same of
- * it, and the sender's timer never ends before the ACK comes. Returns how many ACKs found
- * no answer to ride on.
- */
-static unsigned int answers(struct kunit *test, struct esp_ato *a, u32 *peer_held,
-			    u32 *now, u32 answer, unsigned int times)
-{
-	const u32 least = 500, most = 20000, late = 100, rto_min = 1000;
-	unsigned int vain = 0;
-
-	while (times--) {
-		u32 delay = esp_ato_delay(a, least, most), held = answer;
-
-		*now += 100;
-		esp_ato_begin(a, *now);
-		if (answer > delay + late) {
-			held = delay + late;
-			esp_ato_acked(a, true, *now + held, least);
-			esp_ato_vain(a);
-			vain++;
-		} else {
-			esp_ato_acked(a, true, *now + held, least);
-		}
-		*now += answer;
-		esp_ato_answered(a, *now, most);
-		KUNIT_EXPECT_LE(test, held + 150, rto_min + esp_held_allow(*peer_held, least));
-		*peer_held = esp_held(*peer_held, min(held, most), least);
-		KUNIT_EXPECT_EQ(test, *peer_held, a->held);
-	}
-	return vain;
-}
-
-/* The delay grows to what answers take, by half each time, and falls again. */
-static void ato__follows_answers(struct kunit *test)
-{
-	u32 now = 0xffff0000, peer = 0;	/* the clock wraps */
-	struct esp_ato a = {};
-
-	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 20, 10), 0u);
-	KUNIT_EXPECT_EQ(test, a.answer, 0u);
-	KUNIT_EXPECT_EQ(test, a.held, 0u);
-	KUNIT_EXPECT_EQ(test, esp_held_allow(peer, 500), 500u);
-	/* 500, 750, 1125, 1688, 2532, 3798, then long enough */
-	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 5000, 100), 6u);
-	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 20000), 6250u);
-	KUNIT_EXPECT_GE(test, esp_held_allow(peer, 500), 6250u);
-	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 2000), 2000u);
-	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 0), 500u);
-	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 20, 40), 0u);
-	KUNIT_EXPECT_EQ(test, a.answer, 0u);
-	KUNIT_EXPECT_EQ(test, peer, 0u);
-}
-
-/* Who takes longer than ack_delay_max_us has ACKs as before; and who never answers. */
-static void ato__no_answer(struct kunit *test)
-{
-	u32 now = 1000, peer = 0;
-	struct esp_ato a = {};
-	int i;
-
-	KUNIT_EXPECT_EQ(test, answers(test, &a, &peer, &now, 30000, 20), 20u);
-	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 20000), 500u);
-	answers(test, &a, &peer, &now, 10000, 30);
-	KUNIT_EXPECT_GE(test, esp_ato_delay(&a, 500, 20000), 10000u);
-	for (i = 0; i < 20; i++)
-		esp_ato_vain(&a);
-	KUNIT_EXPECT_EQ(test, esp_ato_delay(&a, 500, 20000), 500u);
-	/* nothing had come */
-	a.since = 0;
-	esp_ato_answered(&a, 77, 20000);
-	KUNIT_EXPECT_EQ(test, a.since, 0u);
-}
-
-/* An ACK that was lost, and came again after a timeout, is none that was held. */
-static void held__not_what_was_lost(struct kunit *test)
-{
-	u32 held = 0;
-
-	held = esp_held(held, 400000, 500);
-	KUNIT_EXPECT_EQ(test, held, 500u);
-	KUNIT_EXPECT_EQ(test, esp_held_allow(held, 500), 500u);
-	held = esp_held(held, 400000, 500);
-	KUNIT_EXPECT_EQ(test, held, 750u);
-	KUNIT_EXPECT_EQ(test, esp_held_allow(held, 500), 875u);
-	for (; held; held = esp_held(held, 0, 500))
-		KUNIT_EXPECT_GT(test, held, esp_held(held, 0, 500));
-}
-
 static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(rtt__first_sample),
 	KUNIT_CASE(rtt__converges),
@@ -214,8 +125,5 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(rtt_backoff__doubles),
 	KUNIT_CASE(min_rtt__ten_seconds),
 	KUNIT_CASE(rtt_round__median),
-	KUNIT_CASE(ato__follows_answers),
-	KUNIT_CASE(ato__no_answer),
-	KUNIT_CASE(held__not_what_was_lost),
 	{}
 };

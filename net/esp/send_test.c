@@ -375,57 +375,6 @@ static void timer__follows(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/*
- * Rule 8: the ACK of a request waits for a user who takes a while to answer; and who
- * sends waits for an ACK as long as the last ones took.
- */
-static void send__ack_rides_on_late_answer(struct kunit *test)
-{
-	const u32 least = 100000, answer_ms = 180;
-	u8 *buf = pattern(test);
-	struct esp_frame f;
-	struct t_conn c;
-	unsigned int i, alone;
-	struct sk_buff *skb;
-	u64 at;
-
-	conf()->ack_delay_us = least;
-	conf()->ack_delay_max_us = 1000000;
-	open_conn(test, &c, 0, 4);
-	for (i = 0; i < 5; i++) {
-		feed(test, &c, ESP_TXS | ESP_TXF, c.seq++, 20);
-		lock_sock(c.sock->sk);
-		at = c.esp->deadline[ESP_T_ACK];
-		if (at)		/* unless that took 100 ms */
-			KUNIT_EXPECT_EQ(test, at - c.esp->progress_us,
-					esp_ato_delay(&c.esp->ato, least, 1000000));
-		release_sock(c.sock->sk);
-		msleep(answer_ms);
-		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 10, 0), 10);
-		for (alone = 0;; alone++) {
-			skb = next_skb(T_ANSWER_MS);
-			KUNIT_ASSERT_NOT_NULL(test, skb);
-			read_frame(test, skb, &f, NULL);
-			kfree_skb(skb);
-			if (f.flags & ESP_TXS)
-				break;
-		}
-		/* 100, 150, 225 ms */
-		KUNIT_EXPECT_EQ(test, alone, i < 2);
-		c.ts = f.ts_val + 60000;	/* the peer holds its ACK */
-		c.ack++;
-		msleep(60);
-		feed_ack(test, &c, 4);
-	}
-	KUNIT_EXPECT_GE(test, c.esp->peer_held, 50000u);
-	KUNIT_EXPECT_LE(test, c.esp->peer_held, 10 * least);
-	conf()->rto_min_us = 1000;
-	c.esp->peer_held = 300000;
-	KUNIT_EXPECT_EQ(test, esp_rto(c.esp),
-			esp_rtt_timeout(&c.esp->rtt, 400000, 1000, 60000000));
-	close_conn(test, &c);
-}
-
 /* A few packets wait for more of them, until what is on its way is acknowledged. */
 static void send__more_to_come(struct kunit *test)
 {
@@ -821,7 +770,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__unanswered_probes_end),
 	KUNIT_CASE(send__timeout_sends_again),
 	KUNIT_CASE(timer__follows),
-	KUNIT_CASE(send__ack_rides_on_late_answer),
 	KUNIT_CASE(send__more_to_come),
 	KUNIT_CASE(send__rrq_names_packets),
 	KUNIT_CASE(send__ack_of_unsent),

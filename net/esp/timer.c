@@ -162,11 +162,9 @@ u32 esp_rto(struct esp_opt *esp)
 {
 	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
-	u32 held = READ_ONCE(esp->peer_held), delay = READ_ONCE(conf->ack_delay_us);
 
-	if (held)
-		delay = esp_held_allow(held, delay);
-	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt, delay,
+	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt,
+					       READ_ONCE(conf->ack_delay_us),
 					       READ_ONCE(conf->rto_min_us), hi),
 			       esp->retransmits, hi);
 }
@@ -354,7 +352,6 @@ static void ack_timeout(struct sock *sk)
 	if (!esp_sk(sk)->ack_pending)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
-	esp_ato_vain(&esp_sk(sk)->ato);
 	esp_send_ack(sk);
 }
 
