@@ -191,7 +191,7 @@ sed -nE 's/^\t(ESP_T_[A-Z]+),/\1/p' net/esp/esp.h | grep -v MAX | all_in $DOC/ti
 
 sed -nE 's/^(TRACE_EVENT\(|DEFINE_EVENT\(esp_[a-z]+, )(esp_[a-z_]+),/\2/p' net/esp/trace.h | all_in $DOC/tracing.rst |
 	verdict "tracing.rst has every tracepoint"
-grep -ohE '\bstruct (esp_[a-z]+) \{' net/esp/esp.h net/esp/ackq.h | awk '{ print $2 }' |
+grep -ohE '\bstruct (esp_[a-z]+) \{' net/esp/{esp,host,ackq}.h | awk '{ print $2 }' |
 	grep -vE 'conf|_cb$|_ops$' | all_in $DOC/locking.rst | verdict "locking.rst has every structure"
 
 # The seed's words, in code and index.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The module's own header: structures, who may touch them, and what the files
- * give to each other.
+ * The module's own header: a socket, who may touch what of it, and what the files
+ * give to each other. What a host has beside sockets is in host.h.
  *
  * Lock order:
  *   1. RTNL (notifiers), then esp_tell_mutex (dev.c)
@@ -30,215 +30,21 @@
 #include "wire.h"
 #include "window.h"
 #include "rtt.h"
-#include "policy.h"
-#include "ackq.h"
-#include "mib.h"
+#include "host.h"
 
 #define ESP_MTU_MIN	128	/* smallest MTU of a device that carries ESP */
 #define ESP_MSS_MIN	64	/* smallest payload that a peer may insist on */
 #define ESP_GSO_MAX	65535	/* bytes of a super-packet, header and payload */
 #define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
-#define ESP_PEER_BUCKETS 64
 #define ESP_SNDBUF	(1024 * 1024)	/* bytes with which a send buffer starts */
 #define ESP_CHARGE	(256 * 1024)	/* bytes that are charged ahead */
 #define ESP_CORK_US	(5 * 1000)	/* longest that a packet is held back */
 #define ESP_MORE_RUN	32	/* packets for which a sender with more to come waits */
 #define ESP_FORGOTTEN	3	/* timeouts in a row: does the peer know us still? */
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
-#define ESP_SLACK_US	100		/* some deadlines may be so late */
+#define ESP_SLACK_US	100	/* some deadlines may be so late */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 #define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
-
-/**
- * struct esp_conf - sysctls of a namespace, see Documentation/sysctl.rst
- * @esp_burst_length: cap on a sender's permission, packets; 0: by policy
- * @esp_initial_ack_burst_length: packets behind the announcing one before the
- *			first ACK; -1: as the peer advises
- * @esp_packets_to_ack: packets queued in order for each ACK
- * @adaptive:		1: rule 22's policy; 0: the seed's
- * @q_min:		bounds of the adaptive budget, packets
- * @q_max:		likewise
- * @first_burst_pool:	F of rule 21, packets
- * @rto_min_us:		floor of the sender's retransmission timeout
- * @rrq_min_us:		floor of the receiver's RRQ timer
- * @rto_max_ms:		ceiling of both
- * @ack_delay_us:	how long an ACK waits for data to ride on
- * @syn_retries:	SYNs sent again before ETIMEDOUT
- * @retries:		unanswered retransmissions or probes before ETIMEDOUT
- * @expiries:		expired permissions in a row before a transmission is
- *			given up (rule 17)
- * @probe_max_ms:	longest interval between probes
- * @keepalive_time:	seconds
- * @keepalive_intvl:	seconds
- * @keepalive_probes:	count
- * @fin_timeout_ms:	life of a closed socket while its peer takes no data, or
- *			doesn't close
- * @time_wait_ms:	how long a closed connection answers the last FIN
- * @rcvbuf:		default SO_RCVBUF, bytes
- * @sndbuf:		largest SO_SNDBUF that a socket grows to by itself, bytes
- */
-struct esp_conf {
-	int	esp_burst_length;
-	int	esp_initial_ack_burst_length;
-	int	esp_packets_to_ack;
-	int	adaptive;
-	int	q_min;
-	int	q_max;
-	int	first_burst_pool;
-	int	rto_min_us;
-	int	rrq_min_us;
-	int	rto_max_ms;
-	int	ack_delay_us;
-	int	syn_retries;
-	int	retries;
-	int	expiries;
-	int	probe_max_ms;
-	int	keepalive_time;
-	int	keepalive_intvl;
-	int	keepalive_probes;
-	int	fin_timeout_ms;
-	int	time_wait_ms;
-	int	rcvbuf;
-	int	sndbuf;
-};
-
-/**
- * struct esp_net - state of a network namespace
- * @conf:	sysctls; written by their handlers, read anywhere
- * @mib:	counters
- * @secret:	of the handshake's cookies
- * @net:	the namespace
- * @ctl:	sysctls
- * @table:	their table
- * @reset_since: rate limit of RSTs to strangers: start of its interval,
- *		microseconds
- * @resets:	sent in it
- */
-struct esp_net {
-	struct esp_conf			conf;
-	DEFINE_SNMP_STAT(struct esp_mib, mib);
-	siphash_key_t			secret;
-	struct net			*net;
-	struct ctl_table_header		*ctl;
-	struct ctl_table		*table;
-	u64				reset_since;
-	u32				resets;
-};
-
-extern unsigned int esp_net_id;
-
-static inline struct esp_net *esp_net(const struct net *net)
-{
-	return net_generic(net, esp_net_id);
-}
-
-/**
- * struct esp_port - a receiving lower device: where frames congest (rule 12)
- * @ref:	esp_dev and connected sockets hold it
- * @ackq:	the ACK queue
- * @lock:	guards what follows, but for @pace; taken when connections come, go
- *		or end a transmission, and once in a round trip, not for each packet
- * @peers:	struct esp_peer by MAC address
- * @npeers:	how many of them may begin a transmission
- * @given:	packets of first bursts that peers may send (rule 21)
- * @pending:	likewise, advised in SYN|ACKs that were not yet echoed; of this
- *		slot and of the one before
- * @slot:	start of this slot, microseconds
- * @shared:	when those who had more than a share were last told so, microseconds
- * @pace:	calls esp_ack_pump() when the link has carried what was permitted;
- *		holds no reference, canceled before @rcu frees the port
- * @rcu:	the end
- *
- * Lives as long as a device or a socket refers to it.
- */
-struct esp_port {
-	refcount_t		ref;
-	struct esp_ackq		ackq;
-	spinlock_t		lock;	/* see @lock */
-	struct hlist_head	peers[ESP_PEER_BUCKETS];
-	u32			npeers;
-	u32			given;
-	u32			pending[2];
-	u64			slot;
-	u64			shared;
-	struct hrtimer		pace;
-	struct rcu_head		rcu;
-};
-
-/**
- * struct esp_peer - another host, as a port sees it
- * @node:	in esp_port.peers
- * @port:	its port, which the sockets' references keep
- * @mac:	its address
- * @socks:	sockets that refer to it
- * @sockets:	those on which it may begin a transmission, esp_opt.peer_node
- * @own:	its share of the pool, counted in esp_port.given; 0 while there are none
- * @want:	what its sockets are advised from now on, at most @own
- * @gen:	grows with every cut of @want
- * @behind:	sockets that have not echoed the cut (rule 21)
- * @min_rtt:	of the last ten seconds (rule 22)
- *
- * Everything under esp_port.lock; @min_rtt is read without.
- */
-struct esp_peer {
-	struct hlist_node	node;
-	struct esp_port		*port;
-	u8			mac[ETH_ALEN];
-	u32			socks;
-	struct list_head	sockets;
-	u32			own;
-	u32			want;
-	u32			gen;
-	u32			behind;
-	struct esp_min_rtt	min_rtt;
-};
-
-/**
- * struct esp_dev - an Ethernet device
- * @ref:	the table (until the device leaves) and sockets hold it
- * @node:	in the table, RCU
- * @dev:	NULL once the device is leaving; read under RCU, never held
- * @ifindex:	stays
- * @enabled:	carries ESP
- * @tx_checksum: checksums are left to the device, if it says it can
- * @up:		it is up, as its notifier says
- * @ns:		its namespace's state; for who has seen @dev
- * @headroom:	what its headers need, as of the last frame; if it is too little
- *		by now, esp_dev_xmit() makes room
- * @sums:	it computes checksums of what leaves, as its notifier says; if it
- *		doesn't when a frame leaves, the kernel does
- * @whole:	it takes super-packets as they are, as no network adapter does
- * @lock:	guards @port's replacement and @socks
- * @port:	the receiving lower device's; sockets take a reference of their
- *		own when they are connected
- * @own_port:	@port is this device's, not a lower one's
- * @socks:	sockets bound to or connected over it, esp_opt.dev_node
- * @ctl:	net.esp.dev.NAME
- * @table:	its table
- * @name:	path of @ctl
- * @rcu:	for kfree_rcu
- */
-struct esp_dev {
-	refcount_t		ref;
-	struct hlist_node	node;
-	struct net_device __rcu	*dev;
-	int			ifindex;
-	int			enabled;
-	int			tx_checksum;
-	struct esp_net		*ns;
-	unsigned int		headroom;
-	bool			up;
-	bool			sums;
-	bool			whole;
-	spinlock_t		lock;	/* see @lock */
-	struct esp_port		*port;
-	bool			own_port;
-	struct list_head	socks;
-	struct ctl_table_header	*ctl;
-	struct ctl_table	*table;
-	char			name[sizeof("net/esp/dev/") + IFNAMSIZ];
-	struct rcu_head		rcu;
-};
 
 /**
  * enum esp_timer - deadlines of a socket; see timer.c
@@ -313,6 +119,7 @@ enum esp_timer {
  * @probes:	unanswered probes in a row
  * @probe_tries: probes since permission last came, for their interval
  * @keep_probes: keepalive's, unanswered in a row
+ * @syn_probes:	unanswered probes since @syn_since
  * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
  * @progress_us: when the peer last answered, or sending started
  * @to_ack:	packets queued since the last ACK
@@ -384,7 +191,6 @@ enum esp_timer {
  * @accepted:	passively opened
  * @conn_tries:	SYNs or echoes sent again
  * @path_small:	large frames did not come through (rule 9)
- * @syn_probes:	unanswered probes since that SYN
  * @advice_tries: times that @advice_told was told since
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
