@@ -238,11 +238,12 @@ struct esp_opt {
 	u16			agreed_burst;
 	u8			feeding:1;
 	u8			for_room:1;
-	u8			idle_reads;
+	u8			idle_reads:6;
 	u8			retransmits;
 	u8			probes;
 	u8			probe_tries;
 	u8			keep_probes;
+	u8			syn_probes;
 	u32			rrq_wait;
 	u64			progress_us;
 	u32			to_ack;
@@ -312,7 +313,6 @@ struct esp_opt {
 	u8			accepted;
 	u8			conn_tries;
 	u8			path_small;
-	u8			syn_probes;
 	u8			advice_tries;
 };
 
