@@ -342,7 +342,7 @@ static void send__timeout_sends_again(struct kunit *test)
  */
 static void timer__follows(struct kunit *test)
 {
-	const u64 s = USEC_PER_SEC, slack = 100;
+	const u64 s = USEC_PER_SEC, slack = ESP_SLACK_US;
 	struct t_conn c;
 	u64 now;
 

@@ -44,7 +44,14 @@ static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
 			       esp_timer_slack(t) * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Arm for @t at @at unless it fires in time anyway. Takes timer_lock. */
+/**
+ * esp_timer_arm() - arm the hrtimer unless it fires in time anyway
+ * @esp:	socket; as for esp_timer_set()
+ * @t:		whose deadline it is
+ * @at:		microseconds
+ *
+ * Takes timer_lock, and a reference with it.
+ */
 void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	spin_lock_bh(&esp->timer_lock);
@@ -92,9 +99,12 @@ static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 	return first;
 }
 
-/*
- * The deadline that the hrtimer was armed for has moved on since: it moves along, as
- * that costs less than an interrupt that finds nothing due.
+/**
+ * esp_timer_follow() - arm the hrtimer for what is due first by now
+ * @esp:	socket; as for esp_timer_set()
+ *
+ * The deadline that it was armed for has moved on since. This costs less than an
+ * interrupt that finds nothing due. Takes timer_lock.
  */
 void esp_timer_follow(struct esp_opt *esp)
 {
