@@ -356,9 +356,10 @@ static void not_again(struct esp_qctl *c, u32 round, u64 now)
  * What has been tried is over. A link that is full carries as much with a smaller
  * budget, and no more with a larger one. If it carried less, or more, round trips
  * are long because hosts and cards take frames many at a time: that long they may be.
+ * But what was measured before may be of a sender whose shortest one was luck.
  */
 static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32 median,
-		  u32 round, u64 now)
+		  u32 extra, u32 bound, u32 round, u64 now)
 {
 	u32 before = may_fly(c, count, c->old_q), after = may_fly(c, count, c->q);
 	bool more = c->trial == ESP_TRY_MORE;
@@ -371,8 +372,10 @@ static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32
 		not_again(c, round, now);
 	} else if (more || (c->rate < mid && after < before - before / 8)) {
 		/* they were not so long for a moment only, nor for the budget */
-		if (more || (u64)median * 2 * before > (u64)c->old_rtt * (before + after))
+		if (more)
 			c->held = max(c->held, c->old_extra);
+		else if ((u64)median * 2 * before > (u64)c->old_rtt * (before + after))
+			c->held = max(c->held, min(c->old_extra, extra + bound));
 		c->wait /= 2;
 		WRITE_ONCE(c->fast, more ? 0 : c->old_fast);
 		if (!more)
@@ -489,9 +492,8 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		if (c->trial == ESP_TRY_LESS && over > bound && q > floor &&
 		    (q > c->old_q - c->old_q / 4 || over > 4 * bound))
 			cut(c, p, median, min_rtt + c->held + bound * 3 / 4, round, now);
-		else if (c->looks > ESP_TRY_LOOKS ||
-			 (c->trial == ESP_TRY_LESS && over <= bound && c->looks > 2))
-			tried(c, p, count, median, round, now);
+		else if (c->looks > ESP_TRY_LOOKS)
+			tried(c, p, count, median, extra, bound, round, now);
 		return;
 	}
 	more = max(q, floor);

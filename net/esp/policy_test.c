@@ -319,6 +319,62 @@ static void qctl__cut_on_trial(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.held, 0u);
 }
 
+/* A sender whose round trips have @extra too much, and in each of which @n packets come. */
+static u64 tried_rounds(struct esp_qctl *c, int times, u32 min_rtt, u32 extra, u32 n, u64 now)
+{
+	u32 rtt = min_rtt + extra;
+
+	for (; times; times--) {
+		c->limited = 1;
+		c->total += n;
+		esp_qctl_sample(c, &adaptive_policy, 8, rtt, min_rtt, now += rtt + 1);
+	}
+	return now;
+}
+
+/* Frames that come many at a time: of a few round trips chance would tell. */
+static void qctl__tried_long_enough(struct kunit *test)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+	u32 q;
+
+	qctl_init(&c);
+	c.q = 107;
+	now = tried_rounds(&c, 3, 100, 45, 120, now);
+	now = tried_rounds(&c, 1, 100, 60, 120, now);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_LESS);
+	q = c.q;
+	KUNIT_EXPECT_LT(test, q, 107u * 7 / 8);
+	now = tried_rounds(&c, 1, 100, 45, 120, now + 160);
+	/* one bunch of them has not come yet */
+	now = tried_rounds(&c, 2, 100, 45, 90, now);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_LESS);
+	now = tried_rounds(&c, 1, 100, 45, 180, now);
+	tried_rounds(&c, ESP_TRY_LOOKS, 100, 45, 120, now);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	KUNIT_EXPECT_EQ(test, c.held, 0u);
+	KUNIT_EXPECT_LT(test, c.q, 107u * 7 / 8);
+}
+
+/* One sender's shortest round trip was luck: the others may not wait so much longer. */
+static void qctl__held_by_luck(struct kunit *test)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+
+	qctl_init(&c);
+	c.q = 100;
+	now = tried_rounds(&c, 3, 90, 45, 100, now);
+	now = tried_rounds(&c, 1, 30, 120, 120, now);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_LESS);
+	now = tried_rounds(&c, 1, 90, 40, 50, now + 150);
+	tried_rounds(&c, ESP_TRY_LOOKS + 1, 90, 40, 50, now);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	KUNIT_EXPECT_EQ(test, c.q, 100u);		/* less came through */
+	KUNIT_EXPECT_EQ(test, c.held, 40u + ESP_EXTRA_US);
+}
+
 /* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
 static u64 slow_rounds(struct esp_qctl *c, int times, int count, u32 n, u64 now)
 {
@@ -779,6 +835,8 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__no_wire),
 	KUNIT_CASE(qctl__card_holds_back),
 	KUNIT_CASE(qctl__cut_on_trial),
+	KUNIT_CASE(qctl__tried_long_enough),
+	KUNIT_CASE(qctl__held_by_luck),
 	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),
