@@ -317,10 +317,15 @@ static void count_rate(struct esp_qctl *c, const struct esp_policy *p, u32 round
 	}
 }
 
-/* A lone sender has that much on its way whatever the budget. */
+/*
+ * Packets that may be on their way. A lone sender has its grant, whatever the budget; and
+ * a whole grant leaves for what is missing of the budget, however little that is.
+ */
 static u32 may_fly(const struct esp_qctl *c, int count, u32 q)
 {
-	return count <= 1 ? max(q, READ_ONCE(c->lone)) : q;
+	u32 n = clamp_t(u32, q / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
+
+	return count <= 1 ? max(DIV_ROUND_UP(q, n) * n, READ_ONCE(c->lone)) : q;
 }
 
 static void try_budget(struct esp_qctl *c, u8 what, u32 median, u32 extra)
@@ -496,8 +501,10 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 			tried(c, p, count, median, extra, bound, round, now);
 		return;
 	}
-	more = max(q, floor);
+	more = may_fly(c, count, max(q, floor));
 	more += more / 4 + 1;
+	if (count <= 1)
+		more -= more % 4;	/* four whole grants */
 	may_try = !none && max(q, floor) < p->q_max &&
 		  esp_qctl_wire_time(c, more - max(q, floor)) <= ESP_TRY_US;
 	if (over > bound && idle && q < ESP_Q_IDLE) {

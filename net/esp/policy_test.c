@@ -375,6 +375,27 @@ static void qctl__held_by_luck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.held, 40u + ESP_EXTRA_US);
 }
 
+/* A lone sender's grants leave whole: what more of a budget brings is counted in them. */
+static void qctl__tried_in_grants(struct kunit *test)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+	int i;
+
+	qctl_init(&c);
+	c.fast = 0;
+	c.q = 41;
+	for (i = 0; i < 200; i++) {
+		u32 grant = grant_of(&adaptive_policy, c.q, c.q, 1);
+
+		c.limited = 1;
+		c.total += DIV_ROUND_UP(c.q, grant) * grant;
+		esp_qctl_sample(&c, &adaptive_policy, 1, 520, 250, now += 521);
+	}
+	/* with 41 it is 50 packets, with 52 it would be 52 */
+	KUNIT_EXPECT_GE(test, c.q, 160u);
+}
+
 /* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
 static u64 slow_rounds(struct esp_qctl *c, int times, int count, u32 n, u64 now)
 {
@@ -837,6 +858,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__cut_on_trial),
 	KUNIT_CASE(qctl__tried_long_enough),
 	KUNIT_CASE(qctl__held_by_luck),
+	KUNIT_CASE(qctl__tried_in_grants),
 	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),
