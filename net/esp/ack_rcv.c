@@ -9,9 +9,6 @@
 /* Our FIN has been acknowledged. */
 void esp_fin_acked(struct sock *sk)
 {
-	struct esp_opt *esp = esp_sk(sk);
-	const struct esp_conf *conf = &esp->ns->conf;
-
 	switch (sk->sk_state) {
 	case TCP_FIN_WAIT1:
 		esp_set_state(sk, TCP_FIN_WAIT2);
@@ -19,9 +16,7 @@ void esp_fin_acked(struct sock *sk)
 		sk->sk_state_change(sk);
 		break;
 	case TCP_CLOSING:
-		esp_set_state(sk, TCP_TIME_WAIT);
-		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * READ_ONCE(conf->time_wait_ms));
+		esp_time_wait(sk);
 		sk->sk_state_change(sk);
 		break;
 	case TCP_LAST_ACK:

@@ -95,6 +95,24 @@ static void send_fin(struct sock *sk)
 }
 
 /**
+ * esp_time_wait() - all is said and answered
+ * @sk:	connection; its lock is held
+ *
+ * What still comes of it is to find it, for net.esp.time_wait_ms, or somewhat longer: nobody
+ * waits for the end. Nor is the hrtimer to fire before that, for a deadline that is off.
+ */
+void esp_time_wait(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u64 at = esp_now() + 1000ull * READ_ONCE(esp->ns->conf.time_wait_ms);
+
+	esp_set_state(sk, TCP_TIME_WAIT);
+	esp_timer_set(esp, ESP_T_CONN, at);
+	if (READ_ONCE(esp->timer_at) < at)
+		esp_timer_follow(esp);
+}
+
+/**
  * esp_reset_and_linger() - tell the peer by RST that this is the end
  * @sk:	connection that nobody wants any more; its owner calls
  *
@@ -111,9 +129,7 @@ void esp_reset_and_linger(struct sock *sk)
 	esp_write_queue_purge(sk);
 	esp->reset = 1;
 	WRITE_ONCE(esp->echo, 0);
-	esp_set_state(sk, TCP_TIME_WAIT);
-	esp_timer_set(esp, ESP_T_CONN, esp_now() +
-		      1000ull * READ_ONCE(esp->ns->conf.time_wait_ms));
+	esp_time_wait(sk);
 	esp_start_rrq_timer(esp);	/* for its tokens (rule 16) */
 }
 

@@ -116,9 +116,7 @@ static void fin_rcv(struct sock *sk)
 		esp_set_state(sk, TCP_CLOSING);
 		break;
 	case TCP_FIN_WAIT2:
-		esp_set_state(sk, TCP_TIME_WAIT);
-		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * READ_ONCE(esp->ns->conf.time_wait_ms));
+		esp_time_wait(sk);
 		break;
 	}
 	sk->sk_state_change(sk);

@@ -43,6 +43,7 @@
 #define ESP_FORGOTTEN	3	/* timeouts in a row: does the peer know us still? */
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
 #define ESP_SLACK_US	100	/* some deadlines may be so late */
+#define ESP_WAIT_SLACK_US (10 * 1000)	/* and TIME_WAIT's end so much */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 #define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
 
@@ -409,6 +410,7 @@ void esp_done(struct sock *sk, int err);
 void esp_abort(struct sock *sk, int err);
 void esp_refuse(struct sock *sk);
 void esp_reset_and_linger(struct sock *sk);
+void esp_time_wait(struct sock *sk);
 void esp_purge_ooo(struct esp_opt *esp);
 int esp_shutdown(struct socket *sock, int how);
 int esp_release(struct socket *sock);
@@ -674,10 +676,13 @@ static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 
 /*
  * What many sockets wait for may come together, in one interrupt. Not what others
- * wait for: permission that is given back, packets that are asked for again.
+ * wait for: permission that is given back, packets that are asked for again. For the
+ * end of TIME_WAIT nobody waits.
  */
-static inline u64 esp_timer_slack(enum esp_timer t)
+static inline u64 esp_timer_slack(const struct esp_opt *esp, enum esp_timer t)
 {
+	if (t == ESP_T_CONN && READ_ONCE(esp->sk.sk_state) == TCP_TIME_WAIT)
+		return ESP_WAIT_SLACK_US;
 	return t == ESP_T_SEND || t == ESP_T_ACK || t == ESP_T_CONN ||
 	       t == ESP_T_KEEP ? ESP_SLACK_US : 0;
 }
@@ -704,7 +709,7 @@ static inline void esp_timer_move(struct esp_opt *esp, enum esp_timer t, u64 now
 	WRITE_ONCE(esp->deadline[t], now + wait);
 	smp_mb();	/* as in esp_timer_set() */
 	armed = READ_ONCE(esp->timer_at);
-	if (now + wait + esp_timer_slack(t) < armed)
+	if (now + wait + esp_timer_slack(esp, t) < armed)
 		esp_timer_arm(esp, t, now + wait);
 	else if (armed < now + wait / 2 && READ_ONCE(esp->timer_by) == esp_timer_by(t))
 		esp_timer_follow(esp);

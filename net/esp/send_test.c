@@ -375,6 +375,35 @@ static void timer__follows(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* In TIME_WAIT it fires once, with others'. */
+static void timer__time_wait(struct kunit *test)
+{
+	struct t_conn c;
+	u64 at;
+
+	conf()->time_wait_ms = 60000;
+	open_conn(test, &c, 0, 4);
+	local_bh_disable();
+	esp_timer_stop(c.sock->sk);
+	at = esp_now() + USEC_PER_SEC;
+	esp_timer_set(c.esp, ESP_T_SEND, at);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_SLACK_US);
+	esp_timer_clear(c.esp, ESP_T_SEND);
+	esp_time_wait(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, (unsigned char)TCP_TIME_WAIT);
+	at = c.esp->deadline[ESP_T_CONN];
+	KUNIT_EXPECT_GT(test, at, esp_now() + 59 * USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_WAIT_SLACK_US);
+	/* what is due earlier is not forgotten */
+	esp_timer_set(c.esp, ESP_T_RRQ, at - 30 * USEC_PER_SEC);
+	esp_time_wait(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at - 30 * USEC_PER_SEC);
+	esp_timer_stop(c.sock->sk);
+	esp_set_state(c.sock->sk, TCP_ESTABLISHED);	/* which a RST ends */
+	local_bh_enable();
+	close_conn(test, &c);
+}
+
 /* A few packets wait for more of them, until what is on its way is acknowledged. */
 static void send__more_to_come(struct kunit *test)
 {
@@ -770,6 +799,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__unanswered_probes_end),
 	KUNIT_CASE(send__timeout_sends_again),
 	KUNIT_CASE(timer__follows),
+	KUNIT_CASE(timer__time_wait),
 	KUNIT_CASE(send__more_to_come),
 	KUNIT_CASE(send__rrq_names_packets),
 	KUNIT_CASE(send__ack_of_unsent),

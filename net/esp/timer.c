@@ -24,7 +24,8 @@
  * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ and ESP_T_TELL
  * also by others, who hold a reference. So ESP_T_TELL is cleared only where it
  * fires, before what it is about is looked at.
- * Those that nobody else waits for may be 100 us late, together with others'.
+ * Those that nobody else waits for may be 100 us late, together with others', and the
+ * end of TIME_WAIT 10 ms.
  * Setting one that may be as late as the hrtimer, or later, costs a store: the
  * hrtimer fires early, finds nothing due and is armed anew.
  *
@@ -38,10 +39,12 @@
 /* Under timer_lock, and who calls has taken the reference. */
 static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
+	u64 slack = esp_timer_slack(esp, t);
+
 	WRITE_ONCE(esp->timer_by, esp_timer_by(t));
-	WRITE_ONCE(esp->timer_at, at + esp_timer_slack(t));
+	WRITE_ONCE(esp->timer_at, at + slack);
 	hrtimer_start_range_ns(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
-			       esp_timer_slack(t) * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
+			       slack * NSEC_PER_USEC, HRTIMER_MODE_ABS_SOFT);
 }
 
 /**
@@ -55,7 +58,7 @@ static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
 void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	spin_lock_bh(&esp->timer_lock);
-	if (at + esp_timer_slack(t) < esp->timer_at) {
+	if (at + esp_timer_slack(esp, t) < esp->timer_at) {
 		if (!esp->timer_ref) {
 			esp->timer_ref = 1;
 			sock_hold(&esp->sk);
@@ -77,7 +80,7 @@ void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
 		at = 1;
 	WRITE_ONCE(esp->deadline[t], at);
 	smp_mb();	/* pairs with rearm(): deadline before timer_at */
-	if (at + esp_timer_slack(t) < READ_ONCE(esp->timer_at))
+	if (at + esp_timer_slack(esp, t) < READ_ONCE(esp->timer_at))
 		esp_timer_arm(esp, t, at);
 }
 
@@ -90,8 +93,8 @@ static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 	for (t = 0; t < ESP_T_MAX; t++) {
 		u64 d = READ_ONCE(esp->deadline[t]);
 
-		if (d && d + esp_timer_slack(t) < late) {
-			late = d + esp_timer_slack(t);
+		if (d && d + esp_timer_slack(esp, t) < late) {
+			late = d + esp_timer_slack(esp, t);
 			*at = d;
 			first = t;
 		}
