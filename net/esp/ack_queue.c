@@ -70,7 +70,7 @@ void esp_start_rrq_timer(struct esp_opt *esp)
 	now = esp_now();
 	wait = expiry_time(esp, now);
 	WRITE_ONCE(esp->rrq_wait, wait);
-	esp_timer_move(esp, ESP_T_RRQ, now, wait);
+	esp_timer_move(esp, ESP_T_RRQ, now, wait, 0);
 }
 
 /**

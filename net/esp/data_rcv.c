@@ -29,7 +29,7 @@ void esp_ack_now(struct sock *sk)
 		return;
 	}
 	esp->ack_pending = 1;
-	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
+	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US - esp_ack_early(esp));
 }
 
 /**
@@ -41,12 +41,13 @@ void esp_ack_now(struct sock *sk)
 void esp_ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us), early = delay / 2;
 
 	if (esp->ack_pending)
 		return;
 	esp->ack_pending = 1;
-	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, max(us, delay));
+	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, max(us, delay) - early,
+		       ESP_SLACK_US + early);
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */

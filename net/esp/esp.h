@@ -674,6 +674,12 @@ static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 	WRITE_ONCE(esp->deadline[t], 0);
 }
 
+/* A delayed ACK may come so much too early, microseconds. */
+static inline u32 esp_ack_early(const struct esp_opt *esp)
+{
+	return READ_ONCE(esp->ns->conf.ack_delay_us) / 2;
+}
+
 /*
  * What many sockets wait for may come together, in one interrupt. Not what others
  * wait for: permission that is given back, packets that are asked for again. For the
@@ -683,8 +689,9 @@ static inline u64 esp_timer_slack(const struct esp_opt *esp, enum esp_timer t)
 {
 	if (t == ESP_T_CONN && READ_ONCE(esp->sk.sk_state) == TCP_TIME_WAIT)
 		return ESP_WAIT_SLACK_US;
-	return t == ESP_T_SEND || t == ESP_T_ACK || t == ESP_T_CONN ||
-	       t == ESP_T_KEEP ? ESP_SLACK_US : 0;
+	if (t == ESP_T_ACK)
+		return ESP_SLACK_US + esp_ack_early(esp);
+	return t == ESP_T_SEND || t == ESP_T_CONN || t == ESP_T_KEEP ? ESP_SLACK_US : 0;
 }
 
 static inline u32 esp_timer_by(enum esp_timer t)
@@ -698,20 +705,22 @@ static inline u32 esp_timer_by(enum esp_timer t)
  * @t:		which
  * @now:	microseconds
  * @wait:	microseconds from now
+ * @slack:	esp_timer_slack()
  *
  * If the hrtimer is armed for it, and half of the time is over, it follows. Only where
  * it is armed: the other processor would get its interrupt all the same.
  */
-static inline void esp_timer_move(struct esp_opt *esp, enum esp_timer t, u64 now, u32 wait)
+static inline void esp_timer_move(struct esp_opt *esp, enum esp_timer t, u64 now, u32 wait,
+				  u32 slack)
 {
 	u64 armed;
 
 	WRITE_ONCE(esp->deadline[t], now + wait);
 	smp_mb();	/* as in esp_timer_set() */
 	armed = READ_ONCE(esp->timer_at);
-	if (now + wait + esp_timer_slack(esp, t) < armed)
+	if (now + wait + slack < armed)
 		esp_timer_arm(esp, t, now + wait);
-	else if (armed < now + wait / 2 && READ_ONCE(esp->timer_by) == esp_timer_by(t))
+	else if (armed < now + (wait + slack) / 2 && READ_ONCE(esp->timer_by) == esp_timer_by(t))
 		esp_timer_follow(esp);
 }
 

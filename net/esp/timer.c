@@ -204,7 +204,7 @@ void esp_arm_send(struct sock *sk, u64 now)
 		esp_timer_clear(esp, ESP_T_SEND);
 		return;
 	}
-	esp_timer_move(esp, ESP_T_SEND, now, wait);
+	esp_timer_move(esp, ESP_T_SEND, now, wait, ESP_SLACK_US);
 }
 
 /* Nobody answers: is it time to give up? */
