@@ -29,7 +29,7 @@ void esp_ack_now(struct sock *sk)
 		return;
 	}
 	esp->ack_pending = 1;
-	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US - esp_ack_early(esp));
+	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
 /**
@@ -41,7 +41,8 @@ void esp_ack_now(struct sock *sk)
 void esp_ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us), early = delay / 2;
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
+	u32 early = min_t(u32, delay / 2, ESP_ACK_EARLY_US);
 
 	if (esp->ack_pending)
 		return;

@@ -43,7 +43,8 @@
 #define ESP_FORGOTTEN	3	/* timeouts in a row: does the peer know us still? */
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
 #define ESP_SLACK_US	100	/* some deadlines may be so late */
-#define ESP_WAIT_SLACK_US (10 * 1000)	/* and TIME_WAIT's end so much */
+#define ESP_WAIT_SLACK_US 2000	/* and TIME_WAIT's end so much */
+#define ESP_ACK_EARLY_US 250	/* a delayed ACK may leave so early, with others */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 #define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
 
@@ -674,12 +675,6 @@ static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 	WRITE_ONCE(esp->deadline[t], 0);
 }
 
-/* A delayed ACK may come so much too early, microseconds. */
-static inline u32 esp_ack_early(const struct esp_opt *esp)
-{
-	return READ_ONCE(esp->ns->conf.ack_delay_us) / 2;
-}
-
 /*
  * What many sockets wait for may come together, in one interrupt. Not what others
  * wait for: permission that is given back, packets that are asked for again. For the
@@ -689,8 +684,9 @@ static inline u64 esp_timer_slack(const struct esp_opt *esp, enum esp_timer t)
 {
 	if (t == ESP_T_CONN && READ_ONCE(esp->sk.sk_state) == TCP_TIME_WAIT)
 		return ESP_WAIT_SLACK_US;
-	if (t == ESP_T_ACK)
-		return ESP_SLACK_US + esp_ack_early(esp);
+	if (t == ESP_T_ACK)	/* the deadline is early by that much */
+		return ESP_SLACK_US + min_t(u32, READ_ONCE(esp->ns->conf.ack_delay_us) / 2,
+					    ESP_ACK_EARLY_US);
 	return t == ESP_T_SEND || t == ESP_T_CONN || t == ESP_T_KEEP ? ESP_SLACK_US : 0;
 }
 

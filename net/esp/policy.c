@@ -317,15 +317,38 @@ static void count_rate(struct esp_qctl *c, const struct esp_policy *p, u32 round
 	}
 }
 
-/*
- * Packets that may be on their way. A lone sender has its grant, whatever the budget; and
- * a whole grant leaves for what is missing of the budget, however little that is.
- */
+/* A lone sender has that much on its way whatever the budget. */
 static u32 may_fly(const struct esp_qctl *c, int count, u32 q)
 {
-	u32 n = clamp_t(u32, q / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
+	return count <= 1 ? max(q, READ_ONCE(c->lone)) : q;
+}
 
-	return count <= 1 ? max(DIV_ROUND_UP(q, n) * n, READ_ONCE(c->lone)) : q;
+/*
+ * And if its frames arrive many at a time, so much: a whole grant leaves for what is
+ * missing of the budget, however little that is.
+ */
+static u32 in_grants(const struct esp_qctl *c, const struct esp_policy *p, int count, u32 q)
+{
+	u32 n = clamp_t(u32, q / 4, ESP_GRANT_MIN, ESP_GRANT_MAX);
+	u32 most = READ_ONCE(p->burst_length);
+
+	if (count > 1)
+		return q;
+	if (most)
+		n = min(n, most);
+	return max(DIV_ROUND_UP(q, n) * n, READ_ONCE(c->lone));
+}
+
+/* The next larger budget worth trying: a quarter more on its way, in whole grants. */
+static u32 more_budget(const struct esp_qctl *c, const struct esp_policy *p, int count, u32 q)
+{
+	u32 fly = in_grants(c, p, count, q), more = fly + fly / 4 + 1;
+
+	if (count > 1)
+		return more;
+	if (more <= 4 * ESP_GRANT_MAX)
+		return more - more % 4;		/* four grants */
+	return (more + ESP_GRANT_MAX / 2) / ESP_GRANT_MAX * ESP_GRANT_MAX;
 }
 
 static void try_budget(struct esp_qctl *c, u8 what, u32 median, u32 extra)
@@ -368,9 +391,16 @@ static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32
 {
 	u32 before = may_fly(c, count, c->old_q), after = may_fly(c, count, c->q);
 	bool more = c->trial == ESP_TRY_MORE;
+	u64 mid;
+
 	/* half of what was taken away, a quarter of what was added */
-	u64 mid = more ? div_u64((u64)c->old_rate * (3 * before + after), 4 * before) :
-			 div_u64((u64)c->old_rate * (before + after), 2 * before);
+	if (more) {
+		before = in_grants(c, p, count, c->old_q);
+		after = in_grants(c, p, count, c->q);
+		mid = div_u64((u64)c->old_rate * (3 * before + after), 4 * before);
+	} else {
+		mid = div_u64((u64)c->old_rate * (before + after), 2 * before);
+	}
 
 	if (more && c->rate < mid) {
 		give_up(c, p);
@@ -501,12 +531,10 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 			tried(c, p, count, median, extra, bound, round, now);
 		return;
 	}
-	more = may_fly(c, count, max(q, floor));
-	more += more / 4 + 1;
-	if (count <= 1)
-		more -= more % 4;	/* four whole grants */
+	more = more_budget(c, p, count, max(q, floor));
 	may_try = !none && max(q, floor) < p->q_max &&
-		  esp_qctl_wire_time(c, more - max(q, floor)) <= ESP_TRY_US;
+		  esp_qctl_wire_time(c, in_grants(c, p, count, more) -
+				     in_grants(c, p, count, max(q, floor))) <= ESP_TRY_US;
 	if (over > bound && idle && q < ESP_Q_IDLE) {
 		/* no try is needed to see that it is no queue */
 		c->full = 0;

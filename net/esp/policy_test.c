@@ -396,6 +396,65 @@ static void qctl__tried_in_grants(struct kunit *test)
 	KUNIT_EXPECT_GE(test, c.q, 160u);
 }
 
+/* A full link: whatever a lone sender's budget, no more comes through, and it stays. */
+static void qctl__tried_in_vain(struct kunit *test)
+{
+	u32 q;
+
+	for (q = 40; q <= 159; q++) {
+		struct esp_qctl c;
+		u64 now = 1000000;
+		int i, tried = 0;
+
+		qctl_init(&c);
+		c.frame.cur = 12304;
+		c.frame.prev = 12304;
+		c.drained = now;
+		c.fast = 0;
+		c.held = 200;
+		c.q = q;
+		for (i = 0; i < 60; i++) {
+			c.limited = 1;
+			c.total += 106;
+			esp_qctl_sample(&c, &adaptive_policy, 1, 1300, 1200, now += 1304);
+			tried += c.trial == ESP_TRY_MORE && !c.looks;
+			KUNIT_EXPECT_LE(test, c.q, 192u);
+		}
+		/* twice as in the table, where the next larger one takes too long */
+		KUNIT_EXPECT_LE(test, c.q, q + q / 8 + 2);
+		KUNIT_EXPECT_GT(test, tried, 0);
+	}
+}
+
+/* A lone sender's cut is given back like any other, whatever the grants. */
+static void qctl__lone_cut_on_trial(struct kunit *test)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+
+	qctl_init(&c);
+	c.fast = 0;
+	c.q = 160;
+	c.idle = 0;
+	c.frame.cur = 1230;
+	c.frame.prev = 1230;
+	while (c.trial != ESP_TRY_LESS && now < 1100000) {
+		c.limited = 1;
+		c.total += 200;
+		esp_qctl_sample(&c, &adaptive_policy, 1, 250, 170, now += 251);
+	}
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_LESS);
+	KUNIT_EXPECT_LT(test, c.q, 160u * 7 / 8);
+	now += 250;
+	while (c.trial == ESP_TRY_LESS && now < 1200000) {
+		c.limited = 1;
+		c.total += 150;
+		esp_qctl_sample(&c, &adaptive_policy, 1, 210, 170, now += 251);
+	}
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	KUNIT_EXPECT_GE(test, c.q, 160u);
+}
+
 /* Rounds of 5 ms in which @n packets arrive, each taking 10 us, and much waits. */
 static u64 slow_rounds(struct esp_qctl *c, int times, int count, u32 n, u64 now)
 {
@@ -859,6 +918,8 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(qctl__tried_long_enough),
 	KUNIT_CASE(qctl__held_by_luck),
 	KUNIT_CASE(qctl__tried_in_grants),
+	KUNIT_CASE(qctl__tried_in_vain),
+	KUNIT_CASE(qctl__lone_cut_on_trial),
 	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),

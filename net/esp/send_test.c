@@ -391,7 +391,7 @@ static void timer__ack_window(struct kunit *test)
 	c.esp->progress_us = esp_now();
 	at = c.esp->progress_us + 500 * ms;
 	esp_ack_soon(c.sock->sk, 0);
-	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_ACK], at - 250 * ms);
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_ACK], at - ESP_ACK_EARLY_US);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_SLACK_US);
 	/* as before a frame that was lost is sent again */
 	esp_timer_stop(c.sock->sk);

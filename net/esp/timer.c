@@ -25,7 +25,7 @@
  * also by others, who hold a reference. So ESP_T_TELL is cleared only where it
  * fires, before what it is about is looked at.
  * Those that nobody else waits for may be 100 us late, together with others', and the
- * end of TIME_WAIT 10 ms.
+ * end of TIME_WAIT 2 ms.
  * Setting one that may be as late as the hrtimer, or later, costs a store: the
  * hrtimer fires early, finds nothing due and is armed anew.
  *
