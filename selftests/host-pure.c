@@ -51,6 +51,7 @@ struct kunit_case {
 #include "window_test.c"
 #include "rtt_test.c"
 #include "policy_test.c"
+#include "trial_test.c"
 #include "ackq_test.c"
 
 /* Read the bytes of a frame of the documentation; returns how many. */
@@ -116,8 +117,8 @@ static struct kunit_case documentation_cases[] = {
 int main(void)
 {
 	static const struct kunit_case *const suites[] = {
-		wire_cases, window_cases, rtt_cases, policy_cases, ackq_cases,
-		documentation_cases,
+		wire_cases, window_cases, rtt_cases, policy_cases, trial_cases,
+		ackq_cases, documentation_cases,
 	};
 	const struct kunit_case *c;
 	unsigned int i, n = 0;

@@ -18,6 +18,7 @@
 #include "window_test.c"
 #include "rtt_test.c"
 #include "policy_test.c"
+#include "trial_test.c"
 #include "ackq_test.c"
 #include "peer_test.c"
 #include "connect_test.c"
@@ -48,6 +49,11 @@ static struct kunit_suite esp_rtt_suite = {
 static struct kunit_suite esp_policy_suite = {
 	.name		= "esp_policy",
 	.test_cases	= policy_cases,
+};
+
+static struct kunit_suite esp_trial_suite = {
+	.name		= "esp_trial",
+	.test_cases	= trial_cases,
 };
 
 static struct kunit_suite esp_ackq_suite = {
@@ -82,7 +88,7 @@ static struct kunit_suite esp_queue_suite = {
 };
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
-		  &esp_policy_suite,
+		  &esp_policy_suite, &esp_trial_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
 		  &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite,
