@@ -15,16 +15,17 @@
 TIMES=$(by_kernel 20 5 10)
 SHORT=200k	# more packets than are left before 0, also as records
 
-# number HOST NAME: of its connection.
-number() { in_host "$1" esp show -e | sed -n "s/.* $2:\([0-9]*\).*/\1/p" | head -1; }
-
-# began HOST: so many packets before 0, by what has come since.
-began() { echo $((($(number "$1" rx_packets) - $(number "$1" recv_seq)) & 0xffffffff)); }
+# numbers HOST: packets that have come to its connection, and the number of the last one, at one time.
+numbers()
+{
+	in_host "$1" esp show -e |
+		sed -n 's/.* recv_seq:\([0-9]*\) .* rx_packets:\([0-9]*\).*/\2 \1/p' | head -1
+}
 
 # crosses: of a transfer over a link that loses nothing.
 crosses()
 {
-	local h before after
+	local h came before after
 
 	slow_start n0 v0 n1 v1
 	moves n0 200 && moves n1 200 || return
@@ -32,7 +33,8 @@ crosses()
 	kill -STOP "$CONNECTOR" "$LISTENER"
 	until_true 30 still || return
 	for h in n0 n1; do
-		before=$(began $h) after=$(number $h recv_seq)
+		read -r came after <<<"$(numbers $h)" && [ "$after" ] || return
+		before=$(((came - after) & 0xffffffff))
 		echo "$h: $before packets before 0, $after behind it"
 		[ "$before" -le 64 ] && [ "$after" -lt 1000000 ] || return
 	done
