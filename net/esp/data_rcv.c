@@ -42,7 +42,7 @@ void esp_ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
-	u32 early = min_t(u32, delay / 2, ESP_ACK_EARLY_US);
+	u32 early = esp_ack_early(delay);
 
 	if (esp->ack_pending)
 		return;

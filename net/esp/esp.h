@@ -675,6 +675,12 @@ static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 	WRITE_ONCE(esp->deadline[t], 0);
 }
 
+/* How much earlier than after @delay an ACK may leave, with others; microseconds. */
+static inline u32 esp_ack_early(u32 delay)
+{
+	return min_t(u32, delay / 2, ESP_ACK_EARLY_US);
+}
+
 /*
  * What many sockets wait for may come together, in one interrupt. Not what others
  * wait for: permission that is given back, packets that are asked for again. For the
@@ -685,8 +691,7 @@ static inline u64 esp_timer_slack(const struct esp_opt *esp, enum esp_timer t)
 	if (t == ESP_T_CONN && READ_ONCE(esp->sk.sk_state) == TCP_TIME_WAIT)
 		return ESP_WAIT_SLACK_US;
 	if (t == ESP_T_ACK)	/* the deadline is early by that much */
-		return ESP_SLACK_US + min_t(u32, READ_ONCE(esp->ns->conf.ack_delay_us) / 2,
-					    ESP_ACK_EARLY_US);
+		return ESP_SLACK_US + esp_ack_early(READ_ONCE(esp->ns->conf.ack_delay_us));
 	return t == ESP_T_SEND || t == ESP_T_CONN || t == ESP_T_KEEP ? ESP_SLACK_US : 0;
 }
 
