@@ -72,6 +72,7 @@ static const char usage_text[] =
 "  -c ADDRESS    the server is there     -k CONNECTIONS (1)\n"
 "  -l LABEL      for the output          -v BUFFERS (16)\n"
 "  -d            one way: what comes is thrown away, not copied (esp, tcp)\n"
+"  -p            each end keeps to one processor: 0, and the server's 1\n"
 "  -I            cycles are instructions\n"
 "  -o FILE       pingpong: behind what is there, how long each took, microseconds\n"
 "  -P FIFO       perf record is told there when to count, and answers in FIFO.ack\n"
@@ -808,6 +809,21 @@ static void enter(char *where)
 	close(fd);
 }
 
+/*
+ * This process and those that it starts. For User-Mode Linux, start this program on
+ * processor 0 and a server on 1: a process has another one on the host, which
+ * stays where it was made ("vm run --pin").
+ */
+static void keep_to(int processor)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("processor %d", processor);
+}
+
 static _Noreturn void serve_network(void)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(CONTROL_PORT) };
@@ -857,9 +873,9 @@ static uint32_t which(const char *name, const char *const *names, uint32_t n)
 int main(int argc, char **argv)
 {
 	char *a = NULL, *b = NULL;
-	int c, pair[2], listening = 0;
+	int c, pair[2], listening = 0, pinned = 0;
 
-	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:o:P:dIL")) != -1) {
+	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:o:P:dpIL")) != -1) {
 		switch (c) {
 		case 'a': a = optarg; break;
 		case 'b': b = optarg; break;
@@ -872,6 +888,7 @@ int main(int argc, char **argv)
 		case 'o': samples = optarg; break;
 		case 'P': perf = optarg; break;
 		case 'd': req.discard = 1; break;
+		case 'p': pinned = 1; break;
 		case 'I': cycle = "instructions"; break;
 		case 'L': listening = 1; break;
 		default: fputs(usage_text, stderr); return 2;
@@ -894,9 +911,13 @@ int main(int argc, char **argv)
 	} else {
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 			die("socketpair");
+		if (pinned)
+			keep_to(1);
 		c = fork();
 		if (c < 0)
 			die("fork");
+		if (c && pinned)
+			keep_to(0);
 		control = pair[!c];
 		close(pair[!!c]);
 		if (!c) {

@@ -27,7 +27,7 @@ while getopts r:c:q: o; do
 done
 shift $((OPTIND - 1))
 INSTRUMENT=$1
-OPTIONS=()
+OPTIONS=() FIRST=()
 
 # modules: TIPC's and SCTP's; UML's are where they were built.
 modules()
@@ -64,7 +64,12 @@ cycles | instructions | split | memory)
 	done
 	insmod "$BUILD/kbench.ko" || exit
 	OPTIONS=(-a n0:v0 -b n1:v1)
-	[ "$INSTRUMENT" = cycles ] || OPTIONS+=(-I)
+	if [ "$INSTRUMENT" = cycles ]; then
+		OPTIONS+=(-p)
+		FIRST=(taskset -c 0)
+	else
+		OPTIONS+=(-I)
+	fi
 	;;
 pair)
 	modules || exit
@@ -107,7 +112,7 @@ run()
 	# shellcheck disable=SC2053
 	[[ $case = $CASES ]] || return
 	for p in $protos; do
-		timeout 100 speed "${OPTIONS[@]}" -l "$case" ${SAMPLES:+-o "$SAMPLES/$case-$p"} "$@" "$p" "$kind" ||
+		timeout 100 "${FIRST[@]}" speed "${OPTIONS[@]}" -l "$case" ${SAMPLES:+-o "$SAMPLES/$case-$p"} "$@" "$p" "$kind" ||
 			{ echo "$case $p failed" >&2; [[ $p = esp || $p = tcp ]] && failed=1; }
 	done
 }

@@ -109,6 +109,7 @@ follow() {
 			started)
 				: >"$JOB/started"
 				kill "$watcher" 2>/dev/null
+				[ -z "$PIN" ] || pin_guest
 				;;
 			'begin '*)
 				name=${line#begin }
@@ -184,6 +185,17 @@ kill_guests() {
 		kill -KILL -- "$p" "-$p" 2>/dev/null
 	done
 	kill -KILL -- "-$GUEST" 2>/dev/null
+}
+
+# In User-Mode Linux a processor is a thread, and a process has one more on the host, for its
+# system calls: it stays where the processor was that made it (speed.c).
+pin_guest() {
+	local linux t n=0
+
+	read -r linux _ <"/proc/$GUEST/task/$GUEST/children"
+	for t in $(find "/proc/$linux/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n); do
+		taskset -pc $((n++ % $(nproc))) "$t" >/dev/null || say "vm: no processor of its own for $t"
+	done
 }
 
 # boot_qemu KERNEL [OPTION...]: the same with QEMU.

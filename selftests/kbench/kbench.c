@@ -309,13 +309,15 @@ static int thread(void *data)
 	return 0;
 }
 
-static int start(struct side *s)
+/* Each keeps to one processor, not the other's if there is another. */
+static int start(struct side *s, int cpu)
 {
 	struct task_struct *task;
 
 	task = kthread_create(thread, s, "kbench");
 	if (IS_ERR(task))
 		return PTR_ERR(task);
+	kthread_bind(task, cpu);
 	get_task_struct(task);
 	s->task = task;
 	return 0;
@@ -324,11 +326,13 @@ static int start(struct side *s)
 /* Both, or none; waits for both whatever happens. */
 static int run_threads(struct run *run)
 {
+	int first = cpumask_first(cpu_online_mask), second = cpumask_next(first, cpu_online_mask);
 	int err, i;
 
 	init_waitqueue_head(&run->wait);
 	atomic_set(&run->running, SIDES);
-	err = start(&run->side[SERVER]) ?: start(&run->side[CLIENT]);
+	err = start(&run->side[CLIENT], first) ?:
+	      start(&run->side[SERVER], second < nr_cpu_ids ? second : first);
 	if (!err) {
 		for (i = 0; i < SIDES; i++)
 			wake_up_process(run->side[i].task);
