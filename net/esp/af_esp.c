@@ -763,15 +763,25 @@ static int __net_init esp_net_init(struct net *net)
 	err = esp_mib_net_init(net);
 	if (err)
 		return err;
+	err = esp_lines_init(esp_net(net));
+	if (err)
+		goto out_mib;
 	err = esp_sysctl_net_init(net);
 	if (err)
-		esp_mib_net_exit(net);
+		goto out_lines;
+	return 0;
+
+out_lines:
+	esp_lines_exit(esp_net(net));
+out_mib:
+	esp_mib_net_exit(net);
 	return err;
 }
 
 static void __net_exit esp_net_exit(struct net *net)
 {
 	esp_sysctl_net_exit(net);
+	esp_lines_exit(esp_net(net));
 	esp_mib_net_exit(net);
 }
 

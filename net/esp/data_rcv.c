@@ -28,27 +28,29 @@ void esp_ack_now(struct sock *sk)
 		esp_send_ack(sk);
 		return;
 	}
-	esp->ack_pending = 1;
+	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
 	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
 /**
  * esp_ack_soon() - an ACK that may ride on what the user sends next
  * @sk:	socket; its owner calls
- * @us:	at least so long after the frame that it is for, which esp_ack() has
- *	seen
+ * @us:	so long after the frame that it is for, which esp_ack() has seen, if that is
+ *	longer than net.esp.ack_delay_us; 0: after that, or somewhat earlier, with others'
  */
 void esp_ack_soon(struct sock *sk, u32 us)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
-	u32 early = esp_ack_early(delay);
 
 	if (esp->ack_pending)
 		return;
-	esp->ack_pending = 1;
-	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, max(us, delay) - early,
-		       ESP_SLACK_US + early);
+	if (us <= delay) {
+		esp_ack_wait(esp, esp->progress_us + delay - esp_ack_early(delay));
+		return;
+	}
+	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
+	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, us, ESP_SLACK_US);
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */

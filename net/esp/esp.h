@@ -9,7 +9,7 @@
  *   3. the same of its child (nested)
  *   4. one of, never two: a bucket's (hash.c), esp_dev.lock, esp_port.lock,
  *      esp_ackq.lock
- *   5. esp_opt.timer_lock
+ *   5. one of, never two: esp_opt.timer_lock, that of a line of delayed ACKs (timer.c)
  * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never
  * under 4.
  */
@@ -44,6 +44,8 @@
 #define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
 #define ESP_SLACK_US	100	/* some deadlines may be so late */
 #define ESP_WAIT_SLACK_US 2000	/* and TIME_WAIT's end so much */
+#define ESP_ACK_WAITS	1	/* esp_opt.ack_pending */
+#define ESP_ACK_RIDES	2
 #define ESP_ACK_EARLY_US 250	/* a delayed ACK may leave so early, with others */
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 #define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
@@ -140,7 +142,8 @@ enum esp_timer {
  * @reading:	a call of recvmsg copies from the head of the queue, unlocked
  * @rcv_discard: seqpacket: the rest of a record is to be thrown away
  * @any_room:	a probe, or a reader that waits, needs what room there is
- * @ack_pending: ACK due, waiting for data to carry it
+ * @ack_pending: ACK due, waiting for data to carry it: ESP_ACK_RIDES in line (timer.c),
+ *		ESP_ACK_WAITS by the socket's hrtimer
  * @advice_echo: we owe the peer an echo of its cut
  * @expiries:	of permission, in a row
  * @ts_recent:	ts_val (high half) and when it came (low half), one word so
@@ -150,12 +153,15 @@ enum esp_timer {
  * @rtt:	estimator
  * @timer_at:	when it fires at the latest, U64_MAX: it isn't armed
  * @deadline:	microseconds, 0: off
+ * @ack_at:	its place in a line of delayed ACKs, by time; see timer.c
+ * @ack_line:	that line, which holds a reference; NULL: none
+ * @ack_node:	in its list
  * @round:	samples of this round trip
  * @min_rtt:	smallest to this peer, as of the last round
  * @timer_by:	the deadline that it was armed for, and the processor: esp_timer_by()
  * @stats:	ESP_STATS
  *
- * @timer:	one hrtimer for all deadlines; holds a reference while armed
+ * @timer:	one hrtimer for the deadlines; holds a reference while armed
  * @timer_lock:	guards arming; see timer.c
  * @timer_ref:	it holds a reference
  * @deferred:	the timer fired while the owner was busy
@@ -199,7 +205,7 @@ enum esp_timer {
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
  * @recv_seq, @snd.send_next, @ts_recent and some more single words, which
  * esp_ack_send_other() reads; @parked_at and its sum, which whoever takes the
- * permission out of the queue writes; the timer.
+ * permission out of the queue writes; the timer, and the place in line (timer.c).
  */
 struct esp_opt {
 	struct sock		sk;
@@ -274,6 +280,9 @@ struct esp_opt {
 	struct esp_rtt		rtt;
 	u64			timer_at;
 	u64			deadline[ESP_T_MAX];
+	u64			ack_at;
+	struct ack_line		*ack_line;
+	struct list_head	ack_node;
 	struct esp_rtt_round	round;
 	u32			min_rtt;
 	u32			timer_by;
@@ -660,6 +669,9 @@ static inline bool esp_readable(struct sock *sk, int target)
 
 /* timer.c */
 void esp_timer_init(struct sock *sk);
+int esp_lines_init(struct esp_net *ns);
+void esp_lines_exit(struct esp_net *ns);
+void esp_ack_wait(struct esp_opt *esp, u64 at);
 void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at);
 void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at);
 void esp_timer_follow(struct esp_opt *esp);
@@ -690,9 +702,8 @@ static inline u64 esp_timer_slack(const struct esp_opt *esp, enum esp_timer t)
 {
 	if (t == ESP_T_CONN && READ_ONCE(esp->sk.sk_state) == TCP_TIME_WAIT)
 		return ESP_WAIT_SLACK_US;
-	if (t == ESP_T_ACK)	/* the deadline is early by that much */
-		return ESP_SLACK_US + esp_ack_early(READ_ONCE(esp->ns->conf.ack_delay_us));
-	return t == ESP_T_SEND || t == ESP_T_CONN || t == ESP_T_KEEP ? ESP_SLACK_US : 0;
+	return t == ESP_T_SEND || t == ESP_T_ACK || t == ESP_T_CONN || t == ESP_T_KEEP ?
+	       ESP_SLACK_US : 0;
 }
 
 static inline u32 esp_timer_by(enum esp_timer t)

@@ -26,6 +26,7 @@
 #include "permission_test.c"
 #include "advice_test.c"
 #include "send_test.c"
+#include "timer_test.c"
 #include "offload_test.c"
 #include "fuzz_test.c"
 #include "crc_test.c"
@@ -75,6 +76,7 @@ PACKET_SUITE(receive);
 PACKET_SUITE(permission);
 PACKET_SUITE(advice);
 PACKET_SUITE(send);
+PACKET_SUITE(timer);
 PACKET_SUITE(offload);
 PACKET_SUITE(fuzz);
 PACKET_SUITE(crc);
@@ -91,6 +93,6 @@ kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_policy_suite, &esp_trial_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
 		  &esp_permission_suite,
-		  &esp_advice_suite, &esp_send_suite, &esp_offload_suite,
+		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_fuzz_suite, &esp_crc_suite, &esp_noqueue_suite,
 		  &esp_queue_suite);

@@ -71,6 +71,8 @@ struct esp_conf {
 	int	sndbuf;
 };
 
+struct ack_line;
+
 /**
  * struct esp_net - state of a network namespace
  * @conf:	sysctls; written by their handlers, read anywhere
@@ -79,6 +81,7 @@ struct esp_conf {
  * @net:	the namespace
  * @ctl:	sysctls
  * @table:	their table
+ * @ack_lines:	of delayed ACKs, one per processor; see timer.c
  * @reset_since: rate limit of RSTs to strangers: start of its interval,
  *		microseconds
  * @resets:	sent in it
@@ -90,6 +93,7 @@ struct esp_net {
 	struct net			*net;
 	struct ctl_table_header		*ctl;
 	struct ctl_table		*table;
+	struct ack_line __percpu	*ack_lines;
 	u64				reset_since;
 	u32				resets;
 };

@@ -159,7 +159,7 @@ void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 static void ack_left(struct esp_opt *esp, u16 len)
 {
 	esp->ack_seq = esp->recv_seq;
-	esp->ack_pending = 0;
+	WRITE_ONCE(esp->ack_pending, 0);
 	esp->to_ack = 0;
 	if (len + 4u <= esp->mss)	/* the option went with it: fill_frame() */
 		WRITE_ONCE(esp->advice_echo, 0);

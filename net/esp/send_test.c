@@ -336,102 +336,6 @@ static void send__timeout_sends_again(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/*
- * A deadline that moves on takes the hrtimer along after half of its time: no interrupt
- * for nothing. But no further than to the next deadline, nor from another processor.
- */
-static void timer__follows(struct kunit *test)
-{
-	const u64 s = USEC_PER_SEC, slack = ESP_SLACK_US;
-	struct t_conn c;
-	u64 now;
-
-	conf()->ack_delay_us = 0;
-	open_conn(test, &c, 0, 4);
-	local_bh_disable();
-	esp_timer_stop(c.sock->sk);
-	now = esp_now();
-	esp_timer_move(c.esp, ESP_T_ACK, now, 100 * s, slack);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
-	esp_timer_move(c.esp, ESP_T_ACK, now + 40 * s, 100 * s, slack);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
-	c.esp->timer_by += ESP_T_MAX;
-	esp_timer_move(c.esp, ESP_T_ACK, now + 60 * s, 100 * s, slack);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
-	c.esp->timer_by -= ESP_T_MAX;
-	/* it is armed for another deadline */
-	esp_timer_move(c.esp, ESP_T_SEND, now + 60 * s, 200 * s, slack);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
-	esp_timer_move(c.esp, ESP_T_ACK, now + 60 * s, 100 * s, slack);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 160 * s + slack);
-	esp_timer_set(c.esp, ESP_T_RRQ, now + 170 * s);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 160 * s + slack);
-	esp_timer_move(c.esp, ESP_T_ACK, now + 120 * s, 100 * s, slack);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 170 * s);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_by, esp_timer_by(ESP_T_RRQ));
-	esp_timer_stop(c.sock->sk);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, U64_MAX);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_ref, 0);
-	local_bh_enable();
-	close_conn(test, &c);
-}
-
-/* An ACK that nothing takes along is late by the slack at most, and may come with others'. */
-static void timer__ack_window(struct kunit *test)
-{
-	const u64 ms = 1000;
-	struct t_conn c;
-	u64 at;
-
-	conf()->ack_delay_us = 500 * ms;
-	open_conn(test, &c, 0, 4);
-	local_bh_disable();
-	esp_timer_stop(c.sock->sk);
-	c.esp->ack_pending = 0;
-	c.esp->progress_us = esp_now();
-	at = c.esp->progress_us + 500 * ms;
-	esp_ack_soon(c.sock->sk, 0);
-	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_ACK], at - ESP_ACK_EARLY_US);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_SLACK_US);
-	/* as before a frame that was lost is sent again */
-	esp_timer_stop(c.sock->sk);
-	c.esp->ack_pending = 0;
-	esp_ack_soon(c.sock->sk, 800 * ms);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + 300 * ms + ESP_SLACK_US);
-	esp_timer_stop(c.sock->sk);
-	local_bh_enable();
-	close_conn(test, &c);
-}
-
-/* In TIME_WAIT it fires once, with others'. */
-static void timer__time_wait(struct kunit *test)
-{
-	struct t_conn c;
-	u64 at;
-
-	conf()->time_wait_ms = 60000;
-	open_conn(test, &c, 0, 4);
-	local_bh_disable();
-	esp_timer_stop(c.sock->sk);
-	at = esp_now() + USEC_PER_SEC;
-	esp_timer_set(c.esp, ESP_T_SEND, at);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_SLACK_US);
-	esp_timer_clear(c.esp, ESP_T_SEND);
-	esp_time_wait(c.sock->sk);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, (unsigned char)TCP_TIME_WAIT);
-	at = c.esp->deadline[ESP_T_CONN];
-	KUNIT_EXPECT_GT(test, at, esp_now() + 59 * USEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_WAIT_SLACK_US);
-	/* what is due earlier is not forgotten */
-	esp_timer_set(c.esp, ESP_T_RRQ, at - 30 * USEC_PER_SEC);
-	esp_time_wait(c.sock->sk);
-	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at - 30 * USEC_PER_SEC);
-	esp_timer_stop(c.sock->sk);
-	esp_set_state(c.sock->sk, TCP_ESTABLISHED);	/* which a RST ends */
-	local_bh_enable();
-	close_conn(test, &c);
-}
-
 /* A few packets wait for more of them, until what is on its way is acknowledged. */
 static void send__more_to_come(struct kunit *test)
 {
@@ -826,9 +730,6 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__hold_then_probe),
 	KUNIT_CASE(send__unanswered_probes_end),
 	KUNIT_CASE(send__timeout_sends_again),
-	KUNIT_CASE(timer__follows),
-	KUNIT_CASE(timer__ack_window),
-	KUNIT_CASE(timer__time_wait),
 	KUNIT_CASE(send__more_to_come),
 	KUNIT_CASE(send__rrq_names_packets),
 	KUNIT_CASE(send__ack_of_unsent),

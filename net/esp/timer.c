@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers. Each socket has one hrtimer (softirq) for all its deadlines:
+ * Timers. Each socket has one hrtimer (softirq) for all its deadlines, and those of
+ * delayed ACKs wait in a processor's line, which has another one:
  *
  *   ESP_T_SEND	   sender    armed while something sent is unacknowledged, or
  *			     permission is awaited; fires a retransmission of
@@ -30,11 +31,29 @@
  * hrtimer fires early, finds nothing due and is armed anew.
  *
  * The hrtimer holds a reference to the socket while it is armed or running
- * (timer_ref, under timer_lock).
+ * (timer_ref, under timer_lock). So does the line while the socket is in it (ack_line,
+ * under the line's lock).
  */
 #include "esp.h"
 
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
+#define LINE_STEPS	8	/* a place is looked for among so many, from the end */
+#define LINE_RUN	64	/* ACKs in a row, then other softirqs have their turn */
+#define LINE_MOVES	32	/* at a time */
+
+/*
+ * Sockets of a namespace whose ACK may ride on a reply, by ack_at: one line per processor.
+ * As a rule the ACK has ridden long before, and the next one waits. An hrtimer each would
+ * be armed, or fire for nothing, for each message. So whoever is in line stays there;
+ * line_follow() moves those at its head on from time to time, for whom nothing is due yet,
+ * and the hrtimer with them.
+ */
+struct ack_line {
+	spinlock_t		lock;
+	struct list_head	sockets;	/* esp_opt.ack_node */
+	u64			follow;		/* when someone waits until then, or longer */
+	struct hrtimer		timer;		/* for the first; see line_start() */
+};
 
 /* Under timer_lock, and who calls has taken the reference. */
 static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
@@ -84,6 +103,161 @@ void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
 		esp_timer_arm(esp, t, at);
 }
 
+/* For the first in line, but not before @least. Its lock is held. */
+static void line_start(struct ack_line *line, u64 least)
+{
+	struct esp_opt *esp = list_first_entry(&line->sockets, struct esp_opt, ack_node);
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us), early = esp_ack_early(delay);
+	u64 at = max(esp->ack_at, least);
+
+	WRITE_ONCE(line->follow, at + delay / 2);
+	hrtimer_start_range_ns(&line->timer, ns_to_ktime(at * NSEC_PER_USEC),
+			       (u64)(ESP_SLACK_US + early) * NSEC_PER_USEC,
+			       HRTIMER_MODE_ABS_SOFT);
+}
+
+/*
+ * Behind whom to stand with @at, from the end of the line, for most wait equally long.
+ * NULL: not near there. Its lock is held.
+ */
+static struct list_head *line_place(struct ack_line *line, u64 at)
+{
+	struct list_head *p;
+	int steps = 0;
+
+	list_for_each_prev(p, &line->sockets) {
+		if (list_entry(p, struct esp_opt, ack_node)->ack_at <= at)
+			break;
+		if (++steps > LINE_STEPS)
+			return NULL;
+	}
+	return p;
+}
+
+/* To this processor's line. The caller owns the socket, which is in none. False: no place. */
+static bool line_up(struct esp_opt *esp, u64 at)
+{
+	struct ack_line *line;
+	struct list_head *p;
+
+	local_bh_disable();
+	line = this_cpu_ptr(esp->ns->ack_lines);
+	spin_lock(&line->lock);
+	p = line_place(line, at);
+	if (p) {
+		sock_hold(&esp->sk);
+		WRITE_ONCE(esp->ack_at, at);
+		list_add(&esp->ack_node, p);
+		WRITE_ONCE(esp->ack_line, line);
+		if (p == &line->sockets)
+			line_start(line, 0);
+	}
+	spin_unlock(&line->lock);
+	local_bh_enable();
+	return p;
+}
+
+/* Nobody is in line for this socket any more. Its owner calls. */
+static void line_leave(struct esp_opt *esp)
+{
+	struct ack_line *line = READ_ONCE(esp->ack_line);
+	bool put = false;
+
+	if (!line)
+		return;
+	spin_lock_bh(&line->lock);
+	if (esp->ack_line) {		/* its turn has not come meanwhile */
+		list_del(&esp->ack_node);
+		WRITE_ONCE(esp->ack_line, NULL);
+		put = true;
+	}
+	spin_unlock_bh(&line->lock);
+	if (put)
+		__sock_put(&esp->sk);	/* the caller has a reference of its own */
+}
+
+/* Its turn in line comes in time for this deadline of ESP_T_ACK. */
+static bool in_line(const struct esp_opt *esp, u64 at)
+{
+	return READ_ONCE(esp->ack_line) && READ_ONCE(esp->ack_at) <= at;
+}
+
+/*
+ * The first should have had its ACK by now, as a rule: half of the time is over, or more.
+ * Those at the head for whom nothing is due stand behind others then, for what they wait
+ * for now, or would, at @at, if a message came: no interrupt for nothing. Who had none since
+ * he came here, for @wait, is left to the hrtimer, which sends him away. If the first stays,
+ * it is tried again half of that later.
+ */
+static void line_follow(struct ack_line *line, u64 at, u32 wait)
+{
+	struct list_head *p;
+	struct esp_opt *esp;
+	int i;
+
+	spin_lock_bh(&line->lock);
+	for (i = 0; i < LINE_MOVES; i++) {
+		u64 was, d;
+
+		esp = list_first_entry_or_null(&line->sockets, struct esp_opt, ack_node);
+		if (!esp)
+			break;
+		was = esp->ack_at;
+		d = READ_ONCE(esp->deadline[ESP_T_ACK]);
+		if (d ? d <= was : was >= at || READ_ONCE(esp->progress_us) + wait <= was)
+			break;
+		WRITE_ONCE(esp->ack_at, d ? d : at);
+		smp_mb();	/* pairs with esp_ack_wait(): ack_at before deadline */
+		d = READ_ONCE(esp->deadline[ESP_T_ACK]);
+		if (d && d <= was) {
+			WRITE_ONCE(esp->ack_at, was);
+			break;
+		}
+		if (d && d < esp->ack_at)
+			WRITE_ONCE(esp->ack_at, d);
+		list_del(&esp->ack_node);
+		p = line_place(line, esp->ack_at);
+		if (!p) {
+			WRITE_ONCE(esp->ack_at, was);
+			list_add(&esp->ack_node, &line->sockets);
+			break;
+		}
+		list_add(&esp->ack_node, p);
+	}
+	if (i && !list_empty(&line->sockets))
+		line_start(line, 0);
+	else
+		WRITE_ONCE(line->follow, at + wait / 2);
+	spin_unlock_bh(&line->lock);
+}
+
+/**
+ * esp_ack_wait() - set the deadline of an ACK that will ride on a reply, as a rule
+ * @esp:	socket; its owner calls
+ * @at:		microseconds of esp_now(): from then on it may leave, with others'
+ *
+ * It leaves esp_ack_early() and ESP_SLACK_US later, at most. Takes the line's lock, and a
+ * reference with it, or does what esp_timer_set() does.
+ */
+void esp_ack_wait(struct esp_opt *esp, u64 at)
+{
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us), early = esp_ack_early(delay);
+	struct ack_line *line;
+
+	WRITE_ONCE(esp->ack_pending, ESP_ACK_RIDES);
+	WRITE_ONCE(esp->deadline[ESP_T_ACK], at);
+	smp_mb();	/* pairs with line_fn() and line_follow(): deadline first */
+	line = READ_ONCE(esp->ack_line);
+	if (line ? !in_line(esp, at) : !line_up(esp, at)) {
+		WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
+		esp_timer_set(esp, ESP_T_ACK, at + early);
+	} else if (line && at > READ_ONCE(line->follow) &&
+		   line == raw_cpu_ptr(esp->ns->ack_lines)) {
+		/* an idle one's next may be by an older look at the clock */
+		line_follow(line, at - min(early, ESP_SLACK_US) / 2, delay - early);
+	}
+}
+
 /* The deadline that bears least delay; ESP_T_MAX: none. */
 static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 {
@@ -93,6 +267,9 @@ static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 	for (t = 0; t < ESP_T_MAX; t++) {
 		u64 d = READ_ONCE(esp->deadline[t]);
 
+		if (t == ESP_T_ACK && READ_ONCE(esp->ack_pending) == ESP_ACK_RIDES &&
+		    in_line(esp, d))
+			continue;
 		if (d && d + esp_timer_slack(esp, t) < late) {
 			late = d + esp_timer_slack(esp, t);
 			*at = d;
@@ -125,12 +302,15 @@ void esp_timer_follow(struct esp_opt *esp)
 	spin_unlock_bh(&esp->timer_lock);
 }
 
-/* The hrtimer has fired and what was due is done: arm for the next. */
+/* What was due is done: arm for the next. */
 static void rearm(struct esp_opt *esp)
 {
 	enum esp_timer t;
 	u64 at;
 
+	at = READ_ONCE(esp->deadline[ESP_T_ACK]);
+	if (at && esp->ack_pending == ESP_ACK_RIDES)
+		esp_ack_wait(esp, at);
 	t = earliest(esp, &at);
 	if (t != ESP_T_MAX)
 		esp_timer_arm(esp, t, at);
@@ -148,6 +328,7 @@ void esp_timer_stop(struct sock *sk)
 
 	for (t = 0; t < ESP_T_MAX; t++)
 		WRITE_ONCE(esp->deadline[t], 0);
+	line_leave(esp);
 	spin_lock_bh(&esp->timer_lock);
 	if (esp->timer_ref && hrtimer_try_to_cancel(&esp->timer) == 1) {
 		esp->timer_ref = 0;
@@ -423,6 +604,44 @@ void esp_timers_run(struct sock *sk)
 		rearm(esp);
 }
 
+static void run_or_defer(struct sock *sk)
+{
+	bh_lock_sock(sk);
+	if (!esp_owned(sk))
+		esp_timers_run(sk);
+	else
+		WRITE_ONCE(esp_sk(sk)->deferred, 1);	/* esp_release_cb() */
+	bh_unlock_sock(sk);
+}
+
+/* The turn of those in line whose time has come. */
+static enum hrtimer_restart line_fn(struct hrtimer *timer)
+{
+	struct ack_line *line = container_of(timer, struct ack_line, timer);
+	u64 now = esp_now();
+	struct esp_opt *esp;
+	int i;
+
+	for (i = 0;; i++) {
+		spin_lock(&line->lock);
+		esp = list_first_entry_or_null(&line->sockets, struct esp_opt, ack_node);
+		if (!esp || esp->ack_at > now || i == LINE_RUN)
+			break;
+		list_del(&esp->ack_node);
+		/* it may line up elsewhere at once */
+		smp_store_release(&esp->ack_line, NULL);
+		spin_unlock(&line->lock);
+		smp_mb();	/* from here on a deadline lines up anew: esp_ack_wait() */
+		if (READ_ONCE(esp->deadline[ESP_T_ACK]))
+			run_or_defer(&esp->sk);
+		sock_put(&esp->sk);
+	}
+	if (esp)	/* those that are due by now wait for the next softirq */
+		line_start(line, i == LINE_RUN ? esp_now() + 1 : 0);
+	spin_unlock(&line->lock);
+	return HRTIMER_NORESTART;
+}
+
 static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 {
 	struct esp_opt *esp = container_of(timer, struct esp_opt, timer);
@@ -434,12 +653,7 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 	spin_unlock(&esp->timer_lock);
 	smp_mb();	/* from here on a deadline arms anew: esp_timer_set() */
 
-	bh_lock_sock(sk);
-	if (!esp_owned(sk))
-		esp_timers_run(sk);
-	else
-		WRITE_ONCE(esp->deferred, 1);	/* esp_release_cb() */
-	bh_unlock_sock(sk);
+	run_or_defer(sk);
 
 	spin_lock(&esp->timer_lock);
 	if (esp->timer_ref && !hrtimer_is_queued(timer)) {
@@ -460,4 +674,40 @@ void esp_timer_init(struct sock *sk)
 	esp->timer_at = U64_MAX;
 	hrtimer_setup(&esp->timer, timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * esp_lines_init() - the lines of delayed ACKs
+ * @ns:	namespace, without a socket as yet
+ *
+ * Return: 0 or ENOMEM
+ */
+int esp_lines_init(struct esp_net *ns)
+{
+	int cpu;
+
+	ns->ack_lines = alloc_percpu(struct ack_line);
+	if (!ns->ack_lines)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct ack_line *line = per_cpu_ptr(ns->ack_lines, cpu);
+
+		spin_lock_init(&line->lock);
+		INIT_LIST_HEAD(&line->sockets);
+		hrtimer_setup(&line->timer, line_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	}
+	return 0;
+}
+
+/**
+ * esp_lines_exit() - no socket is left, hence nobody in line
+ * @ns:	namespace
+ */
+void esp_lines_exit(struct esp_net *ns)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu_ptr(ns->ack_lines, cpu)->timer);
+	free_percpu(ns->ack_lines);
 }
