@@ -49,7 +49,7 @@
  * and the hrtimer with them.
  */
 struct ack_line {
-	spinlock_t		lock;
+	spinlock_t		lock;		/* guards the line; see locking.rst */
 	struct list_head	sockets;	/* esp_opt.ack_node */
 	u64			follow;		/* when someone waits until then, or longer */
 	struct hrtimer		timer;		/* for the first; see line_start() */
