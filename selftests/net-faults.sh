@@ -287,6 +287,7 @@ named >"$TMP/places"
 NEVER='
 skb_do_copy_data_nocache _copy_from_iter_nocache	sk_route_caps, a device of TCP, is never set
 esp_mib_net_init pcpu_alloc_noprof	there is always some left here; it asks for none
+esp_lines_init pcpu_alloc_noprof	the same
 esp_dev_xmit pskb_expand_head	a device wants more headroom between two frames; none does here
 esp_gro_receive __pskb_pull_tail	a header in pieces, shared: no device leaves such to GRO
 gro_append __pskb_pull_tail	the same
