@@ -386,10 +386,13 @@ static void serve_one(const struct request *r)
 {
 	struct answer addr, any;
 	uint64_t i, bytes;
-	int l, fd;
+	int l, fd, one = 1;
 
 	own_address(r->proto, r->port, &addr, &any);
 	l = new_socket(r->proto);
+	/* of an earlier server there may be a connection in TIME_WAIT */
+	if (r->proto == TCP && setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
+		die("SO_REUSEADDR");
 	if (bind(l, (struct sockaddr *)&any.addr, any.len))
 		die("bind %s", proto_names[r->proto]);
 	if (!datagrams(r->proto) && listen(l, 1024))

@@ -671,7 +671,7 @@ static inline bool esp_readable(struct sock *sk, int target)
 void esp_timer_init(struct sock *sk);
 int esp_lines_init(struct esp_net *ns);
 void esp_lines_exit(struct esp_net *ns);
-void esp_ack_wait(struct esp_opt *esp, u64 at);
+void esp_line_up(struct esp_opt *esp, u64 at);
 void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at);
 void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at);
 void esp_timer_follow(struct esp_opt *esp);
@@ -734,6 +734,45 @@ static inline void esp_timer_move(struct esp_opt *esp, enum esp_timer t, u64 now
 		esp_timer_arm(esp, t, now + wait);
 	else if (armed < now + (wait + slack) / 2 && READ_ONCE(esp->timer_by) == esp_timer_by(t))
 		esp_timer_follow(esp);
+}
+
+/*
+ * Sockets of a namespace whose ACK may ride on a reply, by ack_at: one line per processor.
+ * As a rule the ACK has ridden long before, and the next one waits. An hrtimer each would
+ * be armed, or fire for nothing, for each message. So whoever is in line stays there;
+ * line_follow() moves those at its head on from time to time, for whom nothing is due yet,
+ * and the hrtimer with them. See timer.c.
+ */
+struct ack_line {
+	spinlock_t		lock;		/* guards the line; see locking.rst */
+	struct list_head	sockets;	/* esp_opt.ack_node */
+	u64			follow;		/* when someone waits until then, or longer */
+	struct hrtimer		timer;		/* for the first; see line_start() */
+};
+
+/* Its turn in line comes in time for this deadline of ESP_T_ACK. */
+static inline bool esp_in_line(const struct esp_opt *esp, u64 at)
+{
+	return READ_ONCE(esp->ack_line) && READ_ONCE(esp->ack_at) <= at;
+}
+
+/**
+ * esp_ack_wait() - set the deadline of an ACK that will ride on a reply, as a rule
+ * @esp:	socket; its owner calls
+ * @at:		microseconds of esp_now(): from then on it may leave, with others'
+ *
+ * It leaves esp_ack_early() and ESP_SLACK_US later, at most.
+ */
+static inline void esp_ack_wait(struct esp_opt *esp, u64 at)
+{
+	const struct ack_line *line;
+
+	WRITE_ONCE(esp->ack_pending, ESP_ACK_RIDES);
+	WRITE_ONCE(esp->deadline[ESP_T_ACK], at);
+	smp_mb();	/* pairs with line_fn() and line_follow(): deadline first */
+	line = READ_ONCE(esp->ack_line);
+	if (!line || at < READ_ONCE(esp->ack_at) || at > READ_ONCE(line->follow))
+		esp_line_up(esp, at);
 }
 
 /* sockopt.c */

@@ -41,20 +41,6 @@
 #define LINE_RUN	64	/* ACKs in a row, then other softirqs have their turn */
 #define LINE_MOVES	32	/* at a time */
 
-/*
- * Sockets of a namespace whose ACK may ride on a reply, by ack_at: one line per processor.
- * As a rule the ACK has ridden long before, and the next one waits. An hrtimer each would
- * be armed, or fire for nothing, for each message. So whoever is in line stays there;
- * line_follow() moves those at its head on from time to time, for whom nothing is due yet,
- * and the hrtimer with them.
- */
-struct ack_line {
-	spinlock_t		lock;		/* guards the line; see locking.rst */
-	struct list_head	sockets;	/* esp_opt.ack_node */
-	u64			follow;		/* when someone waits until then, or longer */
-	struct hrtimer		timer;		/* for the first; see line_start() */
-};
-
 /* Under timer_lock, and who calls has taken the reference. */
 static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
@@ -176,12 +162,6 @@ static void line_leave(struct esp_opt *esp)
 		__sock_put(&esp->sk);	/* the caller has a reference of its own */
 }
 
-/* Its turn in line comes in time for this deadline of ESP_T_ACK. */
-static bool in_line(const struct esp_opt *esp, u64 at)
-{
-	return READ_ONCE(esp->ack_line) && READ_ONCE(esp->ack_at) <= at;
-}
-
 /*
  * The first should have had its ACK by now, as a rule: half of the time is over, or more.
  * Those at the head for whom nothing is due stand behind others then, for what they wait
@@ -207,7 +187,7 @@ static void line_follow(struct ack_line *line, u64 at, u32 wait)
 		if (d ? d <= was : was >= at || READ_ONCE(esp->progress_us) + wait <= was)
 			break;
 		WRITE_ONCE(esp->ack_at, d ? d : at);
-		smp_mb();	/* pairs with esp_ack_wait(): ack_at before deadline */
+		smp_mb();	/* pairs with esp_ack_wait(): ack_at first */
 		d = READ_ONCE(esp->deadline[ESP_T_ACK]);
 		if (d && d <= was) {
 			WRITE_ONCE(esp->ack_at, was);
@@ -232,27 +212,21 @@ static void line_follow(struct ack_line *line, u64 at, u32 wait)
 }
 
 /**
- * esp_ack_wait() - set the deadline of an ACK that will ride on a reply, as a rule
+ * esp_line_up() - what esp_ack_wait() does beside setting the deadline, as a rule rarely
  * @esp:	socket; its owner calls
- * @at:		microseconds of esp_now(): from then on it may leave, with others'
+ * @at:		microseconds of esp_now()
  *
- * It leaves esp_ack_early() and ESP_SLACK_US later, at most. Takes the line's lock, and a
- * reference with it, or does what esp_timer_set() does.
+ * Takes the line's lock, and a reference with it, or does what esp_timer_set() does.
  */
-void esp_ack_wait(struct esp_opt *esp, u64 at)
+void esp_line_up(struct esp_opt *esp, u64 at)
 {
 	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us), early = esp_ack_early(delay);
-	struct ack_line *line;
+	struct ack_line *line = READ_ONCE(esp->ack_line);
 
-	WRITE_ONCE(esp->ack_pending, ESP_ACK_RIDES);
-	WRITE_ONCE(esp->deadline[ESP_T_ACK], at);
-	smp_mb();	/* pairs with line_fn() and line_follow(): deadline first */
-	line = READ_ONCE(esp->ack_line);
-	if (line ? !in_line(esp, at) : !line_up(esp, at)) {
+	if (line ? !esp_in_line(esp, at) : !line_up(esp, at)) {
 		WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
 		esp_timer_set(esp, ESP_T_ACK, at + early);
-	} else if (line && at > READ_ONCE(line->follow) &&
-		   line == raw_cpu_ptr(esp->ns->ack_lines)) {
+	} else if (line && line == raw_cpu_ptr(esp->ns->ack_lines)) {
 		/* an idle one's next may be by an older look at the clock */
 		line_follow(line, at - min(early, ESP_SLACK_US) / 2, delay - early);
 	}
@@ -268,7 +242,7 @@ static enum esp_timer earliest(struct esp_opt *esp, u64 *at)
 		u64 d = READ_ONCE(esp->deadline[t]);
 
 		if (t == ESP_T_ACK && READ_ONCE(esp->ack_pending) == ESP_ACK_RIDES &&
-		    in_line(esp, d))
+		    esp_in_line(esp, d))
 			continue;
 		if (d && d + esp_timer_slack(esp, t) < late) {
 			late = d + esp_timer_slack(esp, t);
