@@ -30,7 +30,7 @@ install: ## install module, command, libraries, manual pages, modprobe's alias, 
 	install -D -m 644 packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service
 
 demo: ## a demonstration in User-Mode Linux, from nothing
-	@$(VM) run uml -- selftests/demo.sh
+	@$(VM) run uml --pin -- selftests/demo.sh
 
 check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
 	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)'

@@ -16,6 +16,7 @@
 BYTES=1G	# or as much as goes in LIMIT seconds
 LIMIT=40
 SECONDS_EACH=4
+FAR=$(($(nproc) - 1))
 OUT=${SRC:-.}/build/demo.json
 TMP=$(mktemp -d)
 
@@ -24,8 +25,9 @@ die()
 	echo "demo: $*" >&2
 	exit 1
 }
-n0() { ip netns exec n0 "$@"; }
-n1() { ip netns exec n1 "$@"; }
+# Each host has a processor of its own, where its programs are from their beginning on (speed.rst).
+n0() { ip netns exec n0 taskset -c 0 "$@"; }
+n1() { ip netns exec n1 taskset -c "$FAR" "$@"; }
 
 cleanup()
 {
@@ -141,8 +143,8 @@ printf '  received  %s  (%d bytes, %d.%d s, with making and hashing them)\n' "$t
 echo
 echo "  The same bytes.  Now against the clock, then TCP over the same cable ..."
 
-ip netns exec n1 esp perf -s %v1:5201 >/dev/null &
-ip netns exec n1 esp perf -s --tcp 10.9.0.2:5201 >/dev/null &
+ip netns exec n1 taskset -c "$FAR" esp perf -s %v1:5201 >/dev/null &
+ip netns exec n1 taskset -c "$FAR" esp perf -s --tcp 10.9.0.2:5201 >/dev/null &
 sleep 0.5
 in_order=$(counter InData) empty=$(counter OutEmpty) fast=$(counter AckFast) parked=$(counter AckParked)
 again=$(n0 awk '$1 == "OutRetrans" { print $2 }' /proc/net/esp/stat)
