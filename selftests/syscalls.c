@@ -328,12 +328,12 @@ static long peers(const struct host *h)
 	(cond);								\
 })
 
-/* The module's references, when those of the test before are gone: the same for a second. */
+/* The module's references, when those of the test before are gone: the same for 3 seconds. */
 static long steady_references(void)
 {
 	long n = references(), same;
 
-	for (same = 0; same < 1000 / TICK; same++) {
+	for (same = 0; same < 3000 / TICK; same++) {
 		nap_us(TICK * 1000);
 		if (references() != n) {
 			n = references();
@@ -343,11 +343,11 @@ static long steady_references(void)
 	return n;
 }
 
-/* They are no more than then. */
+/* They are as many as then. */
 static void as_before(long refs, const char *what)
 {
-	result(WITHIN(references() <= refs), what);
-	if (references() > refs)
+	result(WITHIN(references() == refs), what);
+	if (references() != refs)
 		printf("# %ld references, not %ld\n", references(), refs);
 }
 
