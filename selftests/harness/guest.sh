@@ -196,6 +196,7 @@ pin_guest() {
 	for t in $(find "/proc/$linux/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n); do
 		taskset -pc $((n++ % $(nproc))) "$t" >/dev/null || say "vm: no processor of its own for $t"
 	done
+	[ "$n" -ge "$SMP" ] || say "vm: the guest's processors are not found, and keep to none"
 }
 
 # boot_qemu KERNEL [OPTION...]: the same with QEMU.
