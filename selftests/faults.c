@@ -662,7 +662,7 @@ static const struct scenario {
 	{ .name = "namespace", .run = namespace, .files = "sysctl.c mib.c" },
 	{ .name = "device", .run = device, .files = "dev.c peer.c sysctl.c", .quick = true },
 	{ .name = "module", .run = module, .begin = module_begin,
-	  .files = "af_esp.c hash.c dev.c",
+	  .files = "module.c af_esp.c hash.c dev.c",
 	  .tries = 1 },
 };
 #define SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))

@@ -398,11 +398,14 @@ static inline bool esp_owned(const struct sock *sk)
 	return data_race(sock_owned_by_user(sk));	/* see above */
 }
 
+/* module.c */
+extern int esp_family;
+extern __be16 esp_ethertype;
+
 /* af_esp.c */
 extern struct proto esp_prot;
 extern struct proto esp_dgram_prot;
-extern int esp_family;
-extern __be16 esp_ethertype;
+int esp_family_init(void);
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 void esp_set_state(struct sock *sk, int state);
