@@ -389,6 +389,35 @@ TEST_F(pair, fault_recv)
 	EXPECT_TRUE(alive(self->fd));
 }
 
+/* The same of what may be copied under the socket's spinlock, where no fault is waited for. */
+TEST_F(pair, fault_recv_small)
+{
+	char *wall = two_pages(), buf[100];
+	struct iovec iov[] = { { buf, 50 }, { wall, 100 } };
+	char *untouched = two_pages() - getpagesize();
+
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 100));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 100));
+	EXPECT_ERRNO(EFAULT, recv(self->fd[1], wall, 100, 0));
+	EXPECT_ERRNO(EFAULT, recv(self->fd[1], wall - 20, 100, 0));
+	EXPECT_ERRNO(EFAULT, recv(self->fd[1], NULL, 200, 0));
+	EXPECT_ERRNO(EFAULT, readv(self->fd[1], iov, 2));
+	EXPECT_EQ(100, queued(self->fd[1], SIOCINQ));
+	EXPECT_EQ(100, recv(self->fd[1], untouched, 100, 0));
+	EXPECT_TRUE(right(untouched, 0, 100));
+
+	/* in two calls */
+	ASSERT_EQ(0, write_stream(self->fd[0], 100, 100));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 100));
+	EXPECT_EQ(50, recv(self->fd[1], buf, 50, 0));
+	EXPECT_TRUE(right(buf, 100, 50));
+	EXPECT_EQ(50, recv(self->fd[1], buf, 100, MSG_PEEK));
+	EXPECT_EQ(0, recv(self->fd[1], buf, 0, MSG_DONTWAIT));
+	EXPECT_EQ(50, recv(self->fd[1], buf, 100, 0));
+	EXPECT_TRUE(right(buf, 150, 50));
+	EXPECT_TRUE(alive(self->fd));
+}
+
 /* The same where much is copied at once. */
 TEST_F(pair, fault_recv_long)
 {
