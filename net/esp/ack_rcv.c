@@ -25,16 +25,12 @@ void esp_fin_acked(struct sock *sk)
 	}
 }
 
-/* A round trip: for the timers, and for the budget that the receiver hands out. */
-static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
+/* A sample more of a round; the receiver's budget depends on what they were, once it is over. */
+static noinline void take_sample(struct sock *sk, u32 rtt, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
 	u32 median, min;
 
-	if (rtt >= ESP_RTT_MAX_US)
-		return;
-	esp_rtt_sample(&esp->rtt, rtt);
 	if (!esp_rtt_round_add(&esp->round, rtt, esp_rtt_smooth(&esp->rtt),
 			       now, &median))
 		return;
@@ -53,6 +49,19 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 		spin_unlock_bh(&q->lock);
 		esp_ack_pump(q);
 	}
+}
+
+/* A round trip: for the timers, and for the budget that the receiver hands out. */
+static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
+
+	if (rtt >= ESP_RTT_MAX_US)
+		return;
+	esp_rtt_sample(&esp->rtt, rtt);
+	if (!esp_rtt_round_full(&esp->round, esp_rtt_smooth(&esp->rtt), now))
+		take_sample(sk, rtt, now);
 }
 
 /*

@@ -196,8 +196,8 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 	to->segs += f->segs;
 	if (stolen)
 		kfree_skb_partial(skb, true);
-	else
-		__kfree_skb(skb);
+	else	/* many at a time go back to where they come from */
+		napi_consume_skb(skb, 1);
 	return true;
 }
 
@@ -715,13 +715,12 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
 	if (nobody_reads(sk, f))
 		goto drop;
-	if (f->segs > 1 && ((esp->grant.here &&
-			     !ooo_place(esp, seq, esp_rx_end(skb), &parent)) ||
-			    no_memory_for(sk, skb))) {
+	reason = no_memory_for(sk, skb);
+	if (f->segs > 1 && (reason || (esp->grant.here &&
+				       !ooo_place(esp, seq, esp_rx_end(skb), &parent)))) {
 		one_by_one(sk, skb);
 		return;
 	}
-	reason = f->segs == 1 ? no_memory_for(sk, skb) : SKB_NOT_DROPPED_YET;
 	if (reason) {
 		ESP_INC(net, InMemDrop);
 		WRITE_ONCE(esp->grant.rcv_mem_pressure, 1);

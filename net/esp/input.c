@@ -220,7 +220,7 @@ static bool crc_fits(struct sock *sk, struct sk_buff *skb)
 	return false;
 }
 
-static void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
+static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	if (!crc_fits(sk, skb)) {
 		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_SKB_CSUM);
@@ -290,7 +290,7 @@ static const int malformed_mib[] = {
  * SYN are taken to be where ours are: a SYN gets one rate-limited RST, and
  * our own SYN that is answered so ends with EPROTONOSUPPORT.
  */
-static bool other_version(struct sk_buff *skb)
+static noinline_for_stack bool other_version(struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	u8 version = f->version, copy[ESP_HLEN_MAX];

@@ -7,28 +7,6 @@
 #include "rtt.h"
 
 /**
- * esp_rtt_sample() - smooth one measurement in (RFC 6298, section 2)
- * @r:		estimator
- * @rtt:	measured round trip; 0 counts as 1
- */
-void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
-{
-	s32 err;
-
-	rtt = clamp_t(u32, rtt, 1, ESP_RTT_MAX_US);
-	if (!r->srtt8) {
-		WRITE_ONCE(r->rttvar4, rtt << 1);
-		WRITE_ONCE(r->srtt8, rtt << 3);
-		return;
-	}
-	err = (s32)rtt - (s32)(r->srtt8 >> 3);
-	WRITE_ONCE(r->srtt8, r->srtt8 + err);
-	if (err < 0)
-		err = -err;
-	WRITE_ONCE(r->rttvar4, r->rttvar4 + err - (s32)(r->rttvar4 >> 2));
-}
-
-/**
  * esp_min_rtt_sample() - keep the smallest round trip of ten seconds
  * @m:		filter; zeroed: nothing measured yet
  * @rtt:	measurement
@@ -80,7 +58,7 @@ static void sort(u32 *v, unsigned int n)
 bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median)
 {
-	if (r->n == ESP_RTT_SAMPLES && now - r->start < srtt)
+	if (esp_rtt_round_full(r, srtt, now))
 		return false;
 	if (now - r->start >= 2 * (u64)srtt)
 		r->n = 0;

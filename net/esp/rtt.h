@@ -43,14 +43,41 @@ struct esp_rtt_round {
 	u32	sample[ESP_RTT_SAMPLES];
 };
 
-void esp_rtt_sample(struct esp_rtt *r, u32 rtt);
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now);
 bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median);
 
+/**
+ * esp_rtt_sample() - smooth one measurement in (RFC 6298, section 2)
+ * @r:		estimator
+ * @rtt:	measured round trip; 0 counts as 1
+ */
+static inline void esp_rtt_sample(struct esp_rtt *r, u32 rtt)
+{
+	s32 err;
+
+	rtt = clamp_t(u32, rtt, 1, ESP_RTT_MAX_US);
+	if (!r->srtt8) {
+		WRITE_ONCE(r->rttvar4, rtt << 1);
+		WRITE_ONCE(r->srtt8, rtt << 3);
+		return;
+	}
+	err = (s32)rtt - (s32)(r->srtt8 >> 3);
+	WRITE_ONCE(r->srtt8, r->srtt8 + err);
+	if (err < 0)
+		err = -err;
+	WRITE_ONCE(r->rttvar4, r->rttvar4 + err - (s32)(r->rttvar4 >> 2));
+}
+
 static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
 {
 	return r->srtt8 >> 3;
+}
+
+/* esp_rtt_round_add() would do nothing: enough samples, and the round isn't over. */
+static inline bool esp_rtt_round_full(const struct esp_rtt_round *r, u32 srtt, u64 now)
+{
+	return r->n == ESP_RTT_SAMPLES && now - r->start < srtt;
 }
 
 static inline u32 esp_min_rtt_get(const struct esp_min_rtt *m)
