@@ -9,7 +9,8 @@
  *   PROTO     esp, tcp, udp, packet (raw frames), tipc, sctp, unix
  *   bulk      one way, -n writes of -s bytes
  *   writev    one way, -n calls of -v buffers of -s bytes each
- *   sendfile  one way, -n calls of -s bytes, from memory
+ *   sendfile  one way, -n calls of -s bytes, of a file in memory
+ *   file      the same as without it: -n times -s bytes are read and sent
  *   pingpong  -n times -s bytes there and back
  *   rr        -k connections, each with one request of -s bytes on its way; -n
  *             requests in all
@@ -65,7 +66,7 @@
 
 static const char usage_text[] =
 "usage: speed [OPTIONS] esp|tcp|udp|packet|tipc|sctp|unix\n"
-"             bulk|writev|sendfile|pingpong|rr|connect|memory\n"
+"             bulk|writev|sendfile|file|pingpong|rr|connect|memory\n"
 "       speed -b :DEV -L                 serve another machine\n"
 "  -a NETNS:DEV  of this side            -s BYTES   of a message (64)\n"
 "  -b NETNS:DEV  of the server           -n TIMES   (1000)\n"
@@ -79,13 +80,13 @@ static const char usage_text[] =
 "An empty NETNS is the present one.\n";
 
 enum proto { ESP, TCP, UDP, PACKET, TIPC, SCTP, UNIX, PROTOS };
-enum kind { BULK, WRITEV, SENDFILE, PINGPONG, RR, CONNECT, MEMORY, KINDS };
+enum kind { BULK, WRITEV, SENDFILE, A_FILE, PINGPONG, RR, CONNECT, MEMORY, KINDS };
 
 static const char *const proto_names[] = {
 	"esp", "tcp", "udp", "packet", "tipc", "sctp", "unix"
 };
 static const char *const kind_names[] = {
-	"bulk", "writev", "sendfile", "pingpong", "rr", "connect", "memory"
+	"bulk", "writev", "sendfile", "file", "pingpong", "rr", "connect", "memory"
 };
 
 /* What the client wants; the server answers with its address. */
@@ -402,6 +403,7 @@ static void serve_one(const struct request *r)
 	case BULK:
 	case WRITEV:
 	case SENDFILE:
+	case A_FILE:
 		fd = accepted(l);
 		bytes = (uint64_t)r->size * (r->kind == WRITEV ? r->buffers : 1);
 		take(fd, bytes * (r->times / 8 + 1), r->discard ? MSG_TRUNC : 0);
@@ -545,6 +547,11 @@ static void put(int fd, int file, uint64_t times)
 				if (sendfile(fd, file, &off, req.size - off) <= 0)
 					die("sendfile");
 			break;
+		case A_FILE:
+			if (pread(file, data, req.size, 0) != (ssize_t)req.size)
+				die("pread");
+			write_all(fd, data, req.size);
+			break;
 		}
 	}
 }
@@ -554,7 +561,7 @@ static void one_way(struct answer *server)
 	uint64_t bytes = (uint64_t)req.size * (req.kind == WRITEV ? req.buffers : 1) * req.times;
 	int fd = to_server(req.proto, server), file = -1;
 
-	if (req.kind == SENDFILE) {
+	if (req.kind == SENDFILE || req.kind == A_FILE) {
 		file = memfd_create("speed", 0);
 		if (file < 0)
 			die("memfd_create");
