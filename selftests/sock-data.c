@@ -4,9 +4,13 @@
  * asks for is what TCP does; "every byte once and in order, or an error"
  * (protocol, "Must hold").
  */
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include "sock-pair.h"
 
 #define LONG_READ 32768
@@ -689,6 +693,79 @@ TEST_F(pair, two_readers)
 TEST_F(pair, two_long_readers)
 {
 	read_together(_metadata, self->fd, LONG_READ, 8 * MEGA / 4, 1);
+}
+
+/* @size bytes that are not there until somebody sees to it; returns who is told, or -1. */
+static int absent(void **p, size_t size)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (uffd < 0)
+		return -1;
+	*p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(*p == MAP_FAILED ? -1 : 0);
+	r.range.start = (unsigned long)*p;
+	r.range.len = size;
+	MUST(ioctl(uffd, UFFDIO_API, &api));
+	MUST(ioctl(uffd, UFFDIO_REGISTER, &r));
+	return uffd;
+}
+
+struct read_call {
+	int	fd;
+	void	*buf;
+	size_t	size;
+	ssize_t	got;
+	int	over;
+};
+
+static void *read_call(void *p)
+{
+	struct read_call *c = p;
+
+	c->got = recv(c->fd, c->buf, c->size, 0);
+	__atomic_store_n(&c->over, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* While a long copy waits for its memory, what comes behind it is for nobody else to read. */
+TEST_F(pair, small_read_behind_long)
+{
+	struct read_call c[2] = { { .size = 65536 }, { .size = 256 } };
+	struct uffdio_zeropage zero = { .range.len = 65536 };
+	struct pollfd fault = { .fd = absent(&c[0].buf, 65536), .events = POLLIN };
+	static __u8 buf[8192];
+	pthread_t t[2];
+	int i;
+
+	if (fault.fd < 0)
+		SKIP(return, "no userfaultfd");
+	c[0].fd = c[1].fd = self->fd[1];
+	c[1].buf = buf;
+	for (i = 0; i < 8; i++) {	/* a reader that never sleeps copies without the lock */
+		ASSERT_EQ(0, write_stream(self->fd[0], 0, 8192));
+		ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 8192));
+		ASSERT_EQ(8192, recv(self->fd[1], buf, 8192, 0));
+	}
+	ASSERT_EQ(0, write_stream(self->fd[0], 0, 65536));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 65536));
+	ASSERT_EQ(0, pthread_create(&t[0], NULL, read_call, &c[0]));
+	ASSERT_EQ(1, poll(&fault, 1, LONG));
+	ASSERT_EQ(0, write_stream(self->fd[0], 65536, 64));
+	ASSERT_EQ(0, pthread_create(&t[1], NULL, read_call, &c[1]));
+	usleep(1000 * SHORT);
+	EXPECT_EQ(0, __atomic_load_n(&c[1].over, __ATOMIC_ACQUIRE));
+	zero.range.start = (unsigned long)c[0].buf;
+	EXPECT_EQ(0, ioctl(fault.fd, UFFDIO_ZEROPAGE, &zero));
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+	EXPECT_EQ(65536, c[0].got);
+	EXPECT_TRUE(right(c[0].buf, 0, 65536));
+	EXPECT_EQ(64, c[1].got);
+	EXPECT_TRUE(right(buf, 65536, 64));
+	close(fault.fd);
 }
 
 TEST_HARNESS_MAIN

@@ -10,7 +10,7 @@
  *   bulk      one way, -n writes of -s bytes
  *   writev    one way, -n calls of -v buffers of -s bytes each
  *   sendfile  one way, -n calls of -s bytes, of a file in memory
- *   file      the same as without it: -n times -s bytes are read and sent
+ *   file      the same without sendfile(): -n times -s bytes are read, and sent
  *   pingpong  -n times -s bytes there and back
  *   rr        -k connections, each with one request of -s bytes on its way; -n
  *             requests in all

@@ -25,7 +25,7 @@ void esp_fin_acked(struct sock *sk)
 	}
 }
 
-/* A sample more of a round; the receiver's budget depends on what they were, once it is over. */
+/* One more sample of a round. At its end they tell the receiver's budget what to be. */
 static noinline void take_sample(struct sock *sk, u32 rtt, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);

@@ -259,7 +259,7 @@ static void esp_close(struct sock *sk)
 	reset = close_sends_reset(sk);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	__skb_queue_purge(&sk->sk_receive_queue);
-	esp->rcv_bytes = 0;
+	WRITE_ONCE(esp->rcv_bytes, 0);
 
 	switch (sk->sk_state) {
 	case TCP_LISTEN:

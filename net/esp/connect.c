@@ -206,7 +206,7 @@ static void forget(struct sock *sk)
 	esp_purge_ooo(esp);
 	esp->fin_queued = 0;
 	esp->fin_rcvd = 0;
-	esp->rcv_bytes = 0;
+	WRITE_ONCE(esp->rcv_bytes, 0);
 	esp->rcv_records = 0;
 	esp->rcv_discard = 0;
 	esp->any_room = 0;

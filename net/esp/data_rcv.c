@@ -196,7 +196,7 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 	to->segs += f->segs;
 	if (stolen)
 		kfree_skb_partial(skb, true);
-	else	/* many at a time go back to where they come from */
+	else	/* softirqs are off; many go back at a time */
 		napi_consume_skb(skb, 1);
 	return true;
 }

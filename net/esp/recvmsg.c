@@ -224,7 +224,7 @@ static void wait_turn(struct sock *sk)
 
 /*
  * Is the reader faster than what it reads from? It slept in this call, or in one of
- * those before.
+ * those before that found more than read_small() takes.
  */
 static bool has_time(struct esp_opt *esp, bool slept)
 {
@@ -298,17 +298,17 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 }
 
 /*
- * All that there is is one small packet, and it fits: it is copied under the spinlock,
- * which takes half of lock_sock()'s time. No page fault may wait there: if the user's
- * memory isn't present, and in all other cases, do_recvmsg() sees to it.
+ * What can be read is one small packet, which fits: it is copied under the spinlock, for
+ * lock_sock() and release_sock() would take it twice. Nothing may sleep there: if the user's
+ * memory isn't present, and in all other cases, do_recvmsg() does it.
  * Returns bytes, or 0.
  */
 static int read_small(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	bool slow, done = false, lifted = false;
 	u32 n = READ_ONCE(esp->rcv_bytes);
 	struct sk_buff *skb;
-	bool slow, done = false;
 
 	if (!n || n > ESP_SMALL || n > len || sk->sk_type != SOCK_STREAM ||
 	    (flags & (MSG_PEEK | MSG_TRUNC)) ||
@@ -316,7 +316,9 @@ static int read_small(struct sock *sk, struct msghdr *msg, size_t len, int flags
 		return 0;
 	slow = lock_sock_fast(sk);
 	skb = skb_peek(&sk->sk_receive_queue);
-	if (skb && !esp->reading && ESP_RX(skb)->f.len - ESP_RX(skb)->f.read == n) {
+	/* copies from fragments may sleep in older kernels */
+	if (skb && !skb_is_nonlinear(skb) && !esp->reading &&
+	    ESP_RX(skb)->f.len - ESP_RX(skb)->f.read == n) {
 		struct esp_frame *f = &ESP_RX(skb)->f;
 
 		pagefault_disable();
@@ -324,10 +326,16 @@ static int read_small(struct sock *sk, struct msghdr *msg, size_t len, int flags
 		pagefault_enable();
 		if (done) {
 			take(sk, skb, n);
-			esp_pressure_lifted(sk);
+			smp_mb();	/* what was freed, before the flag: esp_pressure_lifted() */
+			lifted = READ_ONCE(esp->grant.rcv_mem_pressure);
 		}
 	}
 	unlock_sock_fast(sk, slow);
+	if (lifted) {	/* frames leave, which is not for under the spinlock */
+		lock_sock(sk);
+		esp_pressure_lifted(sk);
+		release_sock(sk);
+	}
 	return done ? n : 0;
 }
 
