@@ -700,7 +700,7 @@ static int absent(void **p, size_t size)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register r = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
 	if (uffd < 0)
 		return -1;
@@ -753,6 +753,7 @@ TEST_F(pair, small_read_behind_long)
 	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 65536));
 	ASSERT_EQ(0, pthread_create(&t[0], NULL, read_call, &c[0]));
 	ASSERT_EQ(1, poll(&fault, 1, LONG));
+	ASSERT_EQ(POLLIN, fault.revents);
 	ASSERT_EQ(0, write_stream(self->fd[0], 65536, 64));
 	ASSERT_EQ(0, pthread_create(&t[1], NULL, read_call, &c[1]));
 	usleep(1000 * SHORT);
