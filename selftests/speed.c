@@ -694,6 +694,7 @@ static void connections(struct answer *server, uint64_t times)
 	int fd;
 
 	for (; times; times--) {
+		wander();
 		fd = to_server(req.proto, server);
 		/* TIPC tells of any end so */
 		if (recv(fd, data, 1, 0) && errno != ECONNRESET)

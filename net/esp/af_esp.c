@@ -86,7 +86,8 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	if (type != SOCK_DGRAM)		/* it grows: grow_sndbuf() */
 		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
 	sk->sk_state = TCP_CLOSE;
-	sk_set_txhash(sk);
+	if (type == SOCK_DGRAM)		/* of a connection by its cookie: set_cookie() */
+		sk_set_txhash(sk);
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	if (type != SOCK_DGRAM)
 		sk_sockets_allocated_inc(sk);
@@ -321,6 +322,10 @@ static long wait_connect(struct sock *sk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
+	/* from this machine the answer is here already */
+	sk_flush_backlog(sk);
+	if (sk->sk_state != TCP_SYN_SENT && sk->sk_state != TCP_SYN_RECV)
+		return timeo;
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk->sk_write_pending++;
 	while (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {

@@ -14,6 +14,7 @@
  * Both sides' first packet number follows from their cookie (esp_isn()), so
  * whichever frame of the echo comes first makes the child.
  */
+#include <linux/hash.h>
 #include "esp.h"
 
 #define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
@@ -226,6 +227,13 @@ static void forget(struct sock *sk)
 	esp_grant_init(&esp->grant, 0);
 }
 
+/* It is random, hence good for the choice of a device's queue, too. */
+static void set_cookie(struct sock *sk, u32 cookie)
+{
+	esp_sk(sk)->cookie = cookie;
+	sk->sk_txhash = hash_32(cookie, 32) ?: 1;
+}
+
 /**
  * esp_connect_start() - send the SYN
  * @sk:	socket with ports, device and addresses; its owner calls
@@ -238,7 +246,7 @@ int esp_connect_start(struct sock *sk)
 	int err;
 
 	do {
-		esp->cookie = get_random_u32();
+		set_cookie(sk, get_random_u32());
 	} while (!esp->cookie);
 	esp->peer_cookie = 0;
 	esp->peer_mss = 0;
@@ -596,7 +604,7 @@ static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	esp->dport = f->sport;
 	ether_addr_copy(esp->daddr, eth_hdr(skb)->h_source);
 	ether_addr_copy(esp->saddr, eth_hdr(skb)->h_dest);
-	esp->cookie = f->cookie;
+	set_cookie(child, f->cookie);
 	esp->accepted = 1;
 	esp->crc = !!(f->opts & ESP_HAS(ESP_OPT_CRC));
 	esp->advice_told = f->advice;

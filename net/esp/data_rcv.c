@@ -715,7 +715,9 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
 	if (nobody_reads(sk, f))
 		goto drop;
-	reason = no_memory_for(sk, skb);
+	reason = SKB_NOT_DROPPED_YET;
+	if (!(f->flags & ESP_FIN) || seq != esp->recv_seq)	/* that one is not kept */
+		reason = no_memory_for(sk, skb);
 	if (f->segs > 1 && (reason || (esp->grant.here &&
 				       !ooo_place(esp, seq, esp_rx_end(skb), &parent)))) {
 		one_by_one(sk, skb);

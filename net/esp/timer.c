@@ -304,16 +304,19 @@ void esp_timer_stop(struct sock *sk)
 		WRITE_ONCE(esp->deadline[t], 0);
 	line_leave(esp);
 	spin_lock_bh(&esp->timer_lock);
-	if (esp->timer_ref && hrtimer_try_to_cancel(&esp->timer) == 1) {
-		esp->timer_ref = 0;
-		WRITE_ONCE(esp->timer_at, U64_MAX);
-		put = true;
-	} else if (esp->timer_ref && hrtimer_is_queued(&esp->timer)) {
-		/*
-		 * It is running, and has been armed meanwhile, perhaps for a
-		 * minute: at once then, that it gives its reference back.
-		 */
-		hrtimer_start(&esp->timer, 0, HRTIMER_MODE_ABS_SOFT);
+	/* one that runs, and will not run again, gives its reference back itself */
+	if (esp->timer_ref && hrtimer_is_queued(&esp->timer)) {
+		if (hrtimer_try_to_cancel(&esp->timer) == 1) {
+			esp->timer_ref = 0;
+			WRITE_ONCE(esp->timer_at, U64_MAX);
+			put = true;
+		} else if (hrtimer_is_queued(&esp->timer)) {
+			/*
+			 * It is running, and has been armed meanwhile, perhaps
+			 * for a minute: at once then, that it gives it back.
+			 */
+			hrtimer_start(&esp->timer, 0, HRTIMER_MODE_ABS_SOFT);
+		}
 	}
 	spin_unlock_bh(&esp->timer_lock);
 	if (put)
