@@ -759,7 +759,7 @@ TEST_F(pair, small_read_behind_long)
 	usleep(1000 * SHORT);
 	EXPECT_EQ(0, __atomic_load_n(&c[1].over, __ATOMIC_ACQUIRE));
 	zero.range.start = (unsigned long)c[0].buf;
-	EXPECT_EQ(0, ioctl(fault.fd, UFFDIO_ZEROPAGE, &zero));
+	ASSERT_EQ(0, ioctl(fault.fd, UFFDIO_ZEROPAGE, &zero));
 	pthread_join(t[0], NULL);
 	pthread_join(t[1], NULL);
 	EXPECT_EQ(65536, c[0].got);

@@ -47,7 +47,7 @@ modules()
 
 # A random number, of which a connection takes some, costs 10,000 instructions until the
 # generator is ready. Whoever waits for it makes it so.
-head -c 1 /dev/random >/dev/null || exit
+timeout 60 head -c 1 /dev/random >/dev/null || exit
 
 #
 # The two ends

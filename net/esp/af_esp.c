@@ -86,7 +86,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	if (type != SOCK_DGRAM)		/* it grows: grow_sndbuf() */
 		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
 	sk->sk_state = TCP_CLOSE;
-	if (type == SOCK_DGRAM)		/* of a connection by its cookie: set_cookie() */
+	if (type == SOCK_DGRAM)		/* of a connection: set_cookie() */
 		sk_set_txhash(sk);
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	if (type != SOCK_DGRAM)

@@ -14,7 +14,6 @@
  * Both sides' first packet number follows from their cookie (esp_isn()), so
  * whichever frame of the echo comes first makes the child.
  */
-#include <linux/hash.h>
 #include "esp.h"
 
 #define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
@@ -227,11 +226,15 @@ static void forget(struct sock *sk)
 	esp_grant_init(&esp->grant, 0);
 }
 
-/* It is random, hence good for the choice of a device's queue, too. */
+/*
+ * A device's queue, and who shares a link out, know a connection by a hash, of which
+ * many may learn some bits: they must not tell of the cookie.
+ */
 static void set_cookie(struct sock *sk, u32 cookie)
 {
 	esp_sk(sk)->cookie = cookie;
-	sk->sk_txhash = hash_32(cookie, 32) ?: 1;
+	WRITE_ONCE(sk->sk_txhash,
+		   (u32)siphash_1u32(cookie, &esp_sk(sk)->ns->secret) ?: 1);
 }
 
 /**

@@ -401,8 +401,7 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
 	    esp_before(last, READ_ONCE(esp->grant.edge)))
 		return true;
 	/* with nothing to read, nobody can make room before it comes */
-	if (last == esp->recv_seq && ((f->flags & ESP_FIN) ||
-				      skb_queue_empty(&sk->sk_receive_queue)))
+	if (last == esp->recv_seq && skb_queue_empty(&sk->sk_receive_queue))
 		return true;
 	return esp_before(last, esp->recv_seq + esp->advice_told) &&
 	       atomic_read(&sk->sk_rmem_alloc) <

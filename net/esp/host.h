@@ -77,7 +77,7 @@ struct ack_line;
  * struct esp_net - state of a network namespace
  * @conf:	sysctls; written by their handlers, read anywhere
  * @mib:	counters
- * @secret:	of the handshake's cookies
+ * @secret:	of the handshake's cookies, and of what a flow is known by
  * @net:	the namespace
  * @ctl:	sysctls
  * @table:	their table

@@ -32,6 +32,29 @@ static void data__in_order(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* An end that comes in order takes no memory, hence needs none. */
+static void data__fin_without_room(struct kunit *test)
+{
+	unsigned long dropped = mib(ESP_MIB_InMemDrop);
+	struct t_conn c;
+	u32 i, est;
+
+	open_conn(test, &c, 0, 4);
+	for (i = 0; i < 3; i++)
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 3);
+	c.sock->sk->sk_rcvbuf = 1;
+	est = c.esp->grant.rcv_est;
+	feed(test, &c, ESP_FIN, c.seq + 3, 0);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 4);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE_WAIT);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InMemDrop), dropped);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.rcv_est, est);
+	expect_data(test, &c, c.seq, 3, T_MSS);
+	close_conn(test, &c);
+}
+
 /* Packets that wait become one buffer; not those of different records. */
 static void data__coalesced(struct kunit *test)
 {
@@ -282,6 +305,7 @@ static void data__duplicate_is_acked(struct kunit *test)
 static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
+	KUNIT_CASE(data__fin_without_room),
 	KUNIT_CASE(data__coalesced),
 	KUNIT_CASE(data__side_by_side),
 	KUNIT_CASE(data__checksum_with_help),
