@@ -159,7 +159,7 @@ TEST_F(pair, loss)
 
 	ASSERT_NE(NULL, buf);
 	fill(buf, 0, n);
-	run("tc qdisc add dev va root netem loss 10%%");
+	run("tc qdisc add dev va root netem loss 25%%");
 	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY, 1));
 	pid = MUST(fork());
 	if (!pid)
