@@ -41,9 +41,10 @@ static void data__fin_without_room(struct kunit *test)
 
 	open_conn(test, &c, 0, 4);
 	for (i = 0; i < 3; i++)
-		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS);
+		feed(test, &c, i ? i == 2 ? ESP_TXF : 0 : ESP_TXS, c.seq + i, T_MSS);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 3);
 	c.sock->sk->sk_rcvbuf = 1;
+	c.esp->advice_told = 0;		/* nothing is permitted */
 	est = c.esp->grant.rcv_est;
 	feed(test, &c, ESP_FIN, c.seq + 3, 0);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 4);
