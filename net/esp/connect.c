@@ -272,8 +272,10 @@ int esp_connect_start(struct sock *sk)
 		esp_set_state(sk, TCP_CLOSE);
 		return err;
 	}
-	ESP_INC(sock_net(sk), ActiveOpens);
+	local_bh_disable();
+	ESP_INC_BH(esp->ns, ActiveOpens);
 	esp_send_syn(sk, ESP_SYN);
+	local_bh_enable();
 	start_conn_timer(sk);
 	return 0;
 }
@@ -693,7 +695,7 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 		sock_put(child);
 		goto drop;
 	}
-	ESP_INC(net, PassiveOpens);
+	ESP_INC_BH(esp_net(net), PassiveOpens);
 	list_add_tail(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
 	sk_acceptq_added(sk);
 

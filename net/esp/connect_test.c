@@ -513,7 +513,7 @@ static void stale__makes_room(struct kunit *test)
  * The end.
  */
 
-/* A FIN takes a number, is acknowledged at once, and ends the stream. */
+/* A FIN takes a number, is acknowledged, and ends the stream. */
 static void fin__ends_the_stream(struct kunit *test)
 {
 	struct esp_frame f;
@@ -524,14 +524,13 @@ static void fin__ends_the_stream(struct kunit *test)
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 1);
 	feed(test, &c, ESP_FIN, c.seq + 1, 0);
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE_WAIT);
 	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 1);
 	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 0);
 	/* half-close: our direction is open */
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
 	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
 	next(test, &c, ESP_ACK | ESP_FIN, &f);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + 1);
@@ -542,6 +541,41 @@ static void fin__ends_the_stream(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
 	sock_release(c.sock);
 	silence(test);
+}
+
+/* The first FIN's ACK waits for the second one, which has it; the second one's doesn't wait. */
+static void fin__ack_rides(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	conf()->ack_delay_us = 10000000;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_FIN, c.seq, 0);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
+	next(test, &c, ESP_ACK | ESP_FIN, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	silence(test);
+	close_conn(test, &c);
+
+	open_conn(test, &c, 0, 4);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
+	next(test, &c, ESP_ACK | ESP_FIN, &f);
+	c.ack++;
+	feed(test, &c, ESP_FIN, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_TIME_WAIT);
+	close_conn(test, &c);
+
+	/* no user's own comes: after that time, so that the peer's timer isn't needed */
+	conf()->ack_delay_us = 2000;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_FIN, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	close_conn(test, &c);
 }
 
 /* RST: valid only with the cookie and pkt_seq == recv_seq. */
@@ -800,6 +834,7 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(connect__crossed_by_a_bad_syn),
 	KUNIT_CASE(stale__makes_room),
 	KUNIT_CASE(fin__ends_the_stream),
+	KUNIT_CASE(fin__ack_rides),
 	KUNIT_CASE(rst__needs_cookie_and_number),
 	KUNIT_CASE(rst__for_strangers),
 	KUNIT_CASE(malformed__counted_and_silent),

@@ -32,6 +32,13 @@ void esp_ack_now(struct sock *sk)
 	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
+/* By the socket's own hrtimer, @us after the frame that it is for, which esp_ack() has seen. */
+static void ack_within(struct esp_opt *esp, u32 us)
+{
+	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
+	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, us, ESP_SLACK_US);
+}
+
 /**
  * esp_ack_soon() - an ACK that may ride on what the user sends next
  * @sk:	socket; its owner calls
@@ -49,8 +56,17 @@ void esp_ack_soon(struct sock *sk, u32 us)
 		esp_ack_wait(esp, esp->progress_us + delay - esp_ack_early(delay));
 		return;
 	}
-	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
-	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, us, ESP_SLACK_US);
+	ack_within(esp, us);
+}
+
+/*
+ * The ACK of the peer's FIN rides on the user's own, which is likely to follow, and needs
+ * the hrtimer, too: it need not be set again for that.
+ */
+static void ack_fin(struct esp_opt *esp)
+{
+	if (!esp->ack_pending)
+		ack_within(esp, READ_ONCE(esp->ns->conf.ack_delay_us));
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */
@@ -131,7 +147,7 @@ static void fin_rcv(struct sock *sk)
 struct consumed {
 	bool	bytes;		/* the reader has something to read */
 	bool	ask;		/* a TXS: permission is due */
-	bool	at_once;	/* TXF, FIN: an ACK leaves now */
+	bool	at_once;	/* TXF, the second FIN: an ACK leaves now */
 	bool	end;		/* TXF, EOR: of a message */
 	u32	packets;	/* how many they were */
 };
@@ -229,8 +245,8 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 			WRITE_ONCE(esp->expiries, 0);
 		}
 		update_recv_seq(esp, end);
-		c->at_once = true;
 		fin_rcv(sk);
+		c->at_once |= sk->sk_state != TCP_CLOSE_WAIT;
 		return;
 	}
 	if (!(flags & ESP_TXF) && !g->recv_announced) {
@@ -554,6 +570,8 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 		esp_send_ack(sk);
 	else if (esp->to_ack >= n)
 		esp_ack_now(sk);
+	else if (sk->sk_state == TCP_CLOSE_WAIT)
+		ack_fin(esp);
 	else if (c->bytes)
 		esp_ack_soon(sk, 0);
 }

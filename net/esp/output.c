@@ -398,6 +398,7 @@ void esp_push_frames(struct sock *sk)
 		return;
 	do {
 		one_frame = sk->sk_send_head && ESP_TX(sk->sk_send_head)->segs == 1 &&
+			    !(ESP_TX(sk->sk_send_head)->flags & ESP_FIN) &&
 			    skb_queue_is_last(&sk->sk_write_queue, sk->sk_send_head);
 		/* who is on this machine gets them together */
 		if (!one_frame)

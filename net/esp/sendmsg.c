@@ -818,9 +818,10 @@ void esp_queue_fin(struct sock *sk)
 	}
 	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
-	/* must be had: otherwise the socket is in debt, and pays next time */
-	if (!esp_mem_schedule(sk, NULL, skb->truesize))
-		net_dbg_ratelimited("esp: a FIN beyond the limit of memory\n");
+	/*
+	 * No memory is asked for, which would be a page for all sockets, twice a
+	 * connection: one that has none left is in debt till the FIN is acknowledged.
+	 */
 	esp->fin_seq = esp->snd.send_seq;
 	esp->fin_queued = 1;
 	esp->more = 0;

@@ -145,8 +145,10 @@ static void print_meminfo(const __u32 *mem, size_t n, bool json)
 
 	fputs(json ? ",\"skmem\":{" : " skmem:(", stdout);
 	for (i = 0; i < ARRAY_SIZE(meminfo) && i < n; i++) {
-		printf(json ? "%s\"%s\":%u" : "%s%s%u", sep, meminfo[i],
-		       mem[i]);
+		/* in debt: a FIN is charged without asking for memory */
+		long long v = i == SK_MEMINFO_FWD_ALLOC ? (long long)(__s32)mem[i] : mem[i];
+
+		printf(json ? "%s\"%s\":%lld" : "%s%s%lld", sep, meminfo[i], v);
 		sep = ",";
 	}
 	putchar(json ? '}' : ')');
