@@ -322,10 +322,6 @@ static long wait_connect(struct sock *sk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
-	/* from this machine the answer is here already */
-	sk_flush_backlog(sk);
-	if (sk->sk_state != TCP_SYN_SENT && sk->sk_state != TCP_SYN_RECV)
-		return timeo;
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk->sk_write_pending++;
 	while (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
@@ -369,6 +365,22 @@ static int start_connect(struct sock *sk, struct sockaddr_esp *a)
 	return esp_connect_start(sk);
 }
 
+/*
+ * While nobody owns the socket: the answer of a peer on this machine comes before this
+ * returns, and would have to wait in the backlog for it.
+ */
+static void send_syn(struct sock *sk)
+{
+	bool slow;
+
+	release_sock(sk);
+	slow = lock_sock_fast(sk);
+	if (sk->sk_state == TCP_SYN_SENT)
+		esp_send_syn(sk, ESP_SYN);
+	unlock_sock_fast(sk, slow);
+	lock_sock(sk);
+}
+
 static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr,
 			      int len, int flags)
 {
@@ -405,7 +417,10 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 			goto out;
 		}
 		sock->state = SS_CONNECTING;
+		send_syn(sk);
 		err = -EINPROGRESS;
+		if (flags & O_NONBLOCK)
+			goto out;
 	}
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {

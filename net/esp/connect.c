@@ -238,7 +238,7 @@ static void set_cookie(struct sock *sk, u32 cookie)
 }
 
 /**
- * esp_connect_start() - send the SYN
+ * esp_connect_start() - all but the SYN, which the caller sends
  * @sk:	socket with ports, device and addresses; its owner calls
  *
  * Return: 0 or what connect() is to return
@@ -274,7 +274,6 @@ int esp_connect_start(struct sock *sk)
 	}
 	local_bh_disable();
 	ESP_INC_BH(esp->ns, ActiveOpens);
-	esp_send_syn(sk, ESP_SYN);
 	local_bh_enable();
 	start_conn_timer(sk);
 	return 0;
@@ -282,7 +281,7 @@ int esp_connect_start(struct sock *sk)
 
 /**
  * esp_send_syn() - SYN, or SYN|ACK of a simultaneous open
- * @sk:		socket
+ * @sk:		socket; its lock is held
  * @flags:	either
  */
 void esp_send_syn(struct sock *sk, u8 flags)
