@@ -272,9 +272,7 @@ int esp_connect_start(struct sock *sk)
 		esp_set_state(sk, TCP_CLOSE);
 		return err;
 	}
-	local_bh_disable();
-	ESP_INC_BH(esp->ns, ActiveOpens);
-	local_bh_enable();
+	ESP_INC(sock_net(sk), ActiveOpens);
 	start_conn_timer(sk);
 	return 0;
 }

@@ -578,6 +578,63 @@ static void fin__ack_rides(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Nothing else that a FIN's ACK says may wait: its sender counts on it. */
+static void fin__ack_at_once(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	conf()->ack_delay_us = 10000000;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_FIN, c.seq, 0);
+	silence(test);
+	feed(test, &c, ESP_FIN, c.seq, 0);	/* its timer didn't wait so long */
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	close_conn(test, &c);
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_FIN, c.seq + 1, 0);	/* behind what was lost */
+	next(test, &c, ESP_ACK | ESP_RRQ, &f);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 1);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
+	close_conn(test, &c);
+
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_TXS, c.seq, 1);
+	next(test, &c, ESP_ACK, &f);
+	feed(test, &c, ESP_FIN, c.seq + 1, 0);	/* in place of TXF */
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
+	close_conn(test, &c);
+
+	conf()->ack_delay_us = 0;
+	open_conn(test, &c, 0, 4);
+	feed(test, &c, ESP_FIN, c.seq, 0);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
+	close_conn(test, &c);
+}
+
+/* An RST behind a FIN has the number that follows it. */
+static void fin__reset_behind_it(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	u32 fin;
+
+	open_conn(test, &c, 0, 4);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
+	next(test, &c, ESP_ACK | ESP_FIN, &f);
+	fin = f.pkt_seq;
+	sock_no_linger(c.sock->sk);
+	sock_release(c.sock);
+	c.sock = NULL;
+	next(test, &c, ESP_ACK | ESP_RST, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, fin + 1);
+}
+
 /* RST: valid only with the cookie and pkt_seq == recv_seq. */
 static void rst__needs_cookie_and_number(struct kunit *test)
 {
@@ -835,6 +892,8 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(stale__makes_room),
 	KUNIT_CASE(fin__ends_the_stream),
 	KUNIT_CASE(fin__ack_rides),
+	KUNIT_CASE(fin__ack_at_once),
+	KUNIT_CASE(fin__reset_behind_it),
 	KUNIT_CASE(rst__needs_cookie_and_number),
 	KUNIT_CASE(rst__for_strangers),
 	KUNIT_CASE(malformed__counted_and_silent),

@@ -63,10 +63,15 @@ void esp_ack_soon(struct sock *sk, u32 us)
  * The ACK of the peer's FIN rides on the user's own, which is likely to follow, and needs
  * the hrtimer, too: it need not be set again for that.
  */
-static void ack_fin(struct esp_opt *esp)
+static void ack_fin(struct sock *sk)
 {
-	if (!esp->ack_pending)
-		ack_within(esp, READ_ONCE(esp->ns->conf.ack_delay_us));
+	struct esp_opt *esp = esp_sk(sk);
+	u32 us = READ_ONCE(esp->ns->conf.ack_delay_us);
+
+	if (!us)
+		esp_send_ack(sk);
+	else if (!esp->ack_pending)
+		ack_within(esp, us);
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */
@@ -147,7 +152,7 @@ static void fin_rcv(struct sock *sk)
 struct consumed {
 	bool	bytes;		/* the reader has something to read */
 	bool	ask;		/* a TXS: permission is due */
-	bool	at_once;	/* TXF, the second FIN: an ACK leaves now */
+	bool	at_once;	/* TXF, most FINs: an ACK leaves now */
 	bool	end;		/* TXF, EOR: of a message */
 	u32	packets;	/* how many they were */
 };
@@ -243,6 +248,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		if (g->recv_announced) {	/* whose end never came */
 			esp_ackq_leave(sk, true);
 			WRITE_ONCE(esp->expiries, 0);
+			c->at_once = true;
 		}
 		update_recv_seq(esp, end);
 		fin_rcv(sk);
@@ -300,6 +306,9 @@ static void consume_ooo(struct sock *sk, struct consumed *c)
 		skb->dev = NULL;
 		WRITE_ONCE(esp->grant.here,
 			   esp->grant.here - ESP_RX(skb)->f.segs);
+		/* its sender has waited for what was missing */
+		if (ESP_RX(skb)->f.flags & ESP_FIN)
+			c->at_once = true;
 		if (esp->fin_rcvd) {
 			ESP_INC(sock_net(sk), InAfterFin);
 			update_recv_seq(esp, esp_rx_end(skb));
@@ -571,7 +580,7 @@ static void ack_consumed(struct sock *sk, struct consumed *c)
 	else if (esp->to_ack >= n)
 		esp_ack_now(sk);
 	else if (sk->sk_state == TCP_CLOSE_WAIT)
-		ack_fin(esp);
+		ack_fin(sk);
 	else if (c->bytes)
 		esp_ack_soon(sk, 0);
 }

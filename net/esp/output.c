@@ -400,7 +400,7 @@ void esp_push_frames(struct sock *sk)
 		one_frame = sk->sk_send_head && ESP_TX(sk->sk_send_head)->segs == 1 &&
 			    !(ESP_TX(sk->sk_send_head)->flags & ESP_FIN) &&
 			    skb_queue_is_last(&sk->sk_write_queue, sk->sk_send_head);
-		/* who is on this machine gets them together */
+		/* who is on this machine gets them together, and a FIN when all is done for it */
 		if (!one_frame)
 			local_bh_disable();
 		for (n = 0; n < ESP_TOGETHER && sk->sk_send_head; n += one) {

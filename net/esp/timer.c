@@ -520,10 +520,15 @@ static void tell_timeout(struct sock *sk)
 
 static void ack_timeout(struct sock *sk)
 {
-	if (!esp_sk(sk)->ack_pending)
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp->ack_pending)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
 	esp_send_ack(sk);
+	if (esp->ack_pending)	/* no memory for it */
+		esp_timer_set(esp, ESP_T_ACK,
+			      esp_now() + READ_ONCE(esp->ns->conf.rto_min_us));
 }
 
 static void fire(struct sock *sk, enum esp_timer t, u64 now)
