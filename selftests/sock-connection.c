@@ -3,6 +3,7 @@
  * connect(): choice of the device, every way in which a connection does not come
  * about, and the port's next use (state-machine.rst). Listeners: sock-listen.c.
  */
+#include <pthread.h>
 #include "sock-hosts.h"
 #include "sock-types.h"
 
@@ -193,6 +194,116 @@ TEST_F(hosts, restarted)
 	alarm_in(30, true);
 	EXPECT_ERRNO(ETIMEDOUT, do_connect(fd, nobody));
 	EXPECT_EQ(1, alarms);
+}
+
+/* What a thread waits for, in connect() or send(), until others have ended the attempt. */
+struct attempt {
+	int			fd, err;
+	struct sockaddr_esp	to;
+};
+
+static void *attempt(void *arg)
+{
+	struct attempt *a = arg;
+
+	a->err = do_connect(a->fd, a->to) ? errno : 0;
+	return NULL;
+}
+
+static void *send_one(void *arg)
+{
+	struct attempt *a = arg;
+
+	a->err = send(a->fd, "x", 1, MSG_NOSIGNAL) < 0 ? errno : 0;
+	return NULL;
+}
+
+static void one_cpu(void)
+{
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	MUST(sched_setaffinity(0, sizeof(cpu), &cpu));
+}
+
+/* This thread, that has it until it sleeps. */
+static void before_others(bool yes)
+{
+	struct sched_param p = { .sched_priority = yes };
+
+	MUST(sched_setscheduler(0, yes ? SCHED_FIFO : SCHED_OTHER, &p));
+}
+
+/*
+ * Ended by shutdown(), and before connect() can return, the socket listens (0), is being connected
+ * to somebody else (1), or is connected (2): not as it was asked for.
+ */
+TEST_F(hosts, ended_by_another)
+{
+	int l = listener(B, variant->type, PORT, 1), what;
+	pthread_t thread;
+
+	one_cpu();
+	for (what = 0; what < 3; what++) {
+		struct attempt a = { esp_socket(A, variant->type), -1, at(B, PORT) };
+		long out = counter(A, "ActiveOpens");
+
+		a.to.sesp_addr[5] = 0x77;
+		MUST(-pthread_create(&thread, NULL, attempt, &a));
+		EXPECT_TRUE(UNTIL(counter(A, "ActiveOpens") > out));
+		usleep(SHORT * 1000);
+		before_others(true);
+		shutdown(a.fd, SHUT_RDWR);
+		nonblock(a.fd, what == 1);
+		if (!what) {
+			EXPECT_EQ(0, listen(a.fd, 1));
+		} else if (what == 1) {
+			EXPECT_ERRNO(EINPROGRESS, do_connect(a.fd, a.to));
+		} else {
+			EXPECT_EQ(0, do_connect(a.fd, at(B, PORT)));
+		}
+		before_others(false);
+		pthread_join(thread, NULL);
+		EXPECT_EQ(ECONNABORTED, a.err);
+		/* nor has it changed anything */
+		if (!what) {
+			EXPECT_EQ(0, listen(a.fd, 2));
+		} else if (what == 1) {
+			EXPECT_ERRNO(EALREADY, do_connect(a.fd, a.to));
+		} else {
+			EXPECT_ERRNO(EISCONN, do_connect(a.fd, at(B, PORT)));
+		}
+		close(a.fd);
+	}
+	EXPECT_LE(0, accept(l, NULL, NULL));
+}
+
+/* Nor does what waits to be sent by the attempt that was ended go to somebody else. */
+TEST_F(hosts, send_of_another)
+{
+	int l = listener(B, variant->type, PORT, 1), child;
+	struct attempt a = { esp_socket(A, variant->type), -1, at(B, PORT) };
+	struct sockaddr_esp nobody = at(B, PORT);
+	pthread_t thread;
+	char c;
+
+	nobody.sesp_addr[5] = 0x77;
+	one_cpu();
+	nonblock(a.fd, true);
+	ASSERT_EQ(-1, do_connect(a.fd, nobody));
+	nonblock(a.fd, false);
+	MUST(-pthread_create(&thread, NULL, send_one, &a));
+	usleep(SHORT * 1000);
+	before_others(true);
+	shutdown(a.fd, SHUT_RDWR);
+	EXPECT_EQ(0, do_connect(a.fd, at(B, PORT)));
+	before_others(false);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(EPIPE, a.err);
+	child = accept(l, NULL, NULL);
+	EXPECT_LE(0, child);
+	EXPECT_ERRNO(EAGAIN, recv(child, &c, 1, MSG_DONTWAIT));
 }
 
 /* SO_SNDTIMEO bounds the wait. */

@@ -222,6 +222,7 @@ void esp_connect_failed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sk->sk_disconnects++;	/* for those that wait for it, here and in send() */
 	WRITE_ONCE(sk->sk_shutdown, 0);
 	if (esp->peer_cookie)	/* permission may still be on its way out */
 		synchronize_rcu();
@@ -318,13 +319,20 @@ static int esp_getname(struct socket *sock, struct sockaddr *addr, int peer)
  * Connections from the user's side.
  */
 
-static long wait_connect(struct sock *sk, long timeo)
+/* An attempt waits for an answer, and no other call has ended it since. */
+static bool connecting(struct sock *sk, int disconnects)
+{
+	return (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) &&
+	       sk->sk_disconnects == disconnects;
+}
+
+static long wait_connect(struct sock *sk, int disconnects, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk->sk_write_pending++;
-	while (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
+	while (connecting(sk, disconnects)) {
 		release_sock(sk);
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 		lock_sock(sk);
@@ -386,6 +394,7 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 {
 	struct sockaddr_esp a;
 	struct sock *sk = sock->sk;
+	int disconnects;
 	long timeo;
 	int err;
 
@@ -397,6 +406,7 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 	memcpy(&a, addr, sizeof(a));
 
 	lock_sock(sk);
+	disconnects = sk->sk_disconnects;
 	switch (sock->state) {
 	case SS_CONNECTED:
 		err = -EISCONN;
@@ -423,15 +433,20 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 			goto out;
 	}
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
+	if (connecting(sk, disconnects)) {
 		if (!timeo)
 			goto out;
-		timeo = wait_connect(sk, timeo);
-		if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
+		timeo = wait_connect(sk, disconnects, timeo);
+		if (connecting(sk, disconnects)) {
 			if (signal_pending(current))
 				err = sock_intr_errno(timeo);
 			goto out;
 		}
+	}
+	/* another call ended this attempt; what the socket is now is not of this one */
+	if (sk->sk_disconnects != disconnects) {
+		err = -ECONNABORTED;
+		goto out;
 	}
 	if (sk->sk_state == TCP_CLOSE) {
 		err = sock_error(sk) ? : -ECONNABORTED;
