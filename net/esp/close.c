@@ -113,22 +113,35 @@ void esp_time_wait(struct sock *sk)
 }
 
 /**
- * esp_reset_and_linger() - tell the peer by RST that this is the end
- * @sk:	connection that nobody wants any more; its owner calls
+ * esp_reset_peer() - tell the peer by RST that this is the end
+ * @sk:	connection; its owner calls
  *
- * The number is of what has no ACK yet, but a FIN, whose ACK takes its time (rule 10), is there
- * already. It stays for a moment to say it again with the number that the peer expects.
+ * The number is of what has no ACK yet. A FIN, whose ACK takes its time (rule 10), is likely to
+ * have come, but may be lost: where it alone has no ACK there is one RST for each.
  */
-void esp_reset_and_linger(struct sock *sk)
+void esp_reset_peer(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 seq = esp->snd.una_seq;
 
-	if (esp->fin_queued && seq == esp->fin_seq)
-		seq = esp->snd.send_next;
+	if (esp->fin_queued && seq == esp->fin_seq && seq != esp->snd.send_next)
+		esp_send_reset(sk, esp->snd.send_next);
+	esp_send_reset(sk, seq);
+}
+
+/**
+ * esp_reset_and_linger() - tell the peer, and stay for a moment
+ * @sk:	connection that nobody wants any more; its owner calls
+ *
+ * Stays to say it again with the number that the peer expects.
+ */
+void esp_reset_and_linger(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
 	esp_ackq_leave(sk, false);
 	esp_peer_leave(sk);
-	esp_send_reset(sk, seq);
+	esp_reset_peer(sk);
 	esp_timer_stop(sk);
 	esp_write_queue_purge(sk);
 	esp->reset = 1;

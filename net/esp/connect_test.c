@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: how they begin and end, and what must not come in. Included by
- * esp_test.c, behind peer_test.c.
+ * Connections: how they begin, and what must not come in. Included by esp_test.c,
+ * behind peer_test.c.
  */
 
 /*
@@ -510,188 +510,6 @@ static void stale__makes_room(struct kunit *test)
 }
 
 /*
- * The end.
- */
-
-/* A FIN takes a number, is acknowledged, and ends the stream. */
-static void fin__ends_the_stream(struct kunit *test)
-{
-	struct esp_frame f;
-	struct t_conn c;
-	u8 byte;
-
-	conf()->time_wait_ms = 1;
-	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 1);
-	feed(test, &c, ESP_FIN, c.seq + 1, 0);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE_WAIT);
-	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 1);
-	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 0);
-	/* half-close: our direction is open */
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
-	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
-	next(test, &c, ESP_ACK | ESP_FIN, &f);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + 1);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_LAST_ACK);
-	c.ack += 2;
-	c.seq += 2;
-	feed_ack(test, &c, 0);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
-	sock_release(c.sock);
-	silence(test);
-}
-
-/* The first FIN's ACK waits for the second one, which has it; the second one's doesn't wait. */
-static void fin__ack_rides(struct kunit *test)
-{
-	struct esp_frame f;
-	struct t_conn c;
-
-	conf()->ack_delay_us = 10000000;
-	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_FIN, c.seq, 0);
-	silence(test);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
-	next(test, &c, ESP_ACK | ESP_FIN, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
-	silence(test);
-	close_conn(test, &c);
-
-	open_conn(test, &c, 0, 4);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
-	next(test, &c, ESP_ACK | ESP_FIN, &f);
-	c.ack++;
-	feed(test, &c, ESP_FIN, c.seq, 0);
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_TIME_WAIT);
-	close_conn(test, &c);
-
-	/* no user's own comes: after that time, so that the peer's timer isn't needed */
-	conf()->ack_delay_us = 2000;
-	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_FIN, c.seq, 0);
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
-	close_conn(test, &c);
-}
-
-/* Nothing else that a FIN's ACK says may wait: its sender counts on it. */
-static void fin__ack_at_once(struct kunit *test)
-{
-	struct esp_frame f;
-	struct t_conn c;
-
-	conf()->ack_delay_us = 10000000;
-	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_FIN, c.seq, 0);
-	silence(test);
-	feed(test, &c, ESP_FIN, c.seq, 0);	/* its timer didn't wait so long */
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
-	close_conn(test, &c);
-
-	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_FIN, c.seq + 1, 0);	/* behind what was lost */
-	next(test, &c, ESP_ACK | ESP_RRQ, &f);
-	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 1);
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
-	close_conn(test, &c);
-
-	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_TXS, c.seq, 1);
-	next(test, &c, ESP_ACK, &f);
-	feed(test, &c, ESP_FIN, c.seq + 1, 0);	/* in place of TXF */
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
-	close_conn(test, &c);
-
-	conf()->ack_delay_us = 0;
-	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_FIN, c.seq, 0);
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
-	close_conn(test, &c);
-}
-
-/* An RST behind a FIN has the number that follows it. */
-static void fin__reset_behind_it(struct kunit *test)
-{
-	struct esp_frame f;
-	struct t_conn c;
-	u32 fin;
-
-	open_conn(test, &c, 0, 4);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
-	next(test, &c, ESP_ACK | ESP_FIN, &f);
-	fin = f.pkt_seq;
-	sock_no_linger(c.sock->sk);
-	sock_release(c.sock);
-	c.sock = NULL;
-	next(test, &c, ESP_ACK | ESP_RST, &f);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, fin + 1);
-}
-
-/* RST: valid only with the cookie and pkt_seq == recv_seq. */
-static void rst__needs_cookie_and_number(struct kunit *test)
-{
-	unsigned long ignored = mib(ESP_MIB_InResetsIgnored);
-	unsigned long taken = mib(ESP_MIB_InResets);
-	struct esp_frame f;
-	struct t_conn c;
-	u8 byte;
-
-	open_conn(test, &c, 0, 4);
-	c.their_cookie ^= 1;
-	feed(test, &c, ESP_RST, c.seq, 0);
-	c.their_cookie ^= 1;
-	silence(test);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 1);
-	/* the right cookie: asks for it once more, with the right number */
-	feed(test, &c, ESP_RST, c.seq + 1, 0);
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 2);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
-	feed(test, &c, ESP_RST, c.seq, 0);
-	silence(test);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResets), taken + 1);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
-	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -ECONNRESET);
-	sock_release(c.sock);
-}
-
-/* Nobody there: a SYN gets an RST, what carries no cookie gets nothing. */
-static void rst__for_strangers(struct kunit *test)
-{
-	unsigned long nobody = mib(ESP_MIB_InNoSocket);
-	struct esp_frame f;
-	struct t_conn c;
-
-	new_conn(&c, 0);
-	feed_syn(test, &c);
-	next(test, &c, ESP_RST | ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
-	feed(test, &c, ESP_TXS | ESP_TXF, 5, 10);
-	feed(test, &c, ESP_RST, 5, 0);
-	silence(test);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InNoSocket), nobody + 3);
-	/* a question, of a connection that we have forgotten */
-	conn_frame(&c, &f, ESP_ACK, 7, 0);
-	f.ack_seq = 99;
-	f.opts = ESP_HAS(ESP_OPT_COOKIE);
-	f.peer_cookie = c.cookie;
-	feed_frame(test, c.mac, &f, NULL);
-	next(test, &c, ESP_RST | ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.cookie, c.cookie);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, 99);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InNoSocket), nobody + 4);
-}
-
-/*
  * What must not come in.
  */
 
@@ -845,36 +663,6 @@ static void device__not_enabled(struct kunit *test)
 	WRITE_ONCE(fx.ed->enabled, 1);
 }
 
-/* The device has another address: frames have the one that the peer knows, until the end. */
-static void device__another_address(struct kunit *test)
-{
-	static const u8 other[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x77 };
-	unsigned long lost = mib(ESP_MIB_AbortOnDevice);
-	u8 known[ETH_ALEN], byte;
-	struct sk_buff *skb;
-	struct t_conn c;
-
-	open_conn(test, &c, 0, 4);
-	ether_addr_copy(known, fx.dev->dev_addr);
-	/* the core tells of it a moment later */
-	rtnl_lock();
-	eth_hw_addr_set(fx.dev, other);
-	rtnl_unlock();
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
-	skb = next_skb(T_ANSWER_MS);
-	KUNIT_ASSERT_NOT_NULL(test, skb);
-	KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_source, known));
-	kfree_skb(skb);
-	rtnl_lock();
-	call_netdevice_notifiers(NETDEV_CHANGEADDR, fx.dev);
-	rtnl_unlock();
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
-	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -ENETDOWN);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnDevice), lost + 1);
-	sock_release(c.sock);
-	silence(test);
-}
-
 static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(walk__goes_on),
 	KUNIT_CASE(dgram__one_closes),
@@ -890,17 +678,10 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(connect__echoes_until_reply),
 	KUNIT_CASE(connect__crossed_by_a_bad_syn),
 	KUNIT_CASE(stale__makes_room),
-	KUNIT_CASE(fin__ends_the_stream),
-	KUNIT_CASE(fin__ack_rides),
-	KUNIT_CASE(fin__ack_at_once),
-	KUNIT_CASE(fin__reset_behind_it),
-	KUNIT_CASE(rst__needs_cookie_and_number),
-	KUNIT_CASE(rst__for_strangers),
 	KUNIT_CASE(malformed__counted_and_silent),
 	KUNIT_CASE(malformed__group_address),
 	KUNIT_CASE(version__one_reset),
 	KUNIT_CASE(version__resets_are_limited),
 	KUNIT_CASE(device__not_enabled),
-	KUNIT_CASE(device__another_address),
 	{}
 };

@@ -422,6 +422,7 @@ void esp_destroy(struct sock *sk);
 void esp_done(struct sock *sk, int err);
 void esp_abort(struct sock *sk, int err);
 void esp_refuse(struct sock *sk);
+void esp_reset_peer(struct sock *sk);
 void esp_reset_and_linger(struct sock *sk);
 void esp_time_wait(struct sock *sk);
 void esp_purge_ooo(struct esp_opt *esp);

@@ -22,6 +22,7 @@
 #include "ackq_test.c"
 #include "peer_test.c"
 #include "connect_test.c"
+#include "close_test.c"
 #include "receive_test.c"
 #include "permission_test.c"
 #include "advice_test.c"
@@ -72,6 +73,7 @@ static struct kunit_suite esp_##what##_suite = {	\
 }
 
 PACKET_SUITE(connect);
+PACKET_SUITE(close);
 PACKET_SUITE(receive);
 PACKET_SUITE(permission);
 PACKET_SUITE(advice);
@@ -91,8 +93,8 @@ static struct kunit_suite esp_queue_suite = {
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_policy_suite, &esp_trial_suite,
-		  &esp_ackq_suite, &esp_connect_suite, &esp_receive_suite,
-		  &esp_permission_suite,
+		  &esp_ackq_suite, &esp_connect_suite, &esp_close_suite,
+		  &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_fuzz_suite, &esp_crc_suite, &esp_noqueue_suite,
 		  &esp_queue_suite);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets against sockets: what the tests of connect_test.c, receive_test.c
- * and send_test.c share. Included by esp_test.c.
+ * Packets against sockets: what the tests of connect_test.c and of those behind it share.
+ * Included by esp_test.c.
  *
  *   the test, a peer by hand                              the module
  *      feed() ------> skb ------> esp_rcv() ------> socket <-- kernel_sendmsg()
@@ -160,8 +160,9 @@ static void packet_exit(struct kunit *test)
 	if (fx.ed) {
 		int i;
 
-		/* a closed connection's last packet is not waited for */
-		for (i = 0; i < 500 && READ_ONCE(fx.ed->port->npeers); i++)
+		/* a closed connection's last packet is not waited for, nor is TIME_WAIT */
+		for (i = 0; i < 500 && (READ_ONCE(fx.ed->port->npeers) ||
+					charged() != fx.charged); i++)
 			usleep_range(1000, 2000);
 		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
 		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);

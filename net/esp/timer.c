@@ -376,7 +376,7 @@ static bool gave_up(struct sock *sk, u32 tries, u64 now)
 	    tries <= limit)
 		return false;
 	ESP_INC(sock_net(sk), AbortOnTimeout);
-	esp_send_reset(sk, esp->snd.una_seq);	/* if it lives after all */
+	esp_reset_peer(sk);	/* if it lives after all */
 	esp_done(sk, -ETIMEDOUT);
 	return true;
 }
@@ -526,9 +526,8 @@ static void ack_timeout(struct sock *sk)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
 	esp_send_ack(sk);
-	if (esp->ack_pending)	/* no memory for it */
-		esp_timer_set(esp, ESP_T_ACK,
-			      esp_now() + READ_ONCE(esp->ns->conf.rto_min_us));
+	if (esp->ack_pending)	/* no memory for it: soon once more */
+		esp_timer_set(esp, ESP_T_ACK, esp_now() + USEC_PER_MSEC);
 }
 
 static void fire(struct sock *sk, enum esp_timer t, u64 now)
