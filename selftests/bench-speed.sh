@@ -42,7 +42,7 @@ measure icount run 6.12 --icount --mem 2G --time 600 -- selftests/speed.sh -r 3 
 measure split run 6.12 --icount --mem 2G --time 3000 -- selftests/speed.sh split
 # What a connection takes is the same from run to run: two are the proof.
 measure memory run 6.12 --icount --mem 2G --time 3000 -- selftests/speed.sh -r 2 memory
-measure virtio pair 6.12 6.12 --time 900 -- selftests/speed.sh -r 3 pair
+measure virtio pair 6.12 6.12 --time 900 -- selftests/speed.sh -r 5 pair
 measure uml run uml --pin --mem 4G --time 1800 -- selftests/speed.sh -r "${ROUNDS:-5}" cycles
 
 # As cases of their own, and as a table of their own.

@@ -278,16 +278,18 @@ static void give_up(struct esp_qctl *c, const struct esp_policy *p)
  * Is the link idle for a quarter of the time, or more, as a lone sender can tell by what
  * arrives? Then nothing waits for it. A pause of its own says nothing. Nor does a short
  * time: a sender whose own link is busy with other receivers looks the same, until its
- * message ends.
+ * message ends; and a host that was late has much at once, which looks as a full link does.
  */
 static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
 {
 	u64 took = now - c->looked, ns = frame_time(c);
-	bool idle = count <= 1 && ns && took < 4 * (u64)round + 2 * ESP_ROUND_US &&
-		    ns * (c->total - c->seen) < 750 * took;
+	bool lone = count <= 1 && ns && took < 4 * (u64)round + 2 * ESP_ROUND_US;
 
-	c->idle = idle ? min_t(u64, c->idle + took, 2 * ESP_IDLE_US) : c->idle / 2;
-	return idle && c->idle >= ESP_IDLE_US;
+	if (lone && ns * (c->total - c->seen) < 750 * took)
+		c->idle = min_t(u64, c->idle + took, 2 * ESP_IDLE_US);
+	else
+		c->idle /= 2;
+	return lone && c->idle >= ESP_IDLE_US;
 }
 
 /*

@@ -276,8 +276,10 @@ static void qctl__idle_link(struct kunit *test)
 		now = slow_rounds(&c, 1, 1, 370, now);
 	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
 	KUNIT_EXPECT_EQ(test, c.held, 0u);
-	/* it is busy for more than three quarters of the time */
-	slow_rounds(&c, 2, 1, 470, now);
+	/* it is busy for more than three quarters of the time: once, what a late host does */
+	now = slow_rounds(&c, 1, 1, 470, now);
+	KUNIT_EXPECT_GE(test, c.q, (u32)ESP_Q_IDLE);
+	slow_rounds(&c, 1, 1, 470, now);
 	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
 	/* others could be sending too, which don't share this port's arrivals */
 	c.q = ESP_Q_IDLE;
