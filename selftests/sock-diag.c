@@ -303,21 +303,6 @@ static int kill_fd(const struct host *h, int fd)
 	return kill_cookie(h, cookie_of(fd));
 }
 
-/* It sleeps, in the call that is the only one it makes. */
-static bool asleep(pid_t pid)
-{
-	char path[64], state = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-		state = 0;
-	if (f)
-		fclose(f);
-	return state == 'S';
-}
-
 /* A child that makes the call, when it sleeps in it; its status is the error. */
 #define SLEEPER(call) ({						\
 	pid_t pid_ = MUST(fork());					\

@@ -110,6 +110,21 @@ static inline void nap_us(long us)
 	ok_;								\
 })
 
+/* A process, or thread, sleeps, in the call that is the only one it makes. */
+static inline bool asleep(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'S';
+}
+
 static inline void enter(const struct host *h)
 {
 	MUST(setns(h->ns, CLONE_NEWNET));

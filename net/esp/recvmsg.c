@@ -355,6 +355,8 @@ static int ending(struct sock *sk)
 
 static int wait_data(struct sock *sk, long *timeo)
 {
+	int n;
+
 	if (!*timeo)
 		return -EAGAIN;
 	if (signal_pending(current))
@@ -362,9 +364,9 @@ static int wait_data(struct sock *sk, long *timeo)
 	if (esp_sk(sk)->rcv_bytes)
 		esp_any_room(sk);
 	esp_sk(sk)->readers++;
-	sk_wait_data(sk, timeo, skb_peek_tail(&sk->sk_receive_queue));
+	n = sk_wait_data(sk, timeo, skb_peek_tail(&sk->sk_receive_queue));
 	esp_sk(sk)->readers--;
-	return 0;
+	return min(n, 0);	/* EPIPE: what comes is of another connection */
 }
 
 /* Nothing to read, and nothing that would tell why. */
@@ -377,7 +379,8 @@ static bool silent(struct sock *sk)
 /*
  * Wait for the first byte before the socket is locked, which it would have to
  * be twice otherwise. Why the wait has ended is found out under the lock. Not
- * for those of whom wake_reader() must know. Returns true if it slept.
+ * for those of whom wake_reader() must know, nor where the connection that comes
+ * may be another one. Returns true if it slept.
  */
 static bool wait_unlocked(struct sock *sk, long *timeo)
 {
@@ -385,6 +388,7 @@ static bool wait_unlocked(struct sock *sk, long *timeo)
 	bool slept = false;
 
 	if (READ_ONCE(esp_sk(sk)->rcv_bytes) || !*timeo ||
+	    READ_ONCE(sk->sk_state) == TCP_SYN_SENT ||
 	    READ_ONCE(sk->sk_rcvlowat) > 1 ||
 	    READ_ONCE(esp_sk(sk)->rcv_discard))
 		return false;

@@ -639,7 +639,7 @@ static struct ubuf_info *zerocopy_lends(struct sock *sk, struct msghdr *msg,
 static int wait_turn(struct sock *sk, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	int err = 0;
+	int disconnects = sk->sk_disconnects, err = 0;
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (esp_sk(sk)->copying && !err) {
@@ -651,7 +651,7 @@ static int wait_turn(struct sock *sk, long *timeo)
 			release_sock(sk);
 			*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
 			lock_sock(sk);
-			err = preconditions(sk);
+			err = sk->sk_disconnects != disconnects ? -EPIPE : preconditions(sk);
 		}
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
