@@ -278,7 +278,7 @@ static void give_up(struct esp_qctl *c, const struct esp_policy *p)
  * Is the link idle for a quarter of the time, or more, as a lone sender can tell by what
  * arrives? Then nothing waits for it. A pause of its own says nothing. Nor does a short
  * time: a sender whose own link is busy with other receivers looks the same, until its
- * message ends; and a host that was late has much at once, which looks as a full link does.
+ * message ends. Nor, after twice that, one look that says otherwise: who was late has much.
  */
 static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
 {
