@@ -222,7 +222,7 @@ void esp_connect_failed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	sk->sk_disconnects++;	/* for those that wait for it, here and in send() */
+	sk->sk_disconnects++;	/* connect(), send(), recv() that waited */
 	WRITE_ONCE(sk->sk_shutdown, 0);
 	if (esp->peer_cookie)	/* permission may still be on its way out */
 		synchronize_rcu();

@@ -13,6 +13,28 @@ static void fin_acked(struct kunit *test, struct t_conn *c, u32 seq)
 	KUNIT_EXPECT_EQ(test, f.ack_seq, seq + 1);
 }
 
+/* Our FIN leaves; returns its number. */
+static u32 send_our_fin(struct kunit *test, struct t_conn *c)
+{
+	struct esp_frame f;
+
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c->sock, SHUT_WR), 0);
+	next(test, c, ESP_ACK | ESP_FIN, &f);
+	return f.pkt_seq;
+}
+
+/* It ends by an RST, with this number. */
+static void ends_by_reset(struct kunit *test, struct t_conn *c, u32 seq)
+{
+	struct esp_frame f;
+
+	sock_no_linger(c->sock->sk);
+	sock_release(c->sock);
+	c->sock = NULL;
+	next(test, c, ESP_ACK | ESP_RST, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
+}
+
 /* A FIN takes a number, is acknowledged, and ends the stream. */
 static void fin__ends_the_stream(struct kunit *test)
 {
@@ -60,8 +82,7 @@ static void fin__ack_rides(struct kunit *test)
 	close_conn(test, &c);
 
 	open_conn(test, &c, 0, 4);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
-	next(test, &c, ESP_ACK | ESP_FIN, &f);
+	send_our_fin(test, &c);
 	c.ack++;
 	fin_acked(test, &c, c.seq);
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_TIME_WAIT);
@@ -118,14 +139,8 @@ static void fin__reset_behind_it(struct kunit *test)
 	u32 fin;
 
 	open_conn(test, &c, 0, 4);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
-	next(test, &c, ESP_ACK | ESP_FIN, &f);
-	fin = f.pkt_seq;
-	sock_no_linger(c.sock->sk);
-	sock_release(c.sock);
-	c.sock = NULL;
-	next(test, &c, ESP_ACK | ESP_RST, &f);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, fin + 1);
+	fin = send_our_fin(test, &c);
+	ends_by_reset(test, &c, fin + 1);
 	next(test, &c, ESP_ACK | ESP_RST, &f);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, fin);
 	silence(test);
@@ -134,13 +149,8 @@ static void fin__reset_behind_it(struct kunit *test)
 	open_conn(test, &c, 1, 4);
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_WR), 0);
-	next(test, &c, ESP_ACK | ESP_FIN, &f);
-	sock_no_linger(c.sock->sk);
-	sock_release(c.sock);
-	c.sock = NULL;
-	next(test, &c, ESP_ACK | ESP_RST, &f);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
+	send_our_fin(test, &c);
+	ends_by_reset(test, &c, c.ack);
 	silence(test);
 }
 
