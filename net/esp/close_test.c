@@ -23,16 +23,22 @@ static u32 send_our_fin(struct kunit *test, struct t_conn *c)
 	return f.pkt_seq;
 }
 
-/* It ends by an RST, with this number. */
-static void ends_by_reset(struct kunit *test, struct t_conn *c, u32 seq)
+/* An RST leaves, with this number. */
+static void resets(struct kunit *test, struct t_conn *c, u32 seq)
 {
 	struct esp_frame f;
 
+	next(test, c, ESP_ACK | ESP_RST, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
+}
+
+/* It ends by an RST, with this number. */
+static void ends_by_reset(struct kunit *test, struct t_conn *c, u32 seq)
+{
 	sock_no_linger(c->sock->sk);
 	sock_release(c->sock);
 	c->sock = NULL;
-	next(test, c, ESP_ACK | ESP_RST, &f);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
+	resets(test, c, seq);
 }
 
 /* A FIN takes a number, is acknowledged, and ends the stream. */
@@ -141,8 +147,7 @@ static void fin__reset_behind_it(struct kunit *test)
 	open_conn(test, &c, 0, 4);
 	fin = send_our_fin(test, &c);
 	ends_by_reset(test, &c, fin + 1);
-	next(test, &c, ESP_ACK | ESP_RST, &f);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, fin);
+	resets(test, &c, fin);
 	silence(test);
 
 	/* what it follows has no ACK either, and may not have come: one RST, as without a FIN */
@@ -151,6 +156,26 @@ static void fin__reset_behind_it(struct kunit *test)
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
 	send_our_fin(test, &c);
 	ends_by_reset(test, &c, c.ack);
+	silence(test);
+}
+
+/* So it does where nobody acknowledges the FIN for long. */
+static void fin__timed_out(struct kunit *test)
+{
+	unsigned long ended = mib(ESP_MIB_AbortOnTimeout);
+	struct t_conn c;
+	u32 fin;
+	u8 byte;
+
+	open_conn(test, &c, 0, 4);
+	c.esp->user_timeout_ms = 1;
+	fin = send_our_fin(test, &c);
+	resets(test, &c, fin + 1);
+	resets(test, &c, fin);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnTimeout), ended + 1);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -ETIMEDOUT);
+	sock_release(c.sock);
 	silence(test);
 }
 
@@ -245,6 +270,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(fin__ack_rides),
 	KUNIT_CASE(fin__ack_at_once),
 	KUNIT_CASE(fin__reset_behind_it),
+	KUNIT_CASE(fin__timed_out),
 	KUNIT_CASE(rst__needs_cookie_and_number),
 	KUNIT_CASE(rst__for_strangers),
 	KUNIT_CASE(device__another_address),
