@@ -107,7 +107,7 @@ points()
 		END { if (n) print last, v[int((n + 1) / 2)] }'
 }
 
-for p in esp tcp udp packet sctp tipc unix; do
+for p in esp tcp udp packet sctp tipc lo unix; do
 	points $p >"$DATA/pingpong-$p"
 done
 # column CASE METRIC: lines "PROTO VALUE".
@@ -115,7 +115,7 @@ column()
 {
 	awk -v key="$1 $2" '$1 " " $2 == key { v[$4] = v[$4] " " $5 }
 		END {
-			n = split("esp tcp udp packet sctp tipc unix", p, " ")
+			n = split("esp tcp udp packet sctp tipc lo unix", p, " ")
 			for (i = 1; i <= n; i++) {
 				m = split(v[p[i]], a, " ")
 				for (j = 2; j <= m; j++)
@@ -140,7 +140,7 @@ set title "There and back, User-Mode Linux, two processors, veth"
 set xlabel "bytes"
 set ylabel "median, us"
 set logscale xy
-plot for [p in "esp tcp udp packet sctp tipc unix"] "$DATA/pingpong-".p with linespoints title p
+plot for [p in "esp tcp udp packet sctp tipc lo unix"] "$DATA/pingpong-".p with linespoints title p
 unset logscale
 set output "Documentation/speed-instructions.png"
 set terminal pngcairo size 900,900
@@ -174,6 +174,6 @@ set xrange [10:100]
 set yrange [0:1.02]
 set key bottom right
 set logscale x
-plot for [p in "esp tcp udp packet sctp tipc unix"] "$DATA/us/pingpong-64-".p using 1:(1) smooth cnormal linewidth 2 title p
+plot for [p in "esp tcp udp packet sctp tipc lo unix"] "$DATA/us/pingpong-64-".p using 1:(1) smooth cnormal linewidth 2 title p
 END
 say "$(wc -l <"$OUT.lines") figures in build/bench.json"

@@ -9,7 +9,8 @@
  *   PROTO     esp, tcp, udp, packet (raw frames), tipc, sctp, unix
  *   bulk      one way, -n writes of -s bytes
  *   writev    one way, -n calls of -v buffers of -s bytes each
- *   sendfile  one way, -n calls of -s bytes, of a file in memory
+ *   sendfile  one way, -n calls of -s bytes, of a file in memory: of tmpfs, or (-f) of
+ *             another file system
  *   file      the same without sendfile(): -n times -s bytes are read, and sent
  *   pingpong  -n times -s bytes there and back
  *   rr        -k connections, each with one request of -s bytes on its way; -n
@@ -27,11 +28,13 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <asm/byteorder.h>
+#include <linux/errqueue.h>
 #include <linux/if_packet.h>
 #include <linux/tipc.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -73,6 +76,8 @@ static const char usage_text[] =
 "  -c ADDRESS    the server is there     -k CONNECTIONS (1)\n"
 "  -l LABEL      for the output          -v BUFFERS (16)\n"
 "  -d            one way: what comes is thrown away, not copied (esp, tcp)\n"
+"  -f DIR        a file is there, instead of in tmpfs\n"
+"  -z            bulk: MSG_ZEROCOPY (esp, tcp)\n"
 "  -p            each end keeps to one processor: 0, and the server's 1\n"
 "  -I            cycles are instructions\n"
 "  -o FILE       pingpong: behind what is there, how long each took, microseconds\n"
@@ -101,6 +106,7 @@ struct answer {
 };
 
 static char *device;		/* of this side */
+static const char *files;	/* where there may be one */
 static int control;
 static char data[MOST];
 
@@ -168,6 +174,7 @@ static int new_socket(enum proto proto)
 	most = proto == SCTP ? 64 << 10 : MOST;
 	if ((proto == TCP && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one))) ||
 	    (proto == SCTP && setsockopt(fd, IPPROTO_SCTP, SCTP_NODELAY, &one, sizeof(one))) ||
+	    (proto == TIPC && setsockopt(fd, SOL_TIPC, TIPC_NODELAY, &one, sizeof(one))) ||
 	    (proto == ESP && setsockopt(fd, SOL_ESP, ESP_NODELAY, &one, sizeof(one))))
 		die("no delay");
 	return fd;
@@ -335,13 +342,30 @@ static void abort_on_close(int fd)
 		die("SO_LINGER");
 }
 
-static void serve_many(int listener, const struct request *r)
+/* So many come before what is measured: of each connection one, at least. */
+static uint64_t warming(const struct request *r)
+{
+	uint64_t some = r->times / 8 + 1;
+
+	return some > r->connections ? some : r->connections;
+}
+
+static void answer_many(int ep, uint64_t left, const struct request *r)
 {
 	struct epoll_event got[256];
-	int ep = epoll_create1(0), *fds = calloc(r->connections, sizeof(*fds));
-	uint64_t left = r->times;
-	uint32_t i;
 	int n;
+
+	while (left) {
+		n = epoll_wait(ep, got, 256, -1);
+		for (; n > 0 && left; left--)
+			echo(got[--n].data.fd, r);
+	}
+}
+
+static void serve_many(int listener, const struct request *r)
+{
+	int ep = epoll_create1(0), *fds = calloc(r->connections, sizeof(*fds));
+	uint32_t i;
 
 	for (i = 0; i < r->connections; i++) {
 		struct epoll_event e = { .events = EPOLLIN };
@@ -351,11 +375,9 @@ static void serve_many(int listener, const struct request *r)
 			die("epoll_ctl");
 	}
 	meet();
-	while (left) {
-		n = epoll_wait(ep, got, 256, -1);
-		for (; n > 0 && left; left--)
-			echo(got[--n].data.fd, r);
-	}
+	answer_many(ep, warming(r), r);
+	meet();
+	answer_many(ep, r->times, r);
 	meet();
 	for (i = 0; i < r->connections; i++)
 		close(fds[i]);
@@ -520,6 +542,51 @@ static void end(void)
 	tell_perf("disable\n");
 }
 
+static uint64_t lent;		/* calls, of which no notice has come */
+static bool zerocopy;
+
+/* Notices of what was lent; @most: wait until no more calls are without one. */
+static void notices(int fd, uint64_t most)
+{
+	while (lent) {
+		char space[256];
+		struct msghdr m = { .msg_control = space, .msg_controllen = sizeof(space) };
+		struct pollfd p = { .fd = fd };
+		struct sock_extended_err *e;
+
+		if (recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+			if (errno != EAGAIN)
+				die("notice");
+			if (lent <= most)
+				return;
+			poll(&p, 1, 1000);	/* POLLERR */
+			continue;
+		}
+		e = (void *)CMSG_DATA(CMSG_FIRSTHDR(&m));
+		if (e->ee_origin == SO_EE_ORIGIN_ZEROCOPY)
+			lent -= e->ee_data - e->ee_info + 1;
+	}
+}
+
+/* What is sent stays in place: it is the same each time. */
+static void lend_all(int fd, const void *p, size_t n)
+{
+	ssize_t sent;
+
+	for (; n; n -= sent, p = (const char *)p + sent) {
+		sent = send(fd, p, n, MSG_ZEROCOPY);
+		if (sent < 0 && errno == ENOBUFS && lent) {
+			notices(fd, lent - 1);
+			sent = 0;
+			continue;
+		}
+		if (sent < 0)
+			die("MSG_ZEROCOPY");
+		lent++;
+		notices(fd, ~0ull);
+	}
+}
+
 static void put(int fd, int file, uint64_t times)
 {
 	struct iovec v[1024];
@@ -535,7 +602,10 @@ static void put(int fd, int file, uint64_t times)
 		wander();
 		switch (req.kind) {
 		case BULK:
-			write_all(fd, data, req.size);
+			if (zerocopy)
+				lend_all(fd, data, req.size);
+			else
+				write_all(fd, data, req.size);
 			break;
 		case WRITEV:
 			n = writev(fd, v, req.buffers);
@@ -554,20 +624,23 @@ static void put(int fd, int file, uint64_t times)
 			break;
 		}
 	}
+	notices(fd, 0);
 }
 
 static void one_way(struct answer *server)
 {
 	uint64_t bytes = (uint64_t)req.size * (req.kind == WRITEV ? req.buffers : 1) * req.times;
-	int fd = to_server(req.proto, server), file = -1;
+	int fd = to_server(req.proto, server), file = -1, one = 1;
 
 	if (req.kind == SENDFILE || req.kind == A_FILE) {
-		file = memfd_create("speed", 0);
+		file = files ? open(files, O_TMPFILE | O_RDWR, 0600) : memfd_create("speed", 0);
 		if (file < 0)
-			die("memfd_create");
+			die("a file");
 		if (write(file, data, req.size) != (ssize_t)req.size)
-			die("memfd");
+			die("write of a file");
 	}
+	if (zerocopy && setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof(one)))
+		die("SO_ZEROCOPY");
 	put(fd, file, req.times / 8 + 1);
 	meet();
 	begin();
@@ -649,11 +722,31 @@ static void pingpong(struct answer *server)
 	close(fd);
 }
 
-static void request_response(struct answer *server)
+static void request_many(int ep, const int *fds, uint64_t times)
 {
 	struct epoll_event got[256];
-	int ep = epoll_create1(0), n, *fds = calloc(req.connections, sizeof(*fds));
 	uint64_t sent = 0, in = 0;
+	int n;
+
+	for (; sent < req.connections && sent < times; sent++)
+		write_all(fds[sent], data, req.size);
+	while (in < times) {
+		n = epoll_wait(ep, got, 256, -1);
+		for (in += n; n > 0;) {
+			int fd = got[--n].data.fd;
+
+			read_all(fd, data, req.size);
+			if (sent < times) {
+				sent++;
+				write_all(fd, data, req.size);
+			}
+		}
+	}
+}
+
+static void request_response(struct answer *server)
+{
+	int ep = epoll_create1(0), *fds = calloc(req.connections, sizeof(*fds));
 	uint32_t i;
 
 	for (i = 0; i < req.connections; i++) {
@@ -664,21 +757,10 @@ static void request_response(struct answer *server)
 			die("epoll_ctl");
 	}
 	meet();
+	request_many(ep, fds, warming(&req));
+	meet();
 	begin();
-	for (; sent < req.connections && sent < req.times; sent++)
-		write_all(fds[sent], data, req.size);
-	while (in < req.times) {
-		n = epoll_wait(ep, got, 256, -1);
-		for (in += n; n > 0;) {
-			int fd = got[--n].data.fd;
-
-			read_all(fd, data, req.size);
-			if (sent < req.times) {
-				sent++;
-				write_all(fd, data, req.size);
-			}
-		}
-	}
+	request_many(ep, fds, req.times);
 	end();
 	meet();
 	result("rate", "1/s", req.times / started);
@@ -886,7 +968,7 @@ int main(int argc, char **argv)
 	char *a = NULL, *b = NULL;
 	int c, pair[2], listening = 0, pinned = 0;
 
-	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:o:P:dpIL")) != -1) {
+	while ((c = getopt(argc, argv, "a:b:c:l:s:n:k:v:o:P:f:dpzIL")) != -1) {
 		switch (c) {
 		case 'a': a = optarg; break;
 		case 'b': b = optarg; break;
@@ -898,7 +980,9 @@ int main(int argc, char **argv)
 		case 'v': req.buffers = atoi(optarg); break;
 		case 'o': samples = optarg; break;
 		case 'P': perf = optarg; break;
+		case 'f': files = optarg; break;
 		case 'd': req.discard = 1; break;
+		case 'z': zerocopy = true; break;
 		case 'p': pinned = 1; break;
 		case 'I': cycle = "instructions"; break;
 		case 'L': listening = 1; break;

@@ -60,13 +60,14 @@ cycles | instructions | split | memory)
 	cable n0 v0 n1 v1
 	ip0 addr add 10.9.0.1/24 dev v0
 	ip1 addr add 10.9.0.2/24 dev v1
+	ip -n n0 link set lo up
 	for h in 0 1; do
-		# As TCP's checksums are: nobody computes them within a machine.
-		in_host n$h sysctl -qw net.esp.dev.v$h.tx_checksum=1
 		in_host n$h tipc node set addr 1.1.$((h + 1)) &&
 			in_host n$h tipc bearer enable media eth device v$h || exit
 	done
 	insmod "$BUILD/kbench.ko" || exit
+	# Its page cache is read as a disk's file system's is, not as tmpfs is.
+	mkdir /run/speed && mount -t ramfs ramfs /run/speed || exit
 	OPTIONS=(-a n0:v0 -b n1:v1)
 	if [ "$INSTRUMENT" = cycles ]; then
 		OPTIONS+=(-p)
@@ -94,7 +95,8 @@ pair)
 	;;
 esac
 
-# links MTU on|off: frames of MTU bytes; super-packets of them, or none.
+# links MTU on|off [on|off]: frames of MTU bytes; super-packets of them, or none; a device that
+# has none puts those that arrive together (GRO), or not.
 links()
 {
 	local end
@@ -102,22 +104,47 @@ links()
 	for end in 0 1; do
 		ip -n n$end link set v$end mtu "$1" &&
 			in_host n$end ethtool -K v$end tso "$2" gso "$2" \
-				tx-sctp-segmentation "$2" || exit
+				tx-sctp-segmentation "$2" gro "${3:-off}" || exit
 	done
+}
+
+# checksums 0|1: does the device see to ESP's, too?
+checksums()
+{
+	local end
+
+	for end in 0 1; do
+		in_host n$end sysctl -qw net.esp.dev.v$end.tx_checksum="$1" || exit
+	done
+}
+
+# turn PROTO...: in each round another one is the first.
+turn()
+{
+	local k=$((i % $#))
+
+	echo "${@:k + 1}" "${@:1:k}"
 }
 
 # run CASE "PROTO..." KIND OPTION...: if it is wanted. Where ESP or TCP fails there is nothing to
 # compare; SCTP hangs now and then, and has a figure less.
 run()
 {
-	local case=$1 protos=$2 kind=$3 p
+	local case=$1 protos=$2 kind=$3 p options
 	shift 3
 
 	# shellcheck disable=SC2053
 	[[ $case = $CASES ]] || return
-	for p in $protos; do
-		timeout 100 "${FIRST[@]}" speed "${OPTIONS[@]}" -l "$case" ${SAMPLES:+-o "$SAMPLES/$case-$p"} "$@" "$p" "$kind" ||
+	for p in $(turn $protos); do
+		options=("${OPTIONS[@]}" -l "$case" ${SAMPLES:+-o "$SAMPLES/$case-$p"} "$@")
+		if [ $p = lo ]; then
+			options+=(-a n0:lo -b n0:lo tcp)
+		else
+			options+=($p)
+		fi
+		timeout 100 "${FIRST[@]}" speed "${options[@]}" "$kind" >"$TMP/speed" ||
 			{ echo "$case $p failed" >&2; [[ $p = esp || $p = tcp ]] && failed=1; }
+		awk -v p=$p '{ $4 = p; print }' "$TMP/speed"
 	done
 }
 
@@ -129,7 +156,7 @@ kernel()
 
 	# shellcheck disable=SC2053
 	[[ $case = $CASES ]] || return
-	for p in $protos; do
+	for p in $(turn $protos); do
 		timeout 100 bash -c 'exec 3<>/sys/kernel/debug/kbench && echo "$1" >&3 && cat <&3' - \
 			"$kind $p $size $times 4 v0 5 v1" 4</run/netns/n0 5</run/netns/n1 >"$TMP/kernel" ||
 			{ echo "$case $p failed" >&2; failed=1; continue; }
@@ -165,10 +192,12 @@ round()
 	local size k
 
 	links 1500 on
-	run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 512
+	run bulk-1500-gso "esp tcp sctp tipc lo unix" bulk -s 1048576 -n 512
 	kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 512
-	run sendfile "esp tcp unix" sendfile -s 1048576 -n 512
+	run sendfile "esp tcp lo unix" sendfile -s 1048576 -n 512
 	run file "esp tcp unix" file -s 1048576 -n 512
+	run sendfile-cache "esp tcp unix" sendfile -f /run/speed -s 1048576 -n 512
+	run file-cache "esp tcp unix" file -f /run/speed -s 1048576 -n 512
 	# The sender's side alone: the reader's copy may be what takes longest.
 	run bulk-discard "esp tcp" bulk -d -s 1048576 -n 512
 	run sendfile-discard "esp tcp" sendfile -d -s 1048576 -n 512
@@ -176,24 +205,29 @@ round()
 	links 1500 off
 	run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 256
 	kernel kernel-bulk-1500 "esp tcp" bulk 1048576 256
+	links 1500 off on
+	run bulk-1500-gro "esp tcp sctp" bulk -s 1048576 -n 256
 	links 9000 off
 	run bulk-9000 "esp tcp sctp tipc" bulk -s 1048576 -n 512
 	links 65535 off
 	run bulk-65535 "esp tcp tipc" bulk -s 1048576 -n 512
 	links 1500 on
 	for size in 1 64 1024; do
-		run pingpong-$size "esp tcp udp packet sctp tipc unix" pingpong -s $size -n 4000
+		run pingpong-$size "esp tcp udp packet sctp tipc lo unix" pingpong -s $size -n 4000
 		kernel kernel-pingpong-$size "esp tcp udp" pingpong $size 4000
 	done
-	run pingpong-16384 "esp tcp sctp tipc unix" pingpong -s 16384 -n 2000
-	run pingpong-1048576 "esp tcp sctp tipc unix" pingpong -s 1048576 -n 100
-	for k in 1 16 256 10000; do
-		run rr-$k "esp tcp sctp tipc unix" rr -k $k -n 8000
+	run pingpong-16384 "esp tcp sctp tipc lo unix" pingpong -s 16384 -n 2000
+	run pingpong-1048576 "esp tcp sctp tipc lo unix" pingpong -s 1048576 -n 100
+	for k in 1 16 256; do
+		run rr-$k "esp tcp sctp tipc lo unix" rr -k $k -n 8000
 	done
-	run connect "esp tcp sctp tipc unix" connect -n 1000
+	run rr-10000 "esp tcp sctp tipc lo unix" rr -k 10000 -n 40000
+	run connect "esp tcp sctp tipc lo unix" connect -n 1000
 	run writev-16x64 "esp tcp sctp tipc unix" writev -n 10000
 }
 
+# As TCP's: nobody computes them within a machine.
+[ "$INSTRUMENT" = pair ] || checksums 1
 case $INSTRUMENT in
 cycles)
 	for ((i = 0; i < ROUNDS; i++)); do
@@ -206,17 +240,25 @@ instructions)
 		timeout 100 speed "${OPTIONS[@]}" -s 1048576 -n 8 tcp bulk >/dev/null || exit
 	for ((i = 0; i < ROUNDS; i++)); do
 		links 1500 on
-		run pingpong-64 "esp tcp udp packet sctp tipc unix" pingpong -n 500
+		run pingpong-64 "esp tcp udp packet sctp tipc lo unix" pingpong -n 500
 		kernel kernel-pingpong-64 "esp tcp udp" pingpong 64 500
-		run bulk-1500-gso "esp tcp sctp tipc unix" bulk -s 1048576 -n 16
+		run bulk-1500-gso "esp tcp sctp tipc lo unix" bulk -s 1048576 -n 16
 		kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 16
-		run sendfile "esp tcp unix" sendfile -s 1048576 -n 16
+		run sendfile "esp tcp lo unix" sendfile -s 1048576 -n 16
 		run file "esp tcp unix" file -s 1048576 -n 16
-		run connect "esp tcp sctp tipc unix" connect -n 200
+		run sendfile-cache "esp tcp unix" sendfile -f /run/speed -s 1048576 -n 16
+		run file-cache "esp tcp unix" file -f /run/speed -s 1048576 -n 16
+		run connect "esp tcp sctp tipc lo unix" connect -n 2000
 		run writev-16x64 "esp tcp sctp tipc unix" writev -n 500
+		checksums 0
+		run pingpong-64-summed "esp tcp" pingpong -n 500
 		links 1500 off
+		run bulk-1500-summed "esp tcp" bulk -s 1048576 -n 8
+		checksums 1
 		run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 8
 		kernel kernel-bulk-1500 "esp tcp" bulk 1048576 8
+		links 1500 off on
+		run bulk-1500-gro "esp tcp sctp" bulk -s 1048576 -n 8
 	done
 	;;
 split)
@@ -225,12 +267,13 @@ split)
 	mkfifo "$TMP/perf" "$TMP/perf.ack" || exit
 	links 1500 on
 	split pingpong-64 "esp tcp udp packet" pingpong -n 20000
-	split bulk-1500-gso esp bulk -s 65536 -n 1024
-	split bulk-1500-gso tcp bulk -s 65536 -n 6144
-	split sendfile "esp tcp" sendfile -s 1048576 -n 64
+	split bulk-1500-gso "esp tcp" bulk -s 65536 -n 6144
+	split sendfile "esp tcp" sendfile -f /run/speed -s 1048576 -n 448
 	split connect "esp tcp" connect -n 8000
 	links 1500 off
-	split bulk-1500 "esp tcp" bulk -s 65536 -n 1024
+	split bulk-1500 "esp tcp" bulk -s 65536 -n 1536
+	links 1500 off on
+	split bulk-1500-gro "esp tcp" bulk -s 65536 -n 1536
 	;;
 memory)
 	for ((i = 0; i < ROUNDS; i++)); do
@@ -243,6 +286,7 @@ pair)
 	until_true 60 ping -qc 1 -W 1 10.9.0.2 >/dev/null || exit
 	for ((i = 0; i < ROUNDS; i++)); do
 		run bulk "esp tcp sctp tipc" bulk -s 1048576 -n 32
+		run bulk-lent "esp tcp" bulk -z -s 1048576 -n 32
 		run pingpong-64 "esp tcp udp packet sctp tipc" pingpong -n 1000
 		run connect "esp tcp sctp tipc" connect -n 200
 	done
