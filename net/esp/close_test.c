@@ -167,6 +167,8 @@ static void fin__timed_out(struct kunit *test)
 	u32 fin;
 	u8 byte;
 
+	conf()->rto_min_us = 2000;
+	conf()->ack_delay_us = 0;
 	open_conn(test, &c, 0, 4);
 	c.esp->user_timeout_ms = 1;
 	fin = send_our_fin(test, &c);

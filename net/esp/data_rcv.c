@@ -222,8 +222,47 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 	return true;
 }
 
+/*
+ * What GRO has chained is a packet each again, so that they are joined as others are. As it
+ * is stays what can't be joined, one that somebody else looks at (a packet socket), and what
+ * was ahead, or is chained in another way. Returns those behind @skb.
+ */
+static struct sk_buff *unchain(struct sk_buff *skb)
+{
+	struct sk_buff *list = skb_shinfo(skb)->frag_list, *iter;
+	struct esp_frame *f = &ESP_RX(skb)->f, own = *f;
+	u32 len = 0, truesize = 0;
+
+	if (!list || skb_cloned(skb) || skb->sk || f->read)
+		return NULL;
+	skb_walk_frags(skb, iter) {
+		if (!iter->len || iter->sk || (skb_headlen(iter) && !iter->head_frag))
+			return NULL;
+		len += iter->len;
+		truesize += iter->truesize;
+	}
+	if (len >= f->len || truesize >= skb->truesize)
+		return NULL;
+	own.hlen = 0;
+	own.segs = 1;
+	f->flags &= ~(ESP_TXF | ESP_EOR);	/* the last one's */
+	skb_walk_frags(skb, iter) {
+		f->segs -= f->segs > 1;
+		ESP_RX(iter)->f = own;
+		ESP_RX(iter)->f.len = iter->len;
+		if (iter->next)
+			ESP_RX(iter)->f.flags = f->flags;
+	}
+	skb_shinfo(skb)->frag_list = NULL;
+	skb->len -= len;
+	skb->data_len -= len;
+	skb->truesize -= truesize;
+	f->len -= len;
+	return list;
+}
+
 /* Behind what waits to be read. */
-static void put(struct sock *sk, struct sk_buff *skb)
+static void put_one(struct sock *sk, struct sk_buff *skb)
 {
 	if (coalesce(sk, skb))
 		return;
@@ -231,6 +270,18 @@ static void put(struct sock *sk, struct sk_buff *skb)
 	if (!skb->sk)	/* one that was ahead has been charged */
 		esp_set_owner_r(skb, sk);
 	__skb_queue_tail(&sk->sk_receive_queue, skb);
+}
+
+static void put(struct sock *sk, struct sk_buff *skb)
+{
+	struct sk_buff *list = unchain(skb), *next;
+
+	put_one(sk, skb);
+	for (; list; list = next) {
+		next = list->next;
+		skb_mark_not_on_list(list);
+		put_one(sk, list);
+	}
 }
 
 /* Take packets in order (rule 18: TXS and TXF act here, once). */

@@ -131,6 +131,101 @@ static void data__side_by_side(struct kunit *test)
 	put_page(fx.page);
 }
 
+/* @n packets as GRO chains them, 700 bytes each; @bare: the first frame has none of them. */
+static struct sk_buff *chained(struct kunit *test, struct t_conn *c, u8 flags, u32 n, bool bare)
+{
+	struct sk_buff *skb, *p, **at;
+	struct esp_frame f;
+	u8 *data;
+	u32 i;
+
+	conn_frame(c, &f, ESP_ACK | flags, c->seq, n * 700);
+	skb = new_frame(c->mac, ESP_HLEN + 700);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	data = skb_put_zero(skb, ESP_HLEN);
+	esp_wire_build(data, &f);
+	if (!bare) {
+		memset(skb_put(skb, 700), c->seq, 700);
+		if (fx.paged)
+			page_payload(test, skb, data + ESP_HLEN, 700);
+	}
+	at = &skb_shinfo(skb)->frag_list;
+	for (i = !bare; i < n; i++) {
+		p = alloc_skb(700, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, p);
+		memset(skb_put(p, 700), c->seq + i, 700);
+		if (fx.paged)
+			page_payload(test, p, p->data, 700);
+		*at = p;
+		at = &p->next;
+		skb->len += 700;
+		skb->data_len += 700;
+		skb->truesize += p->truesize;
+	}
+	__skb_pull(skb, ETH_HLEN);
+	esp_gso_mark(skb, 700, n);
+	__skb_push(skb, ETH_HLEN);
+	c->seq += n;
+	return skb;
+}
+
+/* What GRO has chained is joined, too, unless others look at it. */
+static void data__chained(struct kunit *test)
+{
+	struct sk_buff *skb, *copy;
+	struct sk_buff_head *queue;
+	struct t_conn c;
+	struct sock *sk;
+	u32 seq;
+
+	fx.paged = true;
+	fx.page = alloc_pages(GFP_KERNEL | __GFP_COMP, 4);
+	KUNIT_ASSERT_NOT_NULL(test, fx.page);
+	open_conn(test, &c, 0, 4);
+	seq = c.seq;
+	sk = c.sock->sk;
+	queue = &sk->sk_receive_queue;
+	receive(chained(test, &c, ESP_TXS, 10, false));
+	receive(chained(test, &c, ESP_EOR, 5, false));
+	KUNIT_ASSERT_EQ(test, skb_queue_len(queue), 1u);
+	skb = skb_peek(queue);
+	KUNIT_EXPECT_FALSE(test, skb_has_frag_list(skb));
+	KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->nr_frags, 1);
+	KUNIT_EXPECT_EQ(test, page_count(fx.page), 2);
+	KUNIT_EXPECT_EQ(test, skb->data_len, 15 * 700u);
+	KUNIT_EXPECT_EQ(test, skb->truesize, (unsigned int)atomic_read(&sk->sk_rmem_alloc));
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_bytes, 15 * 700u);
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 1u);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
+
+	/* the next record, of which somebody has a copy */
+	skb = chained(test, &c, 0, 4, false);
+	copy = skb_clone(skb, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	receive(skb);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(queue), 2u);
+	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
+	kfree_skb(copy);
+	/* a header alone, which there is no packet of */
+	receive(chained(test, &c, 0, 3, true));
+	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
+	receive(chained(test, &c, 0, 3, false));
+	KUNIT_EXPECT_FALSE(test, skb_has_frag_list(skb_peek_tail(queue)));
+	/* not in pages */
+	fx.paged = false;
+	receive(chained(test, &c, ESP_TXF | ESP_EOR, 6, false));
+	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
+	KUNIT_EXPECT_EQ(test, skb_queue_len(queue), 5u);
+	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 2u);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
+
+	expect_data(test, &c, seq, 31, 700);
+	KUNIT_EXPECT_EQ(test, page_count(fx.page), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc), 0);
+	close_conn(test, &c);
+	put_page(fx.page);
+}
+
 /* What a NIC says of a checksum counts if it can know; a packet of one byte. */
 static void data__checksum_with_help(struct kunit *test)
 {
@@ -309,6 +404,7 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__fin_without_room),
 	KUNIT_CASE(data__coalesced),
 	KUNIT_CASE(data__side_by_side),
+	KUNIT_CASE(data__chained),
 	KUNIT_CASE(data__checksum_with_help),
 	KUNIT_CASE(data__gap_brings_rrq),
 	KUNIT_CASE(data__stored_behind_fin),
