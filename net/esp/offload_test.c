@@ -5,12 +5,18 @@
 
 #define T_RUN	(20 * T_MSS)	/* longest message here */
 
-/* What a cable would have seen of a frame. */
+/* What a cable would have seen of a frame: numbers count from the connection's first. */
 struct t_seen {
-	u8	flags;
-	u32	seq;
-	u16	len;
-	u32	crc;
+	struct esp_frame	f;
+	u32			crc;	/* of the payload */
+};
+
+/* A message, and what its receiver does. */
+struct t_message {
+	u32	len, piece;	/* in writes of so many bytes */
+	u16	advice, grant;	/* it advises, and grants at a time */
+	bool	data;		/* it acknowledges by data */
+	bool	calls;		/* it is the one that was called: what leaves first has options */
 };
 
 static void takes_super_packets(bool on)
@@ -35,48 +41,98 @@ static u8 *message(struct kunit *test)
 	return buf;
 }
 
-static void see(struct kunit *test, struct sk_buff *skb, u32 base,
-		struct t_seen *s)
+/*
+ * @begin: when what the frame answers was begun with. An echo is as old as the clock
+ * that goes with it says, but for the time that it took to get there.
+ */
+static void see(struct kunit *test, struct t_conn *c, struct sk_buff *skb, u32 seq,
+		u32 ack, u64 begin, struct t_seen *s)
+{
+	struct esp_frame *f = &s->f;
+	u32 now, held;
+
+	memset(f, 0, sizeof(*f));
+	read_frame(test, skb, f, NULL);
+	s->crc = crc32_le(0, skb->data + ETH_HLEN + f->hlen, f->len);
+	now = f->ts_val - c->esp->ts_off;
+	held = now - f->ts_ecr;
+	KUNIT_EXPECT_LE(test, now - (u32)begin, (u32)esp_now() - (u32)begin);
+	KUNIT_EXPECT_LE(test, held, now - (u32)begin);
+	KUNIT_EXPECT_EQ(test, f->cookie, c->cookie);
+	f->cookie = 0;
+	f->pkt_seq -= seq;
+	f->ack_seq -= ack;
+	f->ts_val = 0;
+	f->ts_ecr = 0;
+	if (f->opts & ESP_HAS(ESP_OPT_COOKIE)) {
+		KUNIT_EXPECT_EQ(test, f->peer_cookie, c->their_cookie);
+		f->peer_cookie = 0;
+	}
+}
+
+/* Who calls us, or whom we call. */
+static void open_either(struct kunit *test, struct t_conn *c, int nr,
+			const struct t_message *m)
 {
 	struct esp_frame f;
 
-	read_frame(test, skb, &f, NULL);
-	s->flags = f.flags;
-	s->seq = f.pkt_seq - base;
-	s->len = f.len;
-	s->crc = crc32_le(0, skb->data + ETH_HLEN + f.hlen, f.len);
+	if (!m->calls) {
+		open_conn(test, c, nr, m->advice);
+		return;
+	}
+	if (fx.listener)	/* the port is its */
+		sock_release(fx.listener);
+	fx.listener = NULL;
+	begin_connect(test, c);
+	conn_frame(c, &f, ESP_SYN | ESP_ACK, esp_isn(c->cookie), 0);
+	add_hello(c, &f);
+	f.grant = m->advice;
+	feed_frame(test, c->mac, &f, NULL);
+	next_but_syn(test, &f);
+	c->grant = m->advice;
 }
 
-/*
- * @len bytes in writes of @piece, to a peer that advises @advice and grants
- * @grant at a time: the frames that leave.
- */
-static int record(struct kunit *test, int nr, const u8 *buf, u32 len, u32 piece,
-		  u16 advice, u16 grant, struct t_seen *s, int most)
+/* The message @m: the frames that leave. */
+static int record(struct kunit *test, int nr, const u8 *buf, const struct t_message *m,
+		  struct t_seen *s, int most)
 {
+	u32 seq, ack, at, piece;
+	u8 flags = ESP_TXS;
 	struct sk_buff *skb;
 	struct t_conn c;
-	u32 base, at;
 	int n = 0;
+	u64 begin;
 
-	open_conn(test, &c, nr, advice);
-	base = c.ack;
-	for (at = 0; at < len; at += piece)
-		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf + at, min(piece, len - at),
-						 at + piece < len ? MSG_MORE : 0),
-				(int)min(piece, len - at));
+	begin = esp_now();
+	open_either(test, &c, nr, m);
+	c.untimed = true;
+	seq = c.ack;
+	ack = c.seq;
+	for (at = 0; at < m->len; at += piece) {
+		piece = min(m->piece, m->len - at);
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf + at, piece,
+						 at + piece < m->len ? MSG_MORE : 0),
+				(int)piece);
+	}
 	while (n < most) {
 		skb = next_skb(2);
 		if (skb) {
-			see(test, skb, base, &s[n]);
-			n += !!s[n].len;	/* no probe */
+			see(test, &c, skb, seq, ack, begin, &s[n]);
+			n += !!s[n].f.len;	/* no probe, nor an ACK */
 			kfree_skb(skb);
 			continue;
 		}
 		if (c.ack == c.esp->snd.send_seq)
 			break;
-		c.ack = n ? base + s[n - 1].seq + 1 : base;
-		feed_ack(test, &c, grant);
+		c.ack = n ? seq + s[n - 1].f.pkt_seq + 1 : seq;
+		begin = esp_now();
+		if (m->data) {
+			c.grant = m->grant;
+			feed(test, &c, flags, c.seq++, 10);
+			flags = 0;
+		} else {
+			feed_ack(test, &c, m->grant);
+		}
 	}
 	KUNIT_EXPECT_EQ(test, c.esp->snd.una_seq, c.esp->snd.send_seq);
 	KUNIT_EXPECT_EQ(test, c.esp->unacked, 0u);
@@ -88,10 +144,7 @@ static int record(struct kunit *test, int nr, const u8 *buf, u32 len, u32 piece,
 /* Whatever ends a run: the frames are those that leave one by one. */
 static void offload__as_one_by_one(struct kunit *test)
 {
-	static const struct {
-		u32 len, piece;
-		u16 advice, grant;
-	} v[] = {
+	static const struct t_message v[] = {
 		{ T_RUN, T_RUN, 64, 64 },
 		{ T_RUN - 1, T_RUN, 64, 64 },
 		{ T_RUN - T_MSS + 1, T_RUN, 64, 64 },
@@ -103,6 +156,11 @@ static void offload__as_one_by_one(struct kunit *test)
 		{ T_RUN - 17, 100, 3, 5 },
 		{ T_RUN - 17, 333, 5, 3 },
 		{ T_RUN - 17, 5 * T_MSS + 3, 3, 4 },
+		{ T_RUN - 17, T_RUN, 3, 5, .data = true },
+		{ T_RUN - 17, 333, 5, 3, .data = true },
+		{ T_RUN, T_RUN, 64, 64, .calls = true },
+		{ T_RUN - 17, T_RUN, 7, 3, .calls = true },
+		{ T_RUN - 17, 333, 5, 3, .calls = true, .data = true },
 	};
 	struct t_seen *one = kunit_kcalloc(test, 64, sizeof(*one), GFP_KERNEL);
 	struct t_seen *run = kunit_kcalloc(test, 64, sizeof(*run), GFP_KERNEL);
@@ -114,61 +172,164 @@ static void offload__as_one_by_one(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, run);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		WRITE_ONCE(fx.dev->gso_max_segs, 1);
-		n = record(test, 0, buf, v[i].len, v[i].piece, v[i].advice,
-			   v[i].grant, one, 64);
+		n = record(test, 0, buf, &v[i], one, 64);
 		WRITE_ONCE(fx.dev->gso_max_segs, segs);
-		m = record(test, 1, buf, v[i].len, v[i].piece, v[i].advice,
-			   v[i].grant, run, 64);
+		m = record(test, 1, buf, &v[i], run, 64);
 		KUNIT_EXPECT_EQ_MSG(test, m, n, "case %d", i);
 		for (j = 0; j < n; j++) {
-			KUNIT_EXPECT_EQ_MSG(test, run[j].flags, one[j].flags, "%d.%d", i, j);
-			KUNIT_EXPECT_EQ_MSG(test, run[j].seq, one[j].seq, "%d.%d", i, j);
-			KUNIT_EXPECT_EQ_MSG(test, run[j].len, one[j].len, "%d.%d", i, j);
+			const struct esp_frame *f = &run[j].f, *want = &one[j].f;
+
+			KUNIT_EXPECT_EQ_MSG(test, f->flags, want->flags, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, f->pkt_seq, want->pkt_seq, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, f->len, want->len, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, f->ack_seq, want->ack_seq, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, f->grant, want->grant, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, f->opts, want->opts, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, memcmp(f, want, sizeof(*f)), 0, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, run[j].crc, one[j].crc, "%d.%d", i, j);
 		}
+		/* what was to be seen has been */
+		KUNIT_EXPECT_EQ_MSG(test, !!one[0].f.opts, v[i].calls, "case %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, !!one[n - 1].f.opts, v[i].calls && v[i].advice >= n,
+				    "case %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, !!one[n - 1].f.ack_seq, v[i].data, "case %d", i);
 	}
+}
+
+/* What a device without SKB_GSO_SCTP, but with @features, would be handed. */
+static struct sk_buff *take_apart(struct sk_buff *skb,
+				  netdev_features_t features)
+{
+	struct sk_buff *segs;
+
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->protocol = esp_ethertype;
+	skb->dev = fx.dev;
+	rcu_read_lock();
+	segs = __skb_gso_segment(skb, features, true);
+	rcu_read_unlock();
+	return segs;
+}
+
+/*
+ * The super-packet @skb comes apart into packets of the payload @buf, of T_MSS bytes each
+ * but the last, which have all else of its header.
+ */
+static void expect_apart(struct kunit *test, struct sk_buff *skb, netdev_features_t features,
+			 const u8 *buf)
+{
+	struct sk_buff *seg, *next;
+	struct esp_frame h, f, want;
+	u32 n = skb->len - ETH_HLEN, k = 0;
+
+	memset(&h, 0, sizeof(h));
+	memset(&f, 0, sizeof(f));
+	KUNIT_ASSERT_EQ(test, (int)esp_wire_parse(skb->data + ETH_HLEN, n, n, &h), ESP_WIRE_OK);
+	KUNIT_ASSERT_EQ(test, (u32)h.hlen + h.len, n);
+	n = DIV_ROUND_UP(h.len, T_MSS);
+	seg = take_apart(skb, features);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(seg));
+	for (; seg; seg = next, k++) {
+		next = seg->next;
+		skb_mark_not_on_list(seg);
+		KUNIT_ASSERT_EQ(test, skb_linearize(seg), 0);
+		KUNIT_EXPECT_FALSE(test, skb_is_gso(seg));
+		if (seg->ip_summed == CHECKSUM_PARTIAL)	/* the device's, then */
+			KUNIT_EXPECT_EQ(test, skb_checksum_help(seg), 0);
+		read_frame(test, seg, &f, NULL);
+		want = h;
+		want.pkt_seq += k;
+		want.len = k + 1 == n ? h.len - k * T_MSS : T_MSS;
+		want.flags &= ~((k ? ESP_TXS : 0) | (k + 1 < n ? ESP_TXF | ESP_EOR : 0));
+		KUNIT_EXPECT_EQ(test, f.flags, want.flags);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, want.pkt_seq);
+		KUNIT_EXPECT_EQ(test, f.len, want.len);
+		KUNIT_EXPECT_EQ(test, f.ack_seq, want.ack_seq);
+		KUNIT_EXPECT_EQ(test, f.grant, want.grant);
+		KUNIT_EXPECT_EQ(test, f.ts_val, want.ts_val);
+		KUNIT_EXPECT_EQ(test, f.ts_ecr, want.ts_ecr);
+		KUNIT_EXPECT_EQ(test, memcmp(&f, &want, sizeof(f)), 0);
+		KUNIT_EXPECT_EQ(test, seg->len, (u32)ETH_HLEN + f.hlen + f.len);
+		KUNIT_EXPECT_EQ(test, memcmp(seg->data + ETH_HLEN + f.hlen, buf + k * T_MSS,
+					     f.len), 0);
+		kfree_skb(seg);
+	}
+	KUNIT_EXPECT_EQ(test, k, n);
+	skb_push(skb, skb->data - skb_mac_header(skb));
+}
+
+/* The super-packet that leaves when @len bytes of @buf are sent. */
+static struct sk_buff *send_run(struct kunit *test, struct t_conn *c, const u8 *buf, u32 len)
+{
+	struct sk_buff *skb;
+
+	takes_super_packets(true);
+	KUNIT_EXPECT_EQ(test, send_bytes(c, buf, len, 0), (int)len);
+	skb = next_skb(T_ANSWER_MS);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	silence(test);
+	takes_super_packets(false);
+	KUNIT_EXPECT_EQ(test, (int)skb_shinfo(skb)->gso_size, T_MSS);
+	KUNIT_EXPECT_EQ(test, (int)skb_shinfo(skb)->gso_segs, (int)DIV_ROUND_UP(len, T_MSS));
+	KUNIT_EXPECT_EQ(test, (int)skb->ip_summed, CHECKSUM_PARTIAL);
+	return skb;
 }
 
 /* A device that takes super-packets gets them, and a copy comes apart as it should. */
 static void offload__one_frame(struct kunit *test)
 {
 	const u8 *buf = message(test);
-	struct sk_buff *skb, *seg, *next;
-	struct esp_frame f;
+	struct esp_wire *h;
+	struct sk_buff *skb;
 	struct t_conn c;
-	u32 n = 0;
 
 	open_conn(test, &c, 0, 64);
-	takes_super_packets(true);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_RUN - 10, 0), T_RUN - 10);
-	skb = next_skb(T_ANSWER_MS);
-	KUNIT_ASSERT_NOT_NULL(test, skb);
-	silence(test);
-	takes_super_packets(false);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq++, 10);
+	skb = send_run(test, &c, buf, T_RUN - 10);
 	KUNIT_EXPECT_EQ(test, (int)skb->len, ETH_HLEN + ESP_HLEN + T_RUN - 10);
-	KUNIT_EXPECT_EQ(test, (int)skb_shinfo(skb)->gso_size, T_MSS);
-	KUNIT_EXPECT_EQ(test, (int)skb_shinfo(skb)->gso_segs, 20);
-	KUNIT_EXPECT_EQ(test, (int)skb->ip_summed, CHECKSUM_PARTIAL);
 	KUNIT_EXPECT_EQ(test, c.esp->stats.tx_packets, 20ull);
-	rcu_read_lock();
-	seg = __skb_gso_segment(skb, 0, true);
-	rcu_read_unlock();
-	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(seg));
-	for (; seg; seg = next, n++) {
-		next = seg->next;
-		skb_mark_not_on_list(seg);
-		KUNIT_ASSERT_EQ(test, skb_linearize(seg), 0);
-		read_frame(test, seg, &f, NULL);
-		KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + n);
-		KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK | (n ? 0 : ESP_TXS) |
-				(n == 19 ? ESP_TXF : 0));
-		KUNIT_EXPECT_EQ(test, f.len, n == 19 ? T_MSS - 10 : T_MSS);
-		KUNIT_EXPECT_EQ(test, memcmp(seg->data + ETH_HLEN + f.hlen,
-					     buf + n * T_MSS, f.len), 0);
-		kfree_skb(seg);
-	}
-	KUNIT_EXPECT_EQ(test, n, 20u);
+	h = (struct esp_wire *)(skb->data + ETH_HLEN);
+	KUNIT_EXPECT_EQ(test, h->flags, ESP_ACK | ESP_TXS | ESP_TXF);
+	KUNIT_EXPECT_EQ(test, ntohl(h->pkt_seq), c.ack);
+	KUNIT_EXPECT_EQ(test, ntohl(h->ack_seq), c.seq);
+	expect_apart(test, skb, 0, buf);
+	expect_apart(test, skb, NETIF_F_SG, buf);
+	/* whose checksums the device computes, if its entry says that it is believed */
+	expect_apart(test, skb, NETIF_F_SG | NETIF_F_HW_CSUM, buf);
+	WRITE_ONCE(fx.ed->tx_checksum, 1);
+	expect_apart(test, skb, NETIF_F_SG | NETIF_F_HW_CSUM, buf);
+	/* the end of a record; the middle of a transmission */
+	h->flags = ESP_ACK | ESP_TXS | ESP_EOR;
+	expect_apart(test, skb, 0, buf);
+	h->flags = ESP_ACK;
+	expect_apart(test, skb, 0, buf);
 	kfree_skb(skb);
+	close_conn(test, &c);
+}
+
+/* The echo of a cut takes a packet with room for it (rule 21): none of a run has. */
+static void offload__no_echo_in_run(struct kunit *test)
+{
+	const u8 *buf = message(test);
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 64);
+	WRITE_ONCE(c.esp->advice_echo, 1);
+	skb = send_run(test, &c, buf, 2 * T_MSS + 10);
+	KUNIT_EXPECT_EQ(test, skb->len, ETH_HLEN + ESP_HLEN + 2u * T_MSS + 10);
+	expect_apart(test, skb, 0, buf);
+	kfree_skb(skb);
+	KUNIT_EXPECT_EQ(test, c.esp->advice_echo, 1);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 10, 0), 10);
+	c.ack += 3;
+	feed_ack(test, &c, 64);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.opts, ESP_HAS(ESP_OPT_ADVICE));
+	KUNIT_EXPECT_EQ(test, f.advice, c.esp->snd.advice);
+	KUNIT_EXPECT_EQ(test, c.esp->advice_echo, 0);
 	close_conn(test, &c);
 }
 
@@ -235,22 +396,6 @@ static struct sk_buff *new_run(struct kunit *test, struct t_conn *c, u8 flags,
 	if (fx.paged)
 		page_payload(test, skb, data + ESP_HLEN, len);
 	return skb;
-}
-
-/* What a device without SKB_GSO_SCTP, but with @features, would be handed. */
-static struct sk_buff *take_apart(struct sk_buff *skb,
-				  netdev_features_t features)
-{
-	struct sk_buff *segs;
-
-	skb_reset_mac_header(skb);
-	skb_set_network_header(skb, ETH_HLEN);
-	skb->protocol = esp_ethertype;
-	skb->dev = fx.dev;
-	rcu_read_lock();
-	segs = __skb_gso_segment(skb, features, true);
-	rcu_read_unlock();
-	return segs;
 }
 
 static void feed_run(struct kunit *test, struct t_conn *c, u8 flags, u32 seq,
@@ -666,6 +811,7 @@ static void offload__coalesced_lists(struct kunit *test)
 static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__as_one_by_one),
 	KUNIT_CASE(offload__one_frame),
+	KUNIT_CASE(offload__no_echo_in_run),
 	KUNIT_CASE(offload__part_again),
 	KUNIT_CASE(offload__in_order),
 	KUNIT_CASE(offload__partly_here),
