@@ -892,6 +892,70 @@ static void offload__coalesced_and_apart(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A device that hands the sum over is believed if it is right; all others are summed. */
+static void offload__coalesced_sums(struct kunit *test)
+{
+	static const struct {
+		u8 summed;
+		bool good;	/* the frame */
+		bool said;	/* to be good, by the sum */
+		bool taken;
+	} v[] = {
+		{ CHECKSUM_NONE, true, false, true },
+		{ CHECKSUM_NONE, false, true, false },
+		{ CHECKSUM_UNNECESSARY, true, false, true },
+		{ CHECKSUM_UNNECESSARY, false, true, false },
+		{ CHECKSUM_PARTIAL, false, false, true },
+		{ CHECKSUM_COMPLETE, true, true, true },
+		{ CHECKSUM_COMPLETE, true, false, true },
+		{ CHECKSUM_COMPLETE, false, false, false },
+		{ CHECKSUM_COMPLETE, false, true, true },	/* not summed again */
+	};
+	struct napi_struct *napi;
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, at, k, n;
+
+	open_conn(test, &c, 0, 64);
+	catch_frames(test, true);
+	for (i = 0; i < ARRAY_SIZE(v) * 3; i++) {
+		at = i % 3;	/* where it is among three */
+		napi = begin_poll(test);
+		for (k = 0; k < 3; k++) {
+			conn_frame(&c, &f, ESP_ACK, c.seq + k, T_MSS);
+			skb = card_frame(test, &c, &f);
+			if (k == at) {
+				skb->ip_summed = v[i / 3].summed;
+				skb->csum = csum_partial(skb->data + ETH_HLEN, ESP_HLEN + T_MSS,
+							 (__force __wsum)!v[i / 3].said);
+				skb->data[ETH_HLEN + ESP_HLEN] ^= !v[i / 3].good;
+			}
+			if (k == at && skb->ip_summed == CHECKSUM_PARTIAL) {
+				skb->csum_start = skb_headroom(skb) + ETH_HLEN;
+				skb->csum_offset = offsetof(struct esp_wire, csum);
+			}
+			gro_receive(napi, skb);
+		}
+		end_poll(napi);
+		for (n = 0, k = 0; !skb_queue_empty(&came); n++) {
+			skb = next_caught(test);
+			if (!skb_is_gso(skb) && (k != at || v[i / 3].good)) {
+				/* the core knows it, too */
+				KUNIT_EXPECT_EQ(test, (int)skb->ip_summed, CHECKSUM_COMPLETE);
+				KUNIT_EXPECT_EQ(test, csum_fold(skb->csum), 0);
+			}
+			k += skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+			kfree_skb(skb);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, n, v[i / 3].taken ? 1u : at == 1 ? 3u : 2u,
+				    "case %d, the %d.", i / 3, at);
+		KUNIT_EXPECT_EQ(test, k, 3u);
+	}
+	catch_frames(test, false);
+	close_conn(test, &c);
+}
+
 /* Without scatter-gather skb_segment() must see no list that it would misread. */
 static void offload__list_without_sg(struct kunit *test)
 {
@@ -1014,6 +1078,7 @@ static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__odd_list),
 	KUNIT_CASE(offload__coalesced),
 	KUNIT_CASE(offload__coalesced_and_apart),
+	KUNIT_CASE(offload__coalesced_sums),
 	KUNIT_CASE(offload__list_without_sg),
 	KUNIT_CASE(offload__in_tunnel),
 	KUNIT_CASE(offload__coalesced_lists),
