@@ -15,6 +15,13 @@
 
 #define SIZE	300000
 
+#ifndef IORING_SEND_ZC_REPORT_USAGE	/* liburing's header may be of Linux 6.1 */
+#define IORING_SEND_ZC_REPORT_USAGE	(1U << 3)
+#endif
+#ifndef IORING_NOTIF_USAGE_ZC_COPIED
+#define IORING_NOTIF_USAGE_ZC_COPIED	(1U << 31)
+#endif
+
 static void *pages(size_t n)
 {
 	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -303,15 +310,22 @@ TEST_F(pair, locked_memory)
 	EXPECT_TRUE(silent(self->fd[0]));
 }
 
-/* The option's usual name, where the kernel lets a protocol have it. */
-TEST_F(pair, so_zerocopy)
+static bool since_6_2(void)
 {
-	int fd[2], major = 0, minor = 0;
+	int major = 0, minor = 0;
 	struct utsname u;
 
 	MUST(uname(&u));
-	ASSERT_EQ(2, sscanf(u.release, "%d.%d", &major, &minor));
-	if (major < 6 || (major == 6 && minor < 2)) {
+	return sscanf(u.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 2));
+}
+
+/* The option's usual name, where the kernel lets a protocol have it. */
+TEST_F(pair, so_zerocopy)
+{
+	int fd[2];
+
+	if (!since_6_2()) {
 		EXPECT_ERRNO(EOPNOTSUPP, set_int(self->fd[0], SOL_SOCKET, SO_ZEROCOPY, 1));
 		EXPECT_EQ(0, get_int(self->fd[0], SOL_ESP, ESP_ZEROCOPY));
 	} else {
@@ -378,6 +392,134 @@ TEST_F(pair, uring)
 	io_uring_queue_exit(&ring);
 	EXPECT_EQ(0, reap(pid));
 	EXPECT_TRUE(silent(self->fd[0]));
+}
+
+/* How io_uring lends. */
+enum lend { LEND, LEND_MSG, LEND_FIXED, LENDS };
+
+/* Send @len bytes. Returns the call's result, or an error: a notice has to follow. */
+static int lend(struct io_uring *ring, int fd, enum lend how, char *buf, size_t len)
+{
+	static struct iovec iov;
+	static struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	struct io_uring_cqe *cqe;
+	int res;
+
+	iov.iov_base = buf;
+	iov.iov_len = len;
+	if (how == LEND_MSG)
+		io_uring_prep_sendmsg_zc(sqe, fd, &msg, MSG_WAITALL);
+	else if (how == LEND_FIXED)
+		io_uring_prep_send_zc_fixed(sqe, fd, buf, len, MSG_WAITALL, 0, 0);
+	else
+		io_uring_prep_send_zc(sqe, fd, buf, len, MSG_WAITALL, 0);
+	sqe->ioprio |= IORING_SEND_ZC_REPORT_USAGE;
+	if (io_uring_submit(ring) != 1 || io_uring_wait_cqe(ring, &cqe))
+		return -EIO;
+	res = cqe->flags & IORING_CQE_F_MORE ? cqe->res : -EPROTO;
+	io_uring_cqe_seen(ring, cqe);
+	return res;
+}
+
+/* What the next notice says, within @ms; -ETIME: none has come. */
+static int used(struct io_uring *ring, int ms)
+{
+	struct __kernel_timespec t = { ms / 1000, ms % 1000 * 1000000L };
+	struct io_uring_cqe *cqe;
+	int res = io_uring_wait_cqe_timeout(ring, &cqe, &t);
+
+	if (res)
+		return res;
+	res = cqe->flags & IORING_CQE_F_NOTIF ? cqe->res : -EPROTO;
+	io_uring_cqe_seen(ring, cqe);
+	return res;
+}
+
+/* A ring, with @buf registered. */
+static void open_ring(struct io_uring *ring, char *buf, size_t len)
+{
+	struct iovec iov = { buf, len };
+
+	MUST(io_uring_queue_init(8, ring, 0));
+	MUST(io_uring_register_buffers(ring, &iov, 1));
+}
+
+/* io_uring is told of a copy: a receiver on this host, or too few bytes to lend. */
+TEST_F(pair, uring_copied)
+{
+	char *buf = pages(SIZE);
+	struct io_uring ring;
+	enum lend how;
+
+	if (!since_6_2())
+		SKIP(return, "before Linux 6.2 io_uring doesn't tell of copies");
+	ASSERT_NE(NULL, buf);
+	fill(buf, 0, SIZE);
+	open_ring(&ring, buf, SIZE);
+	for (how = LEND; how < LENDS; how++) {
+		ASSERT_EQ(SIZE, lend(&ring, self->fd[0], how, buf, SIZE));
+		EXPECT_EQ((int)IORING_NOTIF_USAGE_ZC_COPIED, used(&ring, LONG));
+		EXPECT_EQ(0, read_stream(self->fd[1], 0, SIZE));
+		ASSERT_EQ(64, lend(&ring, self->fd[0], how, buf, 64));
+		EXPECT_EQ((int)IORING_NOTIF_USAGE_ZC_COPIED, used(&ring, LONG));
+		EXPECT_EQ(0, read_stream(self->fd[1], 0, 64));
+	}
+	io_uring_queue_exit(&ring);
+}
+
+/* What no receiver on this host has had was not copied, and is the sender's until then. */
+TEST_F(pair, uring_not_copied)
+{
+	size_t n = SIZE / LENDS;
+	char *buf = pages(SIZE);
+	struct io_uring ring;
+	enum lend how;
+
+	if (!since_6_2())
+		SKIP(return, "before Linux 6.2 io_uring doesn't tell of copies");
+	ASSERT_NE(NULL, buf);
+	ASSERT_TRUE(alive(self->fd));
+	open_ring(&ring, buf, SIZE);
+	enter(A);
+	run("tc qdisc add dev va root netem loss 100%%");
+	for (how = LEND; how < LENDS; how++)
+		ASSERT_EQ((int)n, lend(&ring, self->fd[0], how, buf + how * n, n));
+	EXPECT_EQ(-ETIME, used(&ring, 20));
+	forget_soon(A);
+	forget_soon(B);
+	EXPECT_TRUE(UNTIL(so_error(self->fd[0]) == ETIMEDOUT));
+	for (how = LEND; how < LENDS; how++)
+		EXPECT_EQ(0, used(&ring, LONG));
+	enter(A);
+	run("tc qdisc del dev va root");
+	io_uring_queue_exit(&ring);
+}
+
+/* Packets that are lost are sent again, in other pieces, from where they are. */
+TEST_F(pair, uring_loss)
+{
+	char *buf = pages(MEGA);
+	struct io_uring ring;
+	enum lend how;
+	pid_t pid;
+
+	if (!since_6_2())
+		SKIP(return, "before Linux 6.2 io_uring doesn't tell of copies");
+	ASSERT_NE(NULL, buf);
+	open_ring(&ring, buf, MEGA);
+	run("tc qdisc add dev va root netem loss 25%%");
+	pid = MUST(fork());
+	if (!pid)
+		_exit(!!read_stream(self->fd[1], 0, LENDS * MEGA));
+	for (how = LEND; how < LENDS; how++) {
+		fill(buf, how * MEGA, MEGA);
+		ASSERT_EQ(MEGA, lend(&ring, self->fd[0], how, buf, MEGA));
+		EXPECT_EQ((int)IORING_NOTIF_USAGE_ZC_COPIED, used(&ring, LONG));
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_LT(0ULL, stats(self->fd[0]).retrans);
+	io_uring_queue_exit(&ring);
 }
 
 TEST_HARNESS_MAIN
