@@ -100,7 +100,7 @@ static int record(struct kunit *test, int nr, const u8 *buf, const struct t_mess
 	u8 flags = ESP_TXS;
 	struct sk_buff *skb;
 	struct t_conn c;
-	int n = 0;
+	int n = 0, rounds = 0;
 	u64 begin;
 
 	begin = esp_now();
@@ -122,7 +122,7 @@ static int record(struct kunit *test, int nr, const u8 *buf, const struct t_mess
 			kfree_skb(skb);
 			continue;
 		}
-		if (c.ack == c.esp->snd.send_seq)
+		if (c.ack == c.esp->snd.send_seq || ++rounds > most)
 			break;
 		c.ack = n ? seq + s[n - 1].f.pkt_seq + 1 : seq;
 		begin = esp_now();
