@@ -325,7 +325,9 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	skb_reset_mac_header(skb);
 	if (!(dev->flags & IFF_LOOPBACK) &&
 	    ether_addr_equal(daddr, dev->dev_addr)) {
-		__skb_pull(skb, ETH_HLEN);
+		/* a VLAN's device may have put in its tag */
+		__skb_pull(skb, skb_network_offset(skb));
+		skb->protocol = esp_ethertype;
 		skb->pkt_type = PACKET_HOST;
 		netif_rx(skb);
 	} else if (dev_queue_xmit(skb)) {
