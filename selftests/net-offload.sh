@@ -5,7 +5,7 @@
 # taken apart in front of those that don't, and are put together again where a
 # receiver coalesces. Both directions at once, every byte is compared.
 #
-#	n0 w0 ------------------------ w1 n1
+#	n0 w0 ------------------------ w1 n1	and VLANs of these
 #	n0 v0 --- p0 br0 p1 (sw) ----- v1 n1
 
 . "${0%/*}/lib.sh"
@@ -130,6 +130,107 @@ captured() { [ "$(wc -c <"$TMP/w0.pcap")" -gt 1000 ] && [ "$(wc -c <"$TMP/w1.pca
 check "... captured they were" until_true 10 captured
 kill %1 %2
 wait
+
+#
+# Under VLAN tags: beside the frame, or in it, where a device can't put them in
+#
+
+T=$(by_kernel 4M 512k 1M)
+OVER=''	# what is behind w0 and w1 in the names of the VLAN's devices
+tagged() { transfer n0 w0$OVER n1 w1$OVER -n "$T" "$@" >/dev/null; }
+
+# passes OUT IN COMMAND...: "some" or "none" leave n0 as super-packets, and come in.
+passes()
+{
+	local out in n want i=0 wants=("$1" "$2")
+	shift 2
+	out=$(stat n0 OutRuns) in=$(stat n0 InRuns)
+	"$@" || return
+	for n in $(($(stat n0 OutRuns) - out)) $(($(stat n0 InRuns) - in)); do
+		want=${wants[i++]}
+		echo "$n, $want expected"
+		case $want in
+		some) [ "$n" -gt 8 ] ;;
+		none) [ "$n" -eq 0 ] ;;
+		esac || return
+	done
+}
+
+# vlan PARENT NAME OPTION...: of both ends, behind w0 and w1.
+vlan()
+{
+	local h
+
+	for h in 0 1; do
+		ip -n n$h link add link "w$h$1" name "w$h$2" type vlan "${@:3}" &&
+			ip -n n$h link set "w$h$2" up &&
+			in_host n$h tee "/proc/sys/net/esp/dev/w$h$2/enable" <<<1 >/dev/null || exit
+	done
+}
+
+# sums YES: what w0 and w1 say is believed, that they compute checksums.
+sums()
+{
+	local h
+
+	for h in 0 1; do
+		in_host n$h tee "/proc/sys/net/esp/dev/w$h/tx_checksum" <<<"$1" >/dev/null || exit
+	done
+}
+
+# vlans TEXT: each offload of w on and off, while OVER is a VLAN of it.
+vlans()
+{
+	check "$1: super-packets pass" passes some some tagged
+	w tx-sctp-segmentation off
+	check "... are taken apart below it" passes some none tagged
+	sums 1
+	check "... for a device that sums" passes some none tagged
+	sums 0
+	w tx off sg off
+	check "... for one that does nothing" passes some none tagged
+	w tx on sg on tso off gro on
+	check "... and coalesced" passes some some tagged
+	check "... with records" passes some some tagged -q
+	w tso on gro off tx-sctp-segmentation on
+}
+
+vlan '' .5 id 5
+vlan '' .6 id 6 reorder_hdr off
+vlan '' .7 id 7 protocol 802.1ad
+vlan .7 .7.8 id 8
+# Inside a frame of 1500 bytes there is room for one tag.
+for h in 0 1; do
+	ip -n n$h link set w$h.7.8 mtu 1496 || exit
+done
+own() { transfer n0 "w0$OVER" n0 "w0$OVER" -n "$T" >/dev/null; }
+OVER=.5 check "a VLAN's device to its own address" passes some some own
+OVER=.6 check "... which puts in its tags itself" passes some some own
+for tags in beside inside; do
+	[ $tags = beside ] || w tx-vlan-hw-insert off tx-vlan-stag-hw-insert off
+	OVER=.5 vlans "VLAN, tags $tags frames"
+	OVER=.7.8 vlans "VLAN in a VLAN, tags $tags"
+done
+OVER=.6 vlans "VLAN, tags by the VLAN's device"
+
+# Their sums are right when they leave the VLAN's device; then some bytes are not.
+w tso off gro on
+OVER=.5
+for h in 0 1; do
+	in_host n$h ethtool -K w$h.5 tx-sctp-segmentation off tx off sg off >/dev/null || exit
+done
+queue add root netem limit 10000 corrupt 5%
+gone() { ! kill -0 $CONNECTOR && ! kill -0 $LISTENER; } 2>/dev/null
+corrupted()
+{
+	start n0 w0.5 n1 w1.5 -n "$T"
+	# Who got what was corrupted may wait for ever.
+	until_true 90 gone || kill $CONNECTOR $LISTENER
+	ended >/dev/null
+}
+check "of frames that a VLAN's device takes apart, corrupted ones are not coalesced" \
+	passes some some corrupted
+queue del root
 
 check "no sockets are left" until_true 30 no_sockets n0 n1
 finish
