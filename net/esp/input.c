@@ -263,7 +263,7 @@ static u32 backlog_limit(struct sock *sk)
 /* Hand a frame to the socket, or to its backlog. Takes over the reference. */
 static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
-	sk_mark_napi_id_once(sk, skb);
+	sk_mark_napi_id(sk, skb);
 	bh_lock_sock(sk);
 	if (!esp_owned(sk)) {
 		esp_do_rcv(sk, skb);
