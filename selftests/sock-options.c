@@ -542,4 +542,42 @@ TEST_F(hosts, sol_socket)
 	EXPECT_EQ(1, get_int(fd[0], SOL_SOCKET, SO_RCVLOWAT));
 }
 
+/* The device's NAPI instance by which B's end was given its next byte. */
+static int napi_of_next(int fd[2])
+{
+	char c;
+
+	MUST(send(fd[0], "x", 1, 0));
+	MUST(recv(fd[1], &c, 1, 0));
+	return get_int(fd[1], SOL_SOCKET, SO_INCOMING_NAPI_ID);
+}
+
+/*
+ * Who polls a device needs to know by which of its NAPI instances frames come: none
+ * at first, then one, then another.
+ */
+TEST_F(hosts, busy_poll)
+{
+	int fd[2], first, second;
+	char c;
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_EQ(0, set_int(fd[1], SOL_SOCKET, SO_BUSY_POLL, 50));
+	EXPECT_EQ(0, napi_of_next(fd));
+	/* a veth has one if it coalesces, and its peer does not segment TCP */
+	enter(A);
+	run("ethtool -K va tso off >/dev/null");
+	enter(B);
+	run("ethtool -K vb gro on >/dev/null");
+	first = napi_of_next(fd);
+	EXPECT_LT(0, first);
+	run("ethtool -K vb gro off >/dev/null");
+	run("ethtool -K vb gro on >/dev/null");
+	second = napi_of_next(fd);
+	EXPECT_LT(0, second);
+	EXPECT_NE(first, second);
+	/* and nothing is there, whoever looks */
+	EXPECT_ERRNO(EAGAIN, recv(fd[1], &c, 1, MSG_DONTWAIT));
+}
+
 TEST_HARNESS_MAIN
