@@ -4,7 +4,8 @@
 # tools/wireshark/esp.lua against captures: the frames of the documentation field by
 # field; a transfer through a switch that loses frames, of which the dissector must tell
 # what the sender's counters tell, and give back the bytes; transmissions and records put
-# together, out of order and with gaps, too; and frames that are not what they should be.
+# together, out of order and with gaps, too; super-packets; and frames that are not what
+# they should be.
 #
 #	+----------------+     +------------------------+     +----------------+
 #	| n0          v0 +-----+ p0  n2, a bridge    p1 +-----+ v1          n1 |
@@ -306,6 +307,39 @@ look "$TMP/crc.pcap"
 check "some frames have a CRC" [ "$(frames crc)" -gt 0 ]
 check "each CRC is right" same frames "$(frames 'crc_good == 1')" "$(frames crc)"
 check "all frames but SYNs have one" same frames "$(frames crc)" "$(frames 'syn == 0')"
+
+#
+# Super-packets: a sender's, as they leave; and those that the receiver coalesces
+#
+
+n0 ethtool -K v0 gso on tx-sctp-segmentation on || exit
+n2 ethtool -K p1 tso off tx-sctp-segmentation off || exit
+n1 ethtool -K v1 gro on || exit
+out=$(stat n0 OutData)
+head -c 1000000 "$TMP/sent" >"$TMP/part"
+capture "$TMP/leave.pcap" "$TMP/come.pcap"
+n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
+LISTENER=$!
+check "a transfer in super-packets" n0 esp connect -w 60 "$(mac n1 v1)%v0:79" <"$TMP/part"
+wait $LISTENER
+check "what was sent is what was received" cmp "$TMP/part" "$TMP/received"
+check "the captures are whole" captured
+out=$(($(stat n0 OutData) - out))
+for end in leave come; do
+	look "$TMP/$end.pcap"
+	runs=$(frames 'data && len > 1468')
+	echo "# $runs super-packets"
+	check "as they $end: some are longer than a frame" [ "$runs" -gt 8 ]
+	check "... none is malformed" same frames "$(frames bad)" 0
+	check "... each has as many packets as were sent in it" same packets "$(table '
+		src == mine && !again { n += data ? int((len + 1467) / 1468) : fin } END { print n }')" "$out"
+	check "... none is missing between them" same frames "$(frames 'missing && src == mine')" 0
+	check "... nor beyond permission" same frames "$(frames 'beyond && src == mine')" 0
+	table 'data && !again { printf "%s", toupper(payload) }' | basenc --base16 -di >"$TMP/shown"
+	check "... the payloads are the bytes" cmp "$TMP/part" "$TMP/shown"
+	given "$TMP/$end.pcap"
+	check "... of which a subdissector is given all, in order" cmp "$TMP/part" "$TMP/shown"
+done
 
 #
 # Not as they should be: the documentation's data frame with other bytes
