@@ -68,6 +68,26 @@ reset_cable()
 	cable n0 w0 n1 w1
 }
 
+# in_runs COMMAND...: meanwhile super-packets leave n0, and come to n1.
+in_runs()
+{
+	local out in
+
+	out=$(stat n0 OutRuns) in=$(stat n1 InRuns)
+	"$@" || return
+	echo "OutRuns $(($(stat n0 OutRuns) - out)), InRuns $(($(stat n1 InRuns) - in))"
+	counted n0 OutRuns $((out + 3)) && counted n1 InRuns $((in + 3))
+}
+
+# more_runs: from now on some do.
+more_runs()
+{
+	local out in
+
+	out=$(stat n0 OutRuns) in=$(stat n1 InRuns)
+	until_true 30 counted n0 OutRuns $((out + 3)) && until_true 30 counted n1 InRuns $((in + 3))
+}
+
 # goes_on: more comes in from now on, and all of it in the end.
 goes_on() { moves n1 5 && enough; }
 
@@ -116,7 +136,7 @@ ip0 link set w0.5 up
 ip1 link set w1.5 up
 enable n0 w0.5
 enable n1 w1.5
-check "VLAN" transfer n0 w0.5 n1 w1.5 -n "$N"
+check "VLAN, in super-packets" in_runs transfer n0 w0.5 n1 w1.5 -n "$N"
 ip0 link delete w0.5
 ip1 link delete w1.5
 
@@ -150,11 +170,12 @@ done
 active() { ip -n "$1" -d link show bond0 | grep -q "active_slave $2 "; }
 until_true 10 active n0 w0
 until_true 10 active n1 w1
-check "bonding, active-backup" transfer n0 bond0 n1 bond0 -n "$N"
+check "bonding, active-backup, in super-packets" in_runs transfer n0 bond0 n1 bond0 -n "$N"
 slow_start n0 bond0 n1 bond0
-moves n1 5
+check "... which are in use" more_runs
 ip0 link set w0 down
-check "bonding: a transfer survives the change to the other cable" goes_on
+check "... behind the change to the other cable, too" more_runs
+check "bonding: a transfer survives the change" goes_on
 ip0 link delete bond0
 ip1 link delete bond0
 ip0 link delete x0
@@ -176,10 +197,11 @@ check_fails "MTU 100 is too small" "Message too long" transfer n0 w0 n1 w1 -n 1k
 ip0 link set w0 mtu 1500
 
 slow_start n0 w0 n1 w1
-moves n1 5
+check "a transfer in super-packets" more_runs
 ip0 link set w0 mtu 9000
 ip1 link set w1 mtu 9000
-check "the MTU grows during a transfer" goes_on
+check "... the MTU grows: there are more of them" more_runs
+check "... and it goes on" goes_on
 
 # A handshake that took too long makes the path one of small frames (rule 9).
 large_frames()
@@ -196,6 +218,7 @@ large_frames()
 	return 1
 }
 check "a transfer of large frames" large_frames
+check "... in super-packets" more_runs
 # Nothing of it can leave any more; and there is something.
 kill -STOP $LISTENER
 waiting() { n0 esp show | awk '$4 > 1000000 { found = 1 } END { exit !found }'; }
