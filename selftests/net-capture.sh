@@ -331,8 +331,8 @@ for end in leave come; do
 	echo "# $runs super-packets"
 	check "as they $end: some are longer than a frame" [ "$runs" -gt 8 ]
 	check "... none is malformed" same frames "$(frames bad)" 0
-	check "... each has as many packets as were sent in it" same packets "$(table '
-		src == mine && !again { n += data ? int((len + 1467) / 1468) : fin } END { print n }')" "$out"
+	sum='src == mine && !again { n += data ? int((len + 1467) / 1468) : fin } END { print n }'
+	check "... each has as many packets as were sent in it" same packets "$(table "$sum")" "$out"
 	check "... none is missing between them" same frames "$(frames 'missing && src == mine')" 0
 	check "... nor beyond permission" same frames "$(frames 'beyond && src == mine')" 0
 	table 'data && !again { printf "%s", toupper(payload) }' | basenc --base16 -di >"$TMP/shown"
