@@ -224,30 +224,36 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 
 /*
  * What GRO has chained is a packet each again, so that they are joined as others are. As it
- * is stays what can't be joined, one that somebody else looks at (a packet socket), and what
- * was ahead, or is chained in another way. Returns those behind @skb.
+ * is stays what can't be joined, what was ahead, or is chained in another way, and what
+ * somebody else looks at: a packet socket has a copy of the first buffer, or, if that had to
+ * be written to since, the same list. Returns those behind @skb.
  */
 static struct sk_buff *unchain(struct sk_buff *skb)
 {
 	struct sk_buff *list = skb_shinfo(skb)->frag_list, *iter;
 	struct esp_frame *f = &ESP_RX(skb)->f, own = *f;
-	u32 len = 0, truesize = 0;
+	u32 len = 0, truesize = 0, n = 0;
 
-	if (!list || skb_cloned(skb) || skb->sk || f->read)
+	if (!list || !skb_is_gso(skb) || skb_cloned(skb) || skb->sk || f->read)
 		return NULL;
+	smp_rmb();	/* pskb_expand_head() takes the list's references before it lets go */
 	skb_walk_frags(skb, iter) {
-		if (!iter->len || iter->sk || (skb_headlen(iter) && !iter->head_frag))
+		if (!iter->len || (skb_headlen(iter) && !iter->head_frag) ||
+		    skb_shared(iter) || skb_has_frag_list(iter) || skb_zcopy(iter) ||
+		    iter->sk || iter->destructor)
 			return NULL;
 		len += iter->len;
 		truesize += iter->truesize;
+		n++;
 	}
-	if (len >= f->len || truesize >= skb->truesize)
+	if (n + 1 != f->segs || len >= f->len ||
+	    skb->truesize < truesize + SKB_TRUESIZE(skb_end_offset(skb)) + skb->data_len - len)
 		return NULL;
-	own.hlen = 0;
+	f->segs = 1;
 	own.segs = 1;
+	own.hlen = 0;
 	f->flags &= ~(ESP_TXF | ESP_EOR);	/* the last one's */
 	skb_walk_frags(skb, iter) {
-		f->segs -= f->segs > 1;
 		ESP_RX(iter)->f = own;
 		ESP_RX(iter)->f.len = iter->len;
 		if (iter->next)

@@ -158,6 +158,7 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		reason = reset_rcv(sk, f);
 		goto out;
 	}
+	sk_mark_napi_id(sk, skb);
 	late = esp_overtaken(esp, f, now);
 	if (!late)
 		WRITE_ONCE(esp->ts_recent, (u64)f->ts_val << 32 | (u32)now);
@@ -263,7 +264,6 @@ static u32 backlog_limit(struct sock *sk)
 /* Hand a frame to the socket, or to its backlog. Takes over the reference. */
 static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
-	sk_mark_napi_id(sk, skb);
 	bh_lock_sock(sk);
 	if (!esp_owned(sk)) {
 		esp_do_rcv(sk, skb);

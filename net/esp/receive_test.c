@@ -206,6 +206,14 @@ static void data__chained(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, skb_queue_len(queue), 2u);
 	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
 	kfree_skb(copy);
+	/* or of the list */
+	skb = chained(test, &c, 0, 3, false);
+	copy = skb_get(skb_shinfo(skb)->frag_list);
+	receive(skb);
+	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
+	KUNIT_EXPECT_NOT_NULL(test, copy->next);
+	KUNIT_EXPECT_EQ(test, skb_shinfo(copy)->nr_frags, 1);
+	kfree_skb(copy);
 	/* a header alone, which there is no packet of */
 	receive(chained(test, &c, 0, 3, true));
 	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
@@ -215,11 +223,11 @@ static void data__chained(struct kunit *test)
 	fx.paged = false;
 	receive(chained(test, &c, ESP_TXF | ESP_EOR, 6, false));
 	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
-	KUNIT_EXPECT_EQ(test, skb_queue_len(queue), 5u);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(queue), 6u);
 	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 2u);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
 
-	expect_data(test, &c, seq, 31, 700);
+	expect_data(test, &c, seq, 34, 700);
 	KUNIT_EXPECT_EQ(test, page_count(fx.page), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc), 0);
 	close_conn(test, &c);
