@@ -231,10 +231,10 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 static struct sk_buff *unchain(struct sk_buff *skb)
 {
 	struct sk_buff *list = skb_shinfo(skb)->frag_list, *iter;
-	struct esp_frame *f = &ESP_RX(skb)->f, own = *f;
+	struct esp_frame *f = &ESP_RX(skb)->f, own;
 	u32 len = 0, truesize = 0, n = 0;
 
-	if (!list || !skb_is_gso(skb) || skb_cloned(skb) || skb->sk || f->read)
+	if (!skb_is_gso(skb) || skb_cloned(skb) || skb->sk || f->read)
 		return NULL;
 	smp_rmb();	/* pskb_expand_head() takes the list's references before it lets go */
 	skb_walk_frags(skb, iter) {
@@ -250,7 +250,7 @@ static struct sk_buff *unchain(struct sk_buff *skb)
 	    skb->truesize < truesize + SKB_TRUESIZE(skb_end_offset(skb)) + skb->data_len - len)
 		return NULL;
 	f->segs = 1;
-	own.segs = 1;
+	own = *f;
 	own.hlen = 0;
 	f->flags &= ~(ESP_TXF | ESP_EOR);	/* the last one's */
 	skb_walk_frags(skb, iter) {
@@ -268,25 +268,22 @@ static struct sk_buff *unchain(struct sk_buff *skb)
 }
 
 /* Behind what waits to be read. */
-static void put_one(struct sock *sk, struct sk_buff *skb)
-{
-	if (coalesce(sk, skb))
-		return;
-	skb->dev = NULL;
-	if (!skb->sk)	/* one that was ahead has been charged */
-		esp_set_owner_r(skb, sk);
-	__skb_queue_tail(&sk->sk_receive_queue, skb);
-}
-
 static void put(struct sock *sk, struct sk_buff *skb)
 {
-	struct sk_buff *list = unchain(skb), *next;
+	struct sk_buff *next = skb_has_frag_list(skb) ? unchain(skb) : NULL;
 
-	put_one(sk, skb);
-	for (; list; list = next) {
-		next = list->next;
-		skb_mark_not_on_list(list);
-		put_one(sk, list);
+	for (;;) {
+		if (!coalesce(sk, skb)) {
+			skb->dev = NULL;
+			if (!skb->sk)	/* one that was ahead has been charged */
+				esp_set_owner_r(skb, sk);
+			__skb_queue_tail(&sk->sk_receive_queue, skb);
+		}
+		if (!next)
+			break;
+		skb = next;
+		next = skb->next;
+		skb_mark_not_on_list(skb);
 	}
 }
 
