@@ -9,8 +9,7 @@
  *   PROTO     esp, tcp, udp, packet (raw frames), tipc, sctp, unix
  *   bulk      one way, -n writes of -s bytes
  *   writev    one way, -n calls of -v buffers of -s bytes each
- *   sendfile  one way, -n calls of -s bytes, of a file in memory: of tmpfs, or (-f) of
- *             another file system
+ *   sendfile  one way, -n calls of -s bytes, of a file in a directory (-f)
  *   file      the same without sendfile(): -n times -s bytes are read, and sent
  *   pingpong  -n times -s bytes there and back
  *   rr        -k connections, each with one request of -s bytes on its way; -n
@@ -45,7 +44,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -76,7 +74,7 @@ static const char usage_text[] =
 "  -c ADDRESS    the server is there     -k CONNECTIONS (1)\n"
 "  -l LABEL      for the output          -v BUFFERS (16)\n"
 "  -d            one way: what comes is thrown away, not copied (esp, tcp)\n"
-"  -f DIR        a file is there, instead of in tmpfs\n"
+"  -f DIR        a file is there (/tmp)\n"
 "  -z            bulk: MSG_ZEROCOPY (esp, tcp)\n"
 "  -p            each end keeps to one processor: 0, and the server's 1\n"
 "  -I            cycles are instructions\n"
@@ -106,7 +104,7 @@ struct answer {
 };
 
 static char *device;		/* of this side */
-static const char *files;	/* where there may be one */
+static const char *files = "/tmp";
 static int control;
 static char data[MOST];
 
@@ -633,11 +631,11 @@ static void one_way(struct answer *server)
 	int fd = to_server(req.proto, server), file = -1, one = 1;
 
 	if (req.kind == SENDFILE || req.kind == A_FILE) {
-		file = files ? open(files, O_TMPFILE | O_RDWR, 0600) : memfd_create("speed", 0);
+		file = open(files, O_TMPFILE | O_RDWR, 0600);
 		if (file < 0)
-			die("a file");
+			die("%s", files);
 		if (write(file, data, req.size) != (ssize_t)req.size)
-			die("write of a file");
+			die("%s", files);
 	}
 	if (zerocopy && setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof(one)))
 		die("SO_ZEROCOPY");

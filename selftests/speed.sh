@@ -194,14 +194,12 @@ round()
 	links 1500 on
 	run bulk-1500-gso "esp tcp sctp tipc lo unix" bulk -s 1048576 -n 512
 	kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 512
-	run sendfile "esp tcp lo unix" sendfile -s 1048576 -n 512
-	run file "esp tcp unix" file -s 1048576 -n 512
-	run sendfile-cache "esp tcp unix" sendfile -f /run/speed -s 1048576 -n 512
-	run file-cache "esp tcp unix" file -f /run/speed -s 1048576 -n 512
+	run sendfile "esp tcp lo unix" sendfile -f /run/speed -s 1048576 -n 512
+	run file "esp tcp unix" file -f /run/speed -s 1048576 -n 512
 	# The sender's side alone: the reader's copy may be what takes longest.
 	run bulk-discard "esp tcp" bulk -d -s 1048576 -n 512
-	run sendfile-discard "esp tcp" sendfile -d -s 1048576 -n 512
-	run file-discard "esp tcp" file -d -s 1048576 -n 512
+	run sendfile-discard "esp tcp" sendfile -f /run/speed -d -s 1048576 -n 512
+	run file-discard "esp tcp" file -f /run/speed -d -s 1048576 -n 512
 	links 1500 off
 	run bulk-1500 "esp tcp sctp tipc" bulk -s 1048576 -n 256
 	kernel kernel-bulk-1500 "esp tcp" bulk 1048576 256
@@ -244,10 +242,8 @@ instructions)
 		kernel kernel-pingpong-64 "esp tcp udp" pingpong 64 500
 		run bulk-1500-gso "esp tcp sctp tipc lo unix" bulk -s 1048576 -n 16
 		kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 16
-		run sendfile "esp tcp lo unix" sendfile -s 1048576 -n 16
-		run file "esp tcp unix" file -s 1048576 -n 16
-		run sendfile-cache "esp tcp unix" sendfile -f /run/speed -s 1048576 -n 16
-		run file-cache "esp tcp unix" file -f /run/speed -s 1048576 -n 16
+		run sendfile "esp tcp lo unix" sendfile -f /run/speed -s 1048576 -n 16
+		run file "esp tcp unix" file -f /run/speed -s 1048576 -n 16
 		run connect "esp tcp sctp tipc lo unix" connect -n 2000
 		run writev-16x64 "esp tcp sctp tipc unix" writev -n 500
 		checksums 0
