@@ -127,6 +127,14 @@ captured()
 	return $status
 }
 
+# receiver: of what the next transfer brings, when it listens: $LISTENER.
+receiver()
+{
+	n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
+	LISTENER=$!
+	until_true 30 eval 'n1 esp show -l | grep -q ":79\b"'
+}
+
 n0 tee /proc/sys/net/esp/time_wait_ms <<<10 >/dev/null
 n1 tee /proc/sys/net/esp/time_wait_ms <<<10 >/dev/null
 n2 tc qdisc add dev p0 root netem loss 3%
@@ -134,8 +142,7 @@ n2 tc qdisc add dev p1 root netem loss 3%
 head -c 3000000 /dev/urandom >"$TMP/sent"
 
 capture "$TMP/lossy.pcap" "$TMP/behind.pcap"
-n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
-LISTENER=$!
+receiver
 check "a transfer that loses frames" n0 esp connect -w 60 "$(mac n1 v1)%v0:79" <"$TMP/sent"
 wait $LISTENER
 check "what was sent is what was received" cmp "$TMP/sent" "$TMP/received"
@@ -197,8 +204,7 @@ n2 tc qdisc del dev p0 root
 n2 tc qdisc del dev p1 root
 head -c 100000 "$TMP/sent" >"$TMP/part"
 capture "$TMP/whole.pcap"
-n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
-LISTENER=$!
+receiver
 check "a transfer in transmissions of several packets" n0 esp connect -w 60 -b 8000 "$(mac n1 v1)%v0:79" <"$TMP/part"
 wait $LISTENER
 check "the capture is whole" captured
@@ -318,8 +324,7 @@ n1 ethtool -K v1 gro on || exit
 out=$(stat n0 OutData)
 head -c 1000000 "$TMP/sent" >"$TMP/part"
 capture "$TMP/leave.pcap" "$TMP/come.pcap"
-n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
-LISTENER=$!
+receiver
 check "a transfer in super-packets" n0 esp connect -w 60 "$(mac n1 v1)%v0:79" <"$TMP/part"
 wait $LISTENER
 check "what was sent is what was received" cmp "$TMP/part" "$TMP/received"
