@@ -29,6 +29,7 @@
 #include "send_test.c"
 #include "timer_test.c"
 #include "offload_test.c"
+#include "gro_test.c"
 #include "fuzz_test.c"
 #include "crc_test.c"
 #include "queue_test.c"
@@ -80,6 +81,7 @@ PACKET_SUITE(advice);
 PACKET_SUITE(send);
 PACKET_SUITE(timer);
 PACKET_SUITE(offload);
+PACKET_SUITE(gro);
 PACKET_SUITE(fuzz);
 PACKET_SUITE(crc);
 PACKET_SUITE(noqueue);
@@ -96,5 +98,5 @@ kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_close_suite,
 		  &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
-		  &esp_fuzz_suite, &esp_crc_suite, &esp_noqueue_suite,
+		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_noqueue_suite,
 		  &esp_queue_suite);

@@ -88,6 +88,15 @@ static void data__coalesced(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A connection whose payload comes side by side in pages. */
+static void open_paged(struct kunit *test, struct t_conn *c, unsigned int order)
+{
+	fx.paged = true;
+	fx.page = alloc_pages(GFP_KERNEL | __GFP_COMP, order);
+	KUNIT_ASSERT_NOT_NULL(test, fx.page);
+	open_conn(test, c, 0, 4);
+}
+
 /* Packets side by side in their pages become one fragment, which keeps those once. */
 static void data__side_by_side(struct kunit *test)
 {
@@ -96,10 +105,7 @@ static void data__side_by_side(struct kunit *test)
 	struct sock *sk;
 	u32 i;
 
-	fx.paged = true;
-	fx.page = alloc_pages(GFP_KERNEL | __GFP_COMP, 2);
-	KUNIT_ASSERT_NOT_NULL(test, fx.page);
-	open_conn(test, &c, 0, 4);
+	open_paged(test, &c, 2);
 	sk = c.sock->sk;
 	for (i = 0; i < 10; i++)
 		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, 700);
@@ -178,10 +184,7 @@ static void data__chained(struct kunit *test)
 	struct sock *sk;
 	u32 seq;
 
-	fx.paged = true;
-	fx.page = alloc_pages(GFP_KERNEL | __GFP_COMP, 4);
-	KUNIT_ASSERT_NOT_NULL(test, fx.page);
-	open_conn(test, &c, 0, 4);
+	open_paged(test, &c, 4);
 	seq = c.seq;
 	sk = c.sock->sk;
 	queue = &sk->sk_receive_queue;
