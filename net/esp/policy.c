@@ -293,10 +293,30 @@ static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
 }
 
 /*
- * How fast packets come with this budget, if it is what holds senders back. A
- * pause of theirs says nothing.
+ * Are a lone sender's round trips uneven? Then they don't tell of a queue that stands, but of
+ * a host that waits for its processor. From one to the next they change (jitter as of RFC 3550,
+ * A.8) by a fifth of their mean, which is well beyond the smallest.
  */
-static void count_rate(struct esp_qctl *c, const struct esp_policy *p, u32 round,
+static bool uneven(struct esp_qctl *c, int count, u32 median, u32 min_rtt)
+{
+	u32 d = max(median, c->before) - min(median, c->before);
+
+	if (count > 1 || !c->mean) {
+		c->mean = 16 * median;
+		c->jitter = 0;
+		d = 0;
+	}
+	c->before = median;
+	c->mean += median - c->mean / 16;
+	c->jitter += d - c->jitter / 16;
+	return 5 * (u64)c->jitter >= c->mean && c->mean / 16 >= min_rtt + ESP_UNEVEN_US;
+}
+
+/*
+ * How fast packets come with this budget, if it is what holds senders back. A
+ * pause of theirs says nothing. Returns whether it does.
+ */
+static bool count_rate(struct esp_qctl *c, const struct esp_policy *p, u32 round,
 		       bool limited, u64 now)
 {
 	u64 took = now - c->looked;
@@ -317,6 +337,7 @@ static void count_rate(struct esp_qctl *c, const struct esp_policy *p, u32 round
 		c->from = c->total;
 		c->from_at = now;
 	}
+	return limited;
 }
 
 /* A lone sender has that much on its way whatever the budget. */
@@ -506,9 +527,9 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	u32 round = min_t(u64, median, min_t(u64, 4 * (u64)min_rtt + ESP_ROUND_US,
 					     ESP_ROUND_MAX_US));
 	u32 extra = median > min_rtt ? median - min_rtt : 0, over;
-	bool none = look_for_wire(c, p, count, min_rtt, now), may_try, idle;
+	bool none = look_for_wire(c, p, count, min_rtt, now), may_try, idle, held;
 	u32 bound = none ? ESP_NO_WIRE_US : extra_bound(c, p, count, now);
-	u32 floor, more, q;
+	u32 floor, more, most, q;
 	u8 limited = c->limited;
 
 	if (!c->trial && drain(c, p, round, now))
@@ -519,9 +540,10 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	WRITE_ONCE(c->limited, 0);
 	WRITE_ONCE(c->busy, 0);
 	idle = link_idle(c, count, round, now);
-	count_rate(c, p, round, limited, now);
+	held = count_rate(c, p, round, limited, now);
 	q = c->q;
-	idle = idle && q <= ESP_Q_IDLE;
+	most = uneven(c, count, median, min_rtt) ? ESP_Q_UNEVEN : ESP_Q_IDLE;
+	idle = idle && q <= most;
 	over = extra - min(extra, c->held);
 	floor = max(p->q_min, may_fly(c, count, 0));
 	if (c->trial) {
@@ -537,12 +559,12 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	may_try = !none && max(q, floor) < p->q_max &&
 		  esp_qctl_wire_time(c, in_grants(c, p, count, more) -
 				     in_grants(c, p, count, max(q, floor))) <= ESP_TRY_US;
-	if (over > bound && idle && q < ESP_Q_IDLE) {
+	if (over > bound && idle && q < most) {
 		/* no try is needed to see that it is no queue */
 		c->full = 0;
 		WRITE_ONCE(c->fast, 0);
-		if (limited) {
-			set_q(c, p, min_t(u32, q + q / 4 + 1, ESP_Q_IDLE));
+		if (held) {
+			set_q(c, p, min_t(u32, q + q / 4 + 1, most));
 			c->looks = 0;
 		}
 	} else if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !none) {

@@ -21,6 +21,8 @@
 #define ESP_EXTRA_FRAMES	8	/* that, or so many frames on the wire */
 #define ESP_Q_IDLE		128	/* budget that a lone sender may need on an idle link, */
 #define ESP_IDLE_US		20000	/* if it is idle for so long */
+#define ESP_Q_UNEVEN		256	/* and one whose round trips are uneven, */
+#define ESP_UNEVEN_US		1000	/* and on the average so much above the smallest */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
@@ -100,6 +102,9 @@ enum esp_try {
  * @seen:	that had when the budget was last looked at
  * @looked:	when that was, microseconds
  * @idle:	how long the link was idle since, microseconds; halved when it was not
+ * @before:	the last round trip, microseconds
+ * @mean:	of a lone sender's, 1/16 microseconds
+ * @jitter:	their mean difference from one to the next, 1/16 microseconds
  * @looks:	how often it was since it changed; 0: what it changed doesn't show yet
  * @from:	packets that had arrived at the first of these
  * @from_at:	when that was
@@ -140,6 +145,9 @@ struct esp_qctl {
 	u32			seen;
 	u64			looked;
 	u32			idle;
+	u32			before;
+	u32			mean;
+	u32			jitter;
 	u8			looks;
 	u8			trial;
 	u8			old_fast;

@@ -292,6 +292,37 @@ static void qctl__idle_link(struct kunit *test)
 	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
 }
 
+/* The budget where a lone sender's round trips are @less and @more microseconds in turns. */
+static u32 budget_if_uneven(u32 less, u32 more)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+	int n;
+
+	esp_qctl_init(&c, &adaptive_policy);
+	c.frame.cur = 10000;
+	c.frame.prev = 10000;
+	c.looked = now;
+	for (n = 0; n < 100 || (n < 200 && c.trial); n++) {	/* more is tried, in vain */
+		c.limited = 1;
+		c.total += 370;		/* the link is idle */
+		esp_qctl_sample(&c, &adaptive_policy, 1, n % 2 ? less : more, 200, now += 7000);
+	}
+	return c.q;
+}
+
+/* A queue that stands makes all round trips long; a host that waits for its turn, some. */
+static void qctl__uneven(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, budget_if_uneven(3000, 7000), (u32)ESP_Q_UNEVEN);
+	KUNIT_EXPECT_EQ(test, budget_if_uneven(4500, 5700), (u32)ESP_Q_UNEVEN);
+	/* by less than a fifth */
+	KUNIT_EXPECT_EQ(test, budget_if_uneven(4700, 5500), (u32)ESP_Q_IDLE);
+	KUNIT_EXPECT_EQ(test, budget_if_uneven(5000, 5000), (u32)ESP_Q_IDLE);
+	/* by less than a millisecond beyond the smallest */
+	KUNIT_EXPECT_EQ(test, budget_if_uneven(600, 1600), (u32)ESP_Q_IDLE);
+}
+
 /* What others have in the port, a smaller budget does not make less; nor may it be larger. */
 static void qctl__others_in_port(struct kunit *test)
 {
@@ -421,6 +452,7 @@ static struct kunit_case trial_cases[] = {
 	KUNIT_CASE(qctl__tried_in_vain),
 	KUNIT_CASE(qctl__lone_cut_on_trial),
 	KUNIT_CASE(qctl__idle_link),
+	KUNIT_CASE(qctl__uneven),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),
 	KUNIT_CASE(qctl__bursts),
