@@ -285,6 +285,8 @@ static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
 	u64 took = now - c->looked, ns = frame_time(c);
 	bool lone = count <= 1 && ns && took < 4 * (u64)round + 2 * ESP_ROUND_US;
 
+	if (!lone)
+		c->mean = 0;	/* another one's, perhaps */
 	if (lone && ns * (c->total - c->seen) < 750 * took)
 		c->idle = min_t(u64, c->idle + took, 2 * ESP_IDLE_US);
 	else
@@ -293,28 +295,44 @@ static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
 }
 
 /*
- * Are a lone sender's round trips uneven? Then they don't tell of a queue that stands, but of
- * a host that waits for its processor. From one to the next they change (jitter as of RFC 3550,
- * A.8) by a fifth of their mean, which is well beyond the smallest.
+ * Are a lone sender's round trips uneven, and have been for some looks? Then they don't tell of
+ * a queue that stands, but of a host that waits for its processor. From one look to the next
+ * they change (jitter as of RFC 3550, A.8) by a fifth of their mean, which is well beyond the
+ * smallest; afterwards by an eighth. A step from short ones to long ones is over before that.
  */
-static bool uneven(struct esp_qctl *c, int count, u32 median, u32 min_rtt)
+static bool uneven(struct esp_qctl *c, u32 median, u32 min_rtt)
 {
 	u32 d = max(median, c->before) - min(median, c->before);
+	bool was = c->uneven >= ESP_UNEVEN_LOOKS;
 
-	if (count > 1 || !c->mean) {
+	if (!c->mean) {
 		c->mean = 16 * median;
 		c->jitter = 0;
-		d = 0;
 	}
 	c->before = median;
 	c->mean += median - c->mean / 16;
 	c->jitter += d - c->jitter / 16;
-	return 5 * (u64)c->jitter >= c->mean && c->mean / 16 >= min_rtt + ESP_UNEVEN_US;
+	if ((was ? 8 : 5) * (u64)c->jitter < c->mean || c->mean / 16 < min_rtt + ESP_UNEVEN_US)
+		c->uneven = 0;
+	else if (!was)
+		c->uneven++;
+	return c->uneven >= ESP_UNEVEN_LOOKS;
+}
+
+/* Who is no longer alone, or no longer has uneven round trips, hands that part back. */
+static void hand_back(struct esp_qctl *c, const struct esp_policy *p)
+{
+	give_up(c, p);
+	if (c->saved)
+		c->saved = min(c->saved, ESP_Q_IDLE);
+	else
+		set_q(c, p, min(c->q, ESP_Q_IDLE));
+	c->beyond = 0;
 }
 
 /*
  * How fast packets come with this budget, if it is what holds senders back. A
- * pause of theirs says nothing. Returns whether it does.
+ * pause of theirs says nothing. Returns whether the budget holds them back.
  */
 static bool count_rate(struct esp_qctl *c, const struct esp_policy *p, u32 round,
 		       bool limited, u64 now)
@@ -527,11 +545,13 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	u32 round = min_t(u64, median, min_t(u64, 4 * (u64)min_rtt + ESP_ROUND_US,
 					     ESP_ROUND_MAX_US));
 	u32 extra = median > min_rtt ? median - min_rtt : 0, over;
-	bool none = look_for_wire(c, p, count, min_rtt, now), may_try, idle, held;
+	bool none = look_for_wire(c, p, count, min_rtt, now), may_try, idle, holds;
 	u32 bound = none ? ESP_NO_WIRE_US : extra_bound(c, p, count, now);
 	u32 floor, more, most, q;
 	u8 limited = c->limited;
 
+	if (count > 1 && c->beyond)
+		hand_back(c, p);
 	if (!c->trial && drain(c, p, round, now))
 		return;
 	if ((s64)(now - c->last) < (s64)round)
@@ -540,9 +560,11 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	WRITE_ONCE(c->limited, 0);
 	WRITE_ONCE(c->busy, 0);
 	idle = link_idle(c, count, round, now);
-	held = count_rate(c, p, round, limited, now);
+	holds = count_rate(c, p, round, limited, now);
+	most = uneven(c, median, min_rtt) && !lossy(c, now) ? ESP_Q_UNEVEN : ESP_Q_IDLE;
+	if (idle && c->beyond && c->q > most)
+		hand_back(c, p);
 	q = c->q;
-	most = uneven(c, count, median, min_rtt) ? ESP_Q_UNEVEN : ESP_Q_IDLE;
 	idle = idle && q <= most;
 	over = extra - min(extra, c->held);
 	floor = max(p->q_min, may_fly(c, count, 0));
@@ -563,8 +585,9 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		/* no try is needed to see that it is no queue */
 		c->full = 0;
 		WRITE_ONCE(c->fast, 0);
-		if (held) {
+		if (limited || (holds && q >= floor)) {
 			set_q(c, p, min_t(u32, q + q / 4 + 1, most));
+			c->beyond = c->q > ESP_Q_IDLE;
 			c->looks = 0;
 		}
 	} else if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !none) {

@@ -23,6 +23,7 @@
 #define ESP_IDLE_US		20000	/* if it is idle for so long */
 #define ESP_Q_UNEVEN		256	/* and one whose round trips are uneven, */
 #define ESP_UNEVEN_US		1000	/* and on the average so much above the smallest */
+#define ESP_UNEVEN_LOOKS	8	/* at so many looks, one after the other */
 #define ESP_FRAME_NS		12304	/* a frame's time on the wire: 1 Gbit/s, till it is known */
 #define ESP_FRAME_NS_MAX	1000000
 #define ESP_PACE_FRAMES		16	/* that permission may run ahead of the link */
@@ -102,9 +103,11 @@ enum esp_try {
  * @seen:	that had when the budget was last looked at
  * @looked:	when that was, microseconds
  * @idle:	how long the link was idle since, microseconds; halved when it was not
- * @before:	the last round trip, microseconds
- * @mean:	of a lone sender's, 1/16 microseconds
+ * @before:	round trips at the last look, microseconds
+ * @mean:	of a lone sender's, 1/16 microseconds; 0: none yet
  * @jitter:	their mean difference from one to the next, 1/16 microseconds
+ * @uneven:	at so many looks that was much, one after the other
+ * @beyond:	the budget is beyond ESP_Q_IDLE for that
  * @looks:	how often it was since it changed; 0: what it changed doesn't show yet
  * @from:	packets that had arrived at the first of these
  * @from_at:	when that was
@@ -148,6 +151,8 @@ struct esp_qctl {
 	u32			before;
 	u32			mean;
 	u32			jitter;
+	u8			uneven;
+	u8			beyond;
 	u8			looks;
 	u8			trial;
 	u8			old_fast;

@@ -279,7 +279,13 @@ static void qctl__idle_link(struct kunit *test)
 	/* it is busy for more than three quarters of the time: once, what a late host does */
 	now = slow_rounds(&c, 1, 1, 470, now);
 	KUNIT_EXPECT_GE(test, c.q, (u32)ESP_Q_IDLE);
-	slow_rounds(&c, 1, 1, 470, now);
+	now = slow_rounds(&c, 1, 1, 470, now);
+	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
+	/* more than that is not for a late host */
+	c.q = ESP_Q_IDLE + 32;
+	c.idle = 2 * ESP_IDLE_US;
+	c.trial = ESP_TRY_NOTHING;
+	now = slow_rounds(&c, 2, 1, 370, now);
 	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
 	/* others could be sending too, which don't share this port's arrivals */
 	c.q = ESP_Q_IDLE;
@@ -292,28 +298,47 @@ static void qctl__idle_link(struct kunit *test)
 	KUNIT_EXPECT_LT(test, c.q, (u32)ESP_Q_IDLE);
 }
 
-/* The budget where a lone sender's round trips are @less and @more microseconds in turns. */
+/* A port with an idle link, whose frames take 10 us. */
+static void idle_init(struct esp_qctl *c, u64 now)
+{
+	esp_qctl_init(c, &adaptive_policy);
+	c->frame.cur = 10000;
+	c->frame.prev = 10000;
+	c->looked = now;
+}
+
+/* @count senders' rounds, of @less and @more microseconds in turns. */
+static u64 uneven_rounds(struct esp_qctl *c, int times, int count, u32 less, u32 more, u64 now)
+{
+	for (; times; times--) {
+		c->limited = 1;
+		c->total += 370;
+		esp_qctl_sample(c, &adaptive_policy, count, times % 2 ? less : more, 200,
+				now += 7000);
+	}
+	return now;
+}
+
+/* What a lone sender's budget becomes with these. */
 static u32 budget_if_uneven(u32 less, u32 more)
 {
 	struct esp_qctl c;
 	u64 now = 1000000;
 	int n;
 
-	esp_qctl_init(&c, &adaptive_policy);
-	c.frame.cur = 10000;
-	c.frame.prev = 10000;
-	c.looked = now;
-	for (n = 0; n < 100 || (n < 200 && c.trial); n++) {	/* more is tried, in vain */
-		c.limited = 1;
-		c.total += 370;		/* the link is idle */
-		esp_qctl_sample(&c, &adaptive_policy, 1, n % 2 ? less : more, 200, now += 7000);
-	}
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 100, 1, less, more, now);
+	for (n = 0; n < 50 && c.trial; n++)	/* more is tried, in vain */
+		now = uneven_rounds(&c, 2, 1, less, more, now);
 	return c.q;
 }
 
 /* A queue that stands makes all round trips long; a host that waits for its turn, some. */
 static void qctl__uneven(struct kunit *test)
 {
+	struct esp_qctl c;
+	u64 now = 1000000;
+
 	KUNIT_EXPECT_EQ(test, budget_if_uneven(3000, 7000), (u32)ESP_Q_UNEVEN);
 	KUNIT_EXPECT_EQ(test, budget_if_uneven(4500, 5700), (u32)ESP_Q_UNEVEN);
 	/* by less than a fifth */
@@ -321,6 +346,98 @@ static void qctl__uneven(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, budget_if_uneven(5000, 5000), (u32)ESP_Q_IDLE);
 	/* by less than a millisecond beyond the smallest */
 	KUNIT_EXPECT_EQ(test, budget_if_uneven(600, 1600), (u32)ESP_Q_IDLE);
+
+	/* a step from short ones to long ones is none */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 40, 1, 210, 210, now);
+	WRITE_ONCE(c.q, ESP_Q_IDLE);
+	now = uneven_rounds(&c, 3, 1, 6900, 6900, now);
+	KUNIT_EXPECT_GT(test, 5 * c.jitter, c.mean);
+	KUNIT_EXPECT_EQ(test, c.beyond, (u8)0);
+	uneven_rounds(&c, 20, 1, 6900, 6900, now);
+	KUNIT_EXPECT_EQ(test, c.beyond, (u8)0);
+}
+
+/* What is beyond others' budget is handed back, at once, and nothing learned of that. */
+static void qctl__uneven_no_more(struct kunit *test)
+{
+	struct esp_qctl c;
+	u64 now = 1000000;
+
+	/* round trips become even; not for less than an eighth */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 300, 1, 3000, 7000, now);
+	KUNIT_EXPECT_EQ(test, c.uneven, (u8)ESP_UNEVEN_LOOKS);
+	now = uneven_rounds(&c, 100, 1, 4600, 5400, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_UNEVEN);
+	now = uneven_rounds(&c, 40, 1, 5000, 5000, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	KUNIT_EXPECT_EQ(test, c.held, 0u);
+
+	/* another sender comes, be it in the middle of a round */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_UNEVEN);
+	esp_qctl_sample(&c, &adaptive_policy, 2, 3000, 200, now + 1);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	/* or while the queue is made empty */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
+	c.saved = c.q;
+	WRITE_ONCE(c.q, ESP_GRANT_MIN);
+	c.drained = now;
+	c.drain_us = 10000;
+	esp_qctl_sample(&c, &adaptive_policy, 2, 3000, 200, now + 1);
+	KUNIT_EXPECT_EQ(test, c.saved, (u32)ESP_Q_IDLE);
+	KUNIT_EXPECT_EQ(test, c.beyond, (u8)0);
+	/* or while still more is tried */
+	idle_init(&c, now);
+	c.q = ESP_Q_UNEVEN + 64;
+	c.old_q = ESP_Q_UNEVEN;
+	c.beyond = 1;
+	c.trial = ESP_TRY_MORE;
+	c.last = now;
+	esp_qctl_sample(&c, &adaptive_policy, 2, 3000, 200, now + 1);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+
+	/* packets are lost: what a link holds that is not idle */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
+	esp_qctl_loss(&c, &adaptive_policy, 5000, now);
+	now = uneven_rounds(&c, 20, 1, 3000, 7000, now);
+	KUNIT_EXPECT_LE(test, c.q, (u32)ESP_Q_IDLE);
+
+	/* after a pause it may be somebody else */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
+	now = uneven_rounds(&c, 12, 1, 5000, 5000, now + 100000);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+}
+
+/* Who waits for all that is on its way, though no grant was refused, is held back, too. */
+static void qctl__idle_by_law(struct kunit *test)
+{
+	static const struct { u32 q, packets, then; } cases[] = {
+		{ ESP_Q_START, 20, ESP_Q_START },
+		{ ESP_Q_START, 100, ESP_Q_IDLE },
+		{ 8, 7, 8 },	/* a grant is more */
+	};
+	struct esp_qctl c;
+	u64 now;
+	int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		now = 1000000;
+		idle_init(&c, now);
+		c.idle = 2 * ESP_IDLE_US;
+		c.q = cases[i].q;
+		for (n = 0; n < 20; n++) {
+			c.total += cases[i].packets;
+			esp_qctl_sample(&c, &adaptive_policy, 1, 5000, 200, now += 5000);
+		}
+		KUNIT_EXPECT_EQ(test, c.q, cases[i].then);
+	}
 }
 
 /* What others have in the port, a smaller budget does not make less; nor may it be larger. */
@@ -453,6 +570,8 @@ static struct kunit_case trial_cases[] = {
 	KUNIT_CASE(qctl__lone_cut_on_trial),
 	KUNIT_CASE(qctl__idle_link),
 	KUNIT_CASE(qctl__uneven),
+	KUNIT_CASE(qctl__uneven_no_more),
+	KUNIT_CASE(qctl__idle_by_law),
 	KUNIT_CASE(qctl__others_in_port),
 	KUNIT_CASE(qctl__try_ends),
 	KUNIT_CASE(qctl__bursts),
