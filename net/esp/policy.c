@@ -280,13 +280,11 @@ static void give_up(struct esp_qctl *c, const struct esp_policy *p)
  * time: a sender whose own link is busy with other receivers looks the same, until its
  * message ends. Nor, after twice that, one look that says otherwise: who was late has much.
  */
-static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
+static bool link_idle(struct esp_qctl *c, bool lone, u64 now)
 {
 	u64 took = now - c->looked, ns = frame_time(c);
-	bool lone = count <= 1 && ns && took < 4 * (u64)round + 2 * ESP_ROUND_US;
 
-	if (!lone)
-		c->mean = 0;	/* another one's, perhaps */
+	lone = lone && ns;
 	if (lone && ns * (c->total - c->seen) < 750 * took)
 		c->idle = min_t(u64, c->idle + took, 2 * ESP_IDLE_US);
 	else
@@ -300,15 +298,19 @@ static bool link_idle(struct esp_qctl *c, int count, u32 round, u64 now)
  * they change (jitter as of RFC 3550, A.8) by a fifth of their mean, which is well beyond the
  * smallest; afterwards by an eighth. A step from short ones to long ones is over before that.
  */
-static bool uneven(struct esp_qctl *c, u32 median, u32 min_rtt)
+static bool uneven(struct esp_qctl *c, bool lone, u32 median, u32 min_rtt)
 {
-	u32 d = max(median, c->before) - min(median, c->before);
 	bool was = c->uneven >= ESP_UNEVEN_LOOKS;
+	u32 d;
 
-	if (!c->mean) {
-		c->mean = 16 * median;
+	if (!lone || !c->mean) {
+		c->mean = lone ? 16 * median : 0;
+		c->before = median;
 		c->jitter = 0;
+		c->uneven = 0;
+		return false;
 	}
+	d = max(median, c->before) - min(median, c->before);
 	c->before = median;
 	c->mean += median - c->mean / 16;
 	c->jitter += d - c->jitter / 16;
@@ -319,15 +321,21 @@ static bool uneven(struct esp_qctl *c, u32 median, u32 min_rtt)
 	return c->uneven >= ESP_UNEVEN_LOOKS;
 }
 
-/* Who is no longer alone, or no longer has uneven round trips, hands that part back. */
+/*
+ * Who is no longer alone, or no longer has uneven round trips, hands back what the budget has
+ * grown by for that.
+ */
 static void hand_back(struct esp_qctl *c, const struct esp_policy *p)
 {
 	give_up(c, p);
+	if (c->wire_q)
+		c->wire_q = min(c->wire_q, c->even_q);
 	if (c->saved)
-		c->saved = min(c->saved, ESP_Q_IDLE);
+		c->saved = min(c->saved, c->even_q);
 	else
-		set_q(c, p, min(c->q, ESP_Q_IDLE));
-	c->beyond = 0;
+		set_q(c, p, min(c->q, c->even_q));
+	c->even_q = 0;
+	c->mean = 0;
 }
 
 /*
@@ -476,6 +484,8 @@ static bool drain(struct esp_qctl *c, const struct esp_policy *p, u32 round, u64
 		set_q(c, p, c->saved);
 		c->saved = 0;
 		c->last = now;
+		c->looked = now;	/* no pause of the sender's */
+		c->seen = c->total;
 		return true;
 	}
 	c->longest = max(c->longest, round);
@@ -545,12 +555,12 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	u32 round = min_t(u64, median, min_t(u64, 4 * (u64)min_rtt + ESP_ROUND_US,
 					     ESP_ROUND_MAX_US));
 	u32 extra = median > min_rtt ? median - min_rtt : 0, over;
-	bool none = look_for_wire(c, p, count, min_rtt, now), may_try, idle, holds;
+	bool none = look_for_wire(c, p, count, min_rtt, now), may_try, idle, holds, lone;
 	u32 bound = none ? ESP_NO_WIRE_US : extra_bound(c, p, count, now);
 	u32 floor, more, most, q;
 	u8 limited = c->limited;
 
-	if (count > 1 && c->beyond)
+	if (count > 1 && c->even_q)
 		hand_back(c, p);
 	if (!c->trial && drain(c, p, round, now))
 		return;
@@ -559,11 +569,18 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 	c->last = now;
 	WRITE_ONCE(c->limited, 0);
 	WRITE_ONCE(c->busy, 0);
-	idle = link_idle(c, count, round, now);
+	/* what comes after a pause says nothing */
+	lone = count <= 1 && now - c->looked < 4 * (u64)round + 2 * ESP_ROUND_US;
+	idle = link_idle(c, lone, now);
 	holds = count_rate(c, p, round, limited, now);
-	most = uneven(c, median, min_rtt) && !lossy(c, now) ? ESP_Q_UNEVEN : ESP_Q_IDLE;
-	if (idle && c->beyond && c->q > most)
+	most = uneven(c, lone, median, min_rtt) && !lossy(c, now) ? ESP_Q_UNEVEN : ESP_Q_IDLE;
+	if (!c->trial && c->q <= c->even_q)
+		c->even_q = 0;		/* it has been cut */
+	if (c->even_q && most == ESP_Q_IDLE) {
 		hand_back(c, p);
+		c->last = now + round;	/* before it shows */
+		return;
+	}
 	q = c->q;
 	idle = idle && q <= most;
 	over = extra - min(extra, c->held);
@@ -587,7 +604,8 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 		WRITE_ONCE(c->fast, 0);
 		if (limited || (holds && q >= floor)) {
 			set_q(c, p, min_t(u32, q + q / 4 + 1, most));
-			c->beyond = c->q > ESP_Q_IDLE;
+			if (c->q > ESP_Q_IDLE && !c->even_q)
+				c->even_q = max_t(u32, q, ESP_Q_IDLE);
 			c->looks = 0;
 		}
 	} else if (over > bound && over <= 4 * bound && c->looks == 1 && q > floor && !none) {

@@ -107,7 +107,7 @@ enum esp_try {
  * @mean:	of a lone sender's, 1/16 microseconds; 0: none yet
  * @jitter:	their mean difference from one to the next, 1/16 microseconds
  * @uneven:	at so many looks that was much, one after the other
- * @beyond:	the budget is beyond ESP_Q_IDLE for that
+ * @even_q:	the budget before it grew beyond ESP_Q_IDLE for that; 0: it has not
  * @looks:	how often it was since it changed; 0: what it changed doesn't show yet
  * @from:	packets that had arrived at the first of these
  * @from_at:	when that was
@@ -151,8 +151,8 @@ struct esp_qctl {
 	u32			before;
 	u32			mean;
 	u32			jitter;
+	u32			even_q;
 	u8			uneven;
-	u8			beyond;
 	u8			looks;
 	u8			trial;
 	u8			old_fast;

@@ -338,6 +338,7 @@ static void qctl__uneven(struct kunit *test)
 {
 	struct esp_qctl c;
 	u64 now = 1000000;
+	int n, more = 0;
 
 	KUNIT_EXPECT_EQ(test, budget_if_uneven(3000, 7000), (u32)ESP_Q_UNEVEN);
 	KUNIT_EXPECT_EQ(test, budget_if_uneven(4500, 5700), (u32)ESP_Q_UNEVEN);
@@ -347,15 +348,27 @@ static void qctl__uneven(struct kunit *test)
 	/* by less than a millisecond beyond the smallest */
 	KUNIT_EXPECT_EQ(test, budget_if_uneven(600, 1600), (u32)ESP_Q_IDLE);
 
+	/* on a fast link still more is tried, and given up as trials are */
+	idle_init(&c, now);
+	c.frame.cur = 1230;
+	c.frame.prev = 1230;
+	for (n = 0; n < 200; n++) {
+		now = uneven_rounds(&c, 2, 1, 3000, 7000, now);
+		more += c.trial == ESP_TRY_MORE;
+		if (n > 50)
+			KUNIT_EXPECT_GE(test, c.q, (u32)ESP_Q_UNEVEN);
+	}
+	KUNIT_EXPECT_GT(test, more, 0);
+
 	/* a step from short ones to long ones is none */
 	idle_init(&c, now);
 	now = uneven_rounds(&c, 40, 1, 210, 210, now);
 	WRITE_ONCE(c.q, ESP_Q_IDLE);
 	now = uneven_rounds(&c, 3, 1, 6900, 6900, now);
 	KUNIT_EXPECT_GT(test, 5 * c.jitter, c.mean);
-	KUNIT_EXPECT_EQ(test, c.beyond, (u8)0);
+	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
 	uneven_rounds(&c, 20, 1, 6900, 6900, now);
-	KUNIT_EXPECT_EQ(test, c.beyond, (u8)0);
+	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
 }
 
 /* What is beyond others' budget is handed back, at once, and nothing learned of that. */
@@ -373,6 +386,46 @@ static void qctl__uneven_no_more(struct kunit *test)
 	now = uneven_rounds(&c, 40, 1, 5000, 5000, now);
 	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
 	KUNIT_EXPECT_EQ(test, c.held, 0u);
+	/* or are long because a queue stands in a link that is full */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
+	c.jitter = c.mean / 9;
+	c.before = 5000;
+	c.idle = 0;
+	c.total += 200;
+	now = uneven_rounds(&c, 1, 1, 5000, 5000, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
+	KUNIT_EXPECT_EQ(test, c.trial, (u8)ESP_TRY_NOTHING);
+	/* or while there is no wire: when that is there again */
+	idle_init(&c, now);
+	c.q = ESP_Q_UNEVEN;
+	c.even_q = ESP_Q_IDLE;
+	c.wire_q = ESP_Q_UNEVEN;
+	c.whole = 1;
+	esp_qctl_sample(&c, &adaptive_policy, 1, 5000, 40, now += 7000);
+	KUNIT_EXPECT_EQ(test, c.wire_q, (u32)ESP_Q_IDLE);
+	/* what it was before, if that was more, and nothing if it has been cut to less */
+	idle_init(&c, now);
+	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
+	c.q = 160;
+	c.even_q = 0;
+	now = uneven_rounds(&c, 1, 1, 3000, 3000, now);
+	KUNIT_EXPECT_GT(test, c.q, 160u);
+	KUNIT_EXPECT_EQ(test, c.even_q, 160u);
+	c.q = 60;
+	now = uneven_rounds(&c, 1, 1, 7000, 7000, now);
+	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
+	/* while the queue is made empty nobody pauses */
+	now = uneven_rounds(&c, 40, 1, 3000, 7000, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_UNEVEN);
+	c.saved = c.q;
+	WRITE_ONCE(c.q, ESP_GRANT_MIN);
+	c.drained = now;
+	c.drain_us = 50000;
+	esp_qctl_sample(&c, &adaptive_policy, 1, 3000, 200, now += 50000);
+	now = uneven_rounds(&c, 1, 1, 3000, 3000, now);
+	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_UNEVEN);
 
 	/* another sender comes, be it in the middle of a round */
 	idle_init(&c, now);
@@ -380,6 +433,9 @@ static void qctl__uneven_no_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_UNEVEN);
 	esp_qctl_sample(&c, &adaptive_policy, 2, 3000, 200, now + 1);
 	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	/* and goes: a lone one begins anew */
+	now = uneven_rounds(&c, 4, 1, 3000, 7000, now);
+	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
 	/* or while the queue is made empty */
 	idle_init(&c, now);
 	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
@@ -389,12 +445,12 @@ static void qctl__uneven_no_more(struct kunit *test)
 	c.drain_us = 10000;
 	esp_qctl_sample(&c, &adaptive_policy, 2, 3000, 200, now + 1);
 	KUNIT_EXPECT_EQ(test, c.saved, (u32)ESP_Q_IDLE);
-	KUNIT_EXPECT_EQ(test, c.beyond, (u8)0);
+	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
 	/* or while still more is tried */
 	idle_init(&c, now);
 	c.q = ESP_Q_UNEVEN + 64;
 	c.old_q = ESP_Q_UNEVEN;
-	c.beyond = 1;
+	c.even_q = ESP_Q_IDLE;
 	c.trial = ESP_TRY_MORE;
 	c.last = now;
 	esp_qctl_sample(&c, &adaptive_policy, 2, 3000, 200, now + 1);
@@ -411,8 +467,14 @@ static void qctl__uneven_no_more(struct kunit *test)
 	/* after a pause it may be somebody else */
 	idle_init(&c, now);
 	now = uneven_rounds(&c, 100, 1, 3000, 7000, now);
-	now = uneven_rounds(&c, 12, 1, 5000, 5000, now + 100000);
+	now = uneven_rounds(&c, 1, 1, 5000, 5000, now + 100000);
 	KUNIT_EXPECT_EQ(test, c.q, (u32)ESP_Q_IDLE);
+	now = uneven_rounds(&c, 12, 1, 5000, 5000, now);
+	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
+	/* and its own are not compared with the other's */
+	c.before = 40000;
+	uneven_rounds(&c, 10, 1, 5000, 5000, now + 100000);
+	KUNIT_EXPECT_EQ(test, c.uneven, (u8)0);
 }
 
 /* Who waits for all that is on its way, though no grant was refused, is held back, too. */
