@@ -57,7 +57,7 @@ value()
 
 	while name=$(grep -oP '(?<!\w)[A-Za-z_]\w*' <<<"$v" | head -1) && [ -n "$name" ]; do
 		def=$(sed -nE "s/^#define[[:space:]]+${name}[[:space:]]+([^/]*[^/[:space:]]).*/\1/p
-			s/^static int ${name} = ([^;]*);/\1/p" net/esp/*.[ch] | head -1)
+			s/^static int ${name} = ([^;]*);/\1/p" net/esp/*.[ch] net/esp/core/*.[ch] | head -1)
 		[ -z "$def" ] && [ "$(grep -c "^static int $name;" net/esp/sysctl.c)" = 1 ] && def=0
 		[ -n "$def" ] || { echo "$v"; return; }
 		v=${v//"$name"/($def)}
@@ -103,7 +103,7 @@ grep -oE '^[a-z][a-z_]+  +[-0-9][0-9]* ' $DOC/sysctl.rst | awk '{ print $1 }' |
 	verdict "sysctl.rst has no other"
 
 # The tests' are no user's.
-find net/esp -name '*.c' ! -name '*_test.c' -exec sed -nE 's/^module_param(_named)?\(([a-z_]+),.*/\2/p' {} + | all_in $DOC/sysctl.rst |
+find net/esp -name '*.c' ! -path '*/test/*' -exec sed -nE 's/^module_param(_named)?\(([a-z_]+),.*/\2/p' {} + | all_in $DOC/sysctl.rst |
 	verdict "module parameters"
 
 mibs() { sed -nE 's/^\tX\(([A-Za-z]+).*/\1/p' net/esp/mib.h; }
@@ -191,7 +191,7 @@ sed -nE 's/^\t(ESP_T_[A-Z]+),/\1/p' net/esp/esp.h | grep -v MAX | all_in $DOC/ti
 
 sed -nE 's/^(TRACE_EVENT\(|DEFINE_EVENT\(esp_[a-z]+, )(esp_[a-z_]+),/\2/p' net/esp/trace.h | all_in $DOC/tracing.rst |
 	verdict "tracing.rst has every tracepoint"
-grep -ohE '\bstruct (esp_[a-z]+) \{' net/esp/{esp,host,ackq}.h | awk '{ print $2 }' |
+grep -ohE '\bstruct (esp_[a-z]+) \{' net/esp/{esp,host,core/ackq}.h | awk '{ print $2 }' |
 	grep -vE 'conf|_cb$|_ops$' | all_in $DOC/locking.rst | verdict "locking.rst has every structure"
 
 # The seed's words, in code and index.
@@ -203,11 +203,11 @@ check_seed()
 		announce_seq rcv_mem_pressure esp_recv_count esp_ack_queue esp_burst_length \
 		esp_initial_ack_burst_length esp_packets_to_ack esp_skb_xmit esp_push_one_frame \
 		esp_cwnd_test esp_enqueue_ack esp_skb_alloc_sk sock_esp_sendmsg esp_opt; do
-		grep -qw "$name" net/esp/*.[ch] || echo "the code lacks $name"
+		grep -qrw "$name" net/esp || echo "the code lacks $name"
 		grep -qE "^(struct )?$name +" $DOC/seed-index.rst || echo "seed-index.rst lacks $name"
 	done
 	# Rows "name  file.c": the file defines it.
-	sed -nE 's/^(sock_)?(esp_[a-z_]+|sk_[a-z_]+) +([a-z_]+\.c) .*/\1\2 \3/p' $DOC/seed-index.rst |
+	sed -nE 's/^(sock_)?(esp_[a-z_]+|sk_[a-z_]+) +([a-z_/]+\.c) .*/\1\2 \3/p' $DOC/seed-index.rst |
 		while read -r name file; do
 			grep -qw "$name" "net/esp/$file" || echo "net/esp/$file lacks $name"
 		done
@@ -234,14 +234,14 @@ check_rules()
 check_rules | verdict "protocol.rst has rules 1 to 22, each with code and test; nobody cites another"
 
 # cited PATTERN: ``file.c:name`` in the documentation, of files that match.
-cited() { grep -ohE '``[a-z_-]+\.[ch]:[a-z_0-9]+``' $DOC/*.rst | tr -d '`' | grep -E "^($1)" | sort -u; }
-cited '[a-z_]+\.' | while IFS=: read -r file name; do
+cited() { grep -ohE '``[a-z_/-]+\.[ch]:[a-z_0-9]+``' $DOC/*.rst | tr -d '`' | grep -E "^($1)" | sort -u; }
+cited '[a-z_/]+\.' | while IFS=: read -r file name; do
 	if [ ! -e "net/esp/$file" ]; then
 		echo "there is no net/esp/$file"
 	else
 		defined "$file" "$name" || echo "net/esp/$file lacks $name"
 	fi
-done | verdict "functions that are cited exist ($(cited '[a-z_]+\.' | wc -l))"
+done | verdict "functions that are cited exist ($(cited '[a-z_/]+\.' | wc -l))"
 
 cited '(sock|host|net|vt)-' | while IFS=: read -r file name; do
 	grep -qE "^(TEST(_F(_TIMEOUT)?)?|RECOVERS|ANNOUNCES_EMPTY)\((.*, )?$name[,)]" "selftests/$file" || echo "selftests/$file lacks $name"
@@ -269,13 +269,13 @@ done | verdict "each of Active Messages' states has a test ($(state_tests | wc -
 
 # ``name()`` anywhere: in the module, or the kernel's or C library's.
 grep -ohE '``(esp_|sock_esp_)[a-z_0-9]+\(' $DOC/*.rst | tr -d '`(' | sort -u | while read -r name; do
-	grep -qE "\b$name\(" net/esp/*.[ch] || echo "there is no $name()"
+	grep -qrE "\b$name\(" net/esp || echo "there is no $name()"
 done | verdict "functions of the module that are mentioned exist"
 
 # tests: files that protocol.rst names as tests.
 tests()
 {
-	sed -n '/^  :Tests:/,/^$/p' $DOC/protocol.rst | grep -oE '``[a-z0-9_-]+\.(sh|c)' | tr -d '`' | sort -u
+	sed -n '/^  :Tests:/,/^$/p' $DOC/protocol.rst | grep -oE '``[a-z0-9_/-]+\.(sh|c)' | tr -d '`' | sort -u
 }
 
 # Files.
@@ -284,7 +284,7 @@ tests()
 		README.md $DOC/*.rst | sort -u | while read -r file; do
 		[ -e "$file" ] || echo "there is no $file"
 	done
-	grep -ohP '(?<![\w/.*-])[a-z-]+\.rst\b' README.md $DOC/*.rst net/esp/*.[ch] | sort -u | while read -r file; do
+	grep -ohP '(?<![\w/.*-])[a-z-]+\.rst\b' README.md $DOC/*.rst net/esp/*.[ch] net/esp/*/*.[ch] | sort -u | while read -r file; do
 		[ -e "$DOC/$file" ] || echo "there is no $DOC/$file"
 	done
 	for file in $DOC/*; do
@@ -299,7 +299,7 @@ tests()
 } | verdict "files that are named exist"
 
 # Tests that nobody runs are worth nothing.
-tests | grep -v '_test\.c$' | while read -r file; do
+tests | grep -v '^test/' | while read -r file; do
 	name=${file%.*}
 	grep -qE "(^|[[:space:]/])$name(\.sh)?([[:space:]]|$)" selftests/tests || echo "selftests/tests lacks $file"
 done | verdict "tests that protocol.rst names are run"

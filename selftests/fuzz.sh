@@ -3,7 +3,7 @@
 #
 # Fuzzers with new seeds, until time is over: of the decisions, on the host
 # (fuzz-guided.sh, a quarter of the time); then in turn random frames to sockets in each
-# state (net/esp/fuzz_test.c), frames beside transfers (net-inject.sh) and random system
+# state (net/esp/test/fuzz.c), frames beside transfers (net-inject.sh) and random system
 # calls (syscalls.c), in the kernel that notices wrong memory accesses, the calls also in
 # the one with two processors. Each round prints what repeats it.
 #

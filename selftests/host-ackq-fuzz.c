@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: net/esp/rtt.c net/esp/policy.c
+// SOURCES: net/esp/core/rtt.c net/esp/core/policy.c
 /*
  * The ACK queue under random operations: rules 11, 12, 14-18, 20 and the
  * must-hold list.
@@ -17,7 +17,7 @@
  * checked whenever nothing is half done.
  */
 #include <stdarg.h>
-#include "ackq.h"
+#include "core/ackq.h"
 
 #define RUNS		30000
 #define HOLDS		"the ACK queue keeps its invariants"
@@ -39,7 +39,7 @@ static bool locked;
 #define atomic_sub_return(n, a)	(turn(), (atomic_sub_return)(n, a))
 #define atomic_xchg(a, v)	(turn(), (atomic_xchg)(a, v))
 
-#include "ackq.c"
+#include "core/ackq.c"
 
 #define SOCKS		8
 #define RING		512	/* packets that a socket may have on its way */

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "pure.h"
+#include "core/pure.h"
 
 static void run(void);		/* once */
 static void report(void);	/* of all seeds, if nothing was found */

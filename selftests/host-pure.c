@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: net/esp/wire.c net/esp/window.c net/esp/rtt.c net/esp/policy.c net/esp/ackq.c
+// SOURCES: net/esp/core/wire.c net/esp/core/window.c net/esp/core/rtt.c net/esp/core/policy.c net/esp/core/ackq.c
 /*
  * The KUnit tests of the files of pure decisions, run in user space; and the
  * documentation's frames compared with those that the tests know. To be run
@@ -8,11 +8,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "wire.h"
-#include "window.h"
-#include "rtt.h"
-#include "policy.h"
-#include "ackq.h"
+#include "core/wire.h"
+#include "core/window.h"
+#include "core/rtt.h"
+#include "core/policy.h"
+#include "core/ackq.h"
 
 /* As much of KUnit as the tests use. */
 struct kunit {
@@ -47,12 +47,12 @@ struct kunit_case {
 #define KUNIT_EXPECT_TRUE(test, c)	EXPECT(test, !!(c), ==, true)
 #define KUNIT_EXPECT_FALSE(test, c)	EXPECT(test, !!(c), ==, false)
 
-#include "wire_test.c"
-#include "window_test.c"
-#include "rtt_test.c"
-#include "policy_test.c"
-#include "trial_test.c"
-#include "ackq_test.c"
+#include "test/wire.c"
+#include "test/window.c"
+#include "test/rtt.c"
+#include "test/policy.c"
+#include "test/policy_trial.c"
+#include "test/ackq.c"
 
 /* Read the bytes of a frame of the documentation; returns how many. */
 static unsigned int documented(const char *name, u8 *data, unsigned int room)

@@ -14,7 +14,7 @@
  * acknowledgements change nothing; once the network is kind, all arrives.
  */
 #include <stdarg.h>
-#include "window.c"
+#include "core/window.c"
 
 #define RUNS	10000
 #define HOLDS	"the sender keeps to its window, and nothing gets stuck"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: net/esp/wire.c
+// SOURCES: net/esp/core/wire.c
 /*
  * The parser of frames against random and mutated ones.
  *
@@ -10,7 +10,7 @@
  * byte too many is noticed. What is accepted must be consistent, and building
  * it again must give what was parsed.
  */
-#include "wire.h"
+#include "core/wire.h"
 
 #define FRAME	256	/* the longest */
 #define RUNS	1000000

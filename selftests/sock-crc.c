@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * ESP_CRC32C: who agrees on it, and that all that can be sent comes through with it.
- * What it finds: net-crc.sh, and crc_test.c of the module.
+ * What it finds: net-crc.sh, and test/crc.c of the module.
  */
 #include <sys/mman.h>
 #include <sys/sendfile.h>

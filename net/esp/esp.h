@@ -26,10 +26,10 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <uapi/linux/af_esp.h>
-#include "compat.h"
-#include "wire.h"
-#include "window.h"
-#include "rtt.h"
+#include "compat/compat.h"
+#include "core/wire.h"
+#include "core/window.h"
+#include "core/rtt.h"
 #include "host.h"
 
 #define ESP_MTU_MIN	128	/* smallest MTU of a device that carries ESP */
@@ -511,7 +511,7 @@ static inline bool esp_dev_checksums(const struct esp_dev *ed)
 	return READ_ONCE(ed->tx_checksum) && READ_ONCE(ed->sums);
 }
 
-/* peer.c */
+/* first_burst.c */
 struct esp_port *esp_port_alloc(struct net *net);
 void esp_port_put(struct esp_port *port);
 int esp_peer_get(struct sock *sk);
@@ -603,7 +603,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_connected_rcv(struct sock *sk, struct sk_buff *skb);
 
-/* data_rcv.c */
+/* rcv_data.c */
 void esp_ack_now(struct sock *sk);
 void esp_ack_soon(struct sock *sk, u32 us);
 u32 esp_packets_to_ack(struct sock *sk);
@@ -613,7 +613,7 @@ void esp_gap_seen(struct sock *sk, u32 end);
 void esp_gap_timeout(struct sock *sk);
 void esp_data_rcv(struct sock *sk, struct sk_buff *skb);
 
-/* ack_rcv.c */
+/* rcv_ack.c */
 bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late);
 void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now);
 void esp_fin_acked(struct sock *sk);
@@ -633,7 +633,7 @@ static inline bool esp_overtaken(const struct esp_opt *esp,
 	       esp_before(f->ts_val, (u32)(ts >> 32));
 }
 
-/* ack_queue.c */
+/* grant.c */
 extern const struct esp_ackq_ops esp_ackq_ops;
 enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer);
 u32 esp_grant_room(struct esp_opt *esp);

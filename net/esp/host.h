@@ -11,10 +11,10 @@
 #include <linux/siphash.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
-#include "ackq.h"
+#include "core/ackq.h"
 #include "mib.h"
-#include "policy.h"
-#include "rtt.h"
+#include "core/policy.h"
+#include "core/rtt.h"
 
 #define ESP_PEER_BUCKETS 64
 

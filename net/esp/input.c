@@ -5,7 +5,7 @@
  *   esp_rcv           checks the frame, finds the socket
  *     |  \___ owner busy: backlog
  *   esp_do_rcv        CRC, if there is to be one; listener, handshake, or
- *   esp_connected_rcv RST, ACK (esp_ack), RRQ, empty, data (data_rcv.c)
+ *   esp_connected_rcv RST, ACK (esp_ack), RRQ, empty, data (rcv_data.c)
  *     |
  *   write queue shrinks, frames go
  */

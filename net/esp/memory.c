@@ -2,7 +2,7 @@
 /*
  * Memory of stream and seqpacket sockets, as it is charged: to the socket
  * (sk_rmem_alloc, sk_wmem_queued, sk_forward_alloc) and to all of them
- * (net.esp.mem). Under the socket's lock; bounds are rule 20's, ack_queue.c.
+ * (net.esp.mem). Under the socket's lock; bounds are rule 20's, grant.c.
  */
 #include "esp.h"
 

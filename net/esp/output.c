@@ -14,7 +14,7 @@
  *     esp_send_ack, esp_send_probe,                    empty packets
  *     esp_send_reset --> esp_send_empty; esp_send_rrq
  *
- * ACKs that leave for another socket have their own exit: ack_queue.c.
+ * ACKs that leave for another socket have their own exit: grant.c.
  */
 #include "esp.h"
 #include "trace.h"

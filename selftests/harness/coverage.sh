@@ -15,7 +15,7 @@ coverage() {
 	mkdir -p "$SRC/build/coverage"
 	(
 		cd "$src" &&
-			gcovr --root . --filter net/esp/ --exclude '.*_test\.c' --txt "$SRC/build/coverage/lines" \
+			gcovr --root . --filter net/esp/ --exclude 'net/esp/test/' --txt "$SRC/build/coverage/lines" \
 				--csv "$SRC/build/coverage/files.csv" --html-details "$SRC/build/coverage/index.html" \
 				--html-tab-size 8 net/esp
 	) || die "gcovr failed"

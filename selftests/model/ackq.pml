@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ACK queue taken apart: net/esp/ackq.c and what ack_queue.c and data_rcv.c do
+ * The ACK queue taken apart: net/esp/core/ackq.c and what grant.c and rcv_data.c do
  * around it, with a processor for each receiving socket. Each access to a word
  * that another processor may write is a step of its own; memory is sequentially
  * consistent, so this says nothing of barriers.

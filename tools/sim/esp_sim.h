@@ -11,8 +11,8 @@
 #ifndef _ESP_SIM_ESP_H
 #define _ESP_SIM_ESP_H
 
-#include "window.h"
-#include "ackq.h"
+#include "core/window.h"
+#include "core/ackq.h"
 #include "sim.h"
 
 /* Defaults of sysctl.c, and constants of the files named. */

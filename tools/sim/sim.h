@@ -15,7 +15,7 @@
 #ifndef _ESP_SIM_H
 #define _ESP_SIM_H
 
-#include "pure.h"
+#include "core/pure.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define NS_PER_US	1000ull

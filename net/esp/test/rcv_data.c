@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Data that arrive: rules 10, 18, 19. Included by esp_test.c, behind peer_test.c. */
+/* Data that arrive: rules 10, 18, 19. Included by suite.c, behind harness.c. */
 
 /* Cookies keep strangers out. */
 static void data__bad_cookie_is_silent(struct kunit *test)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sending: rules 2, 3, 7, 8, 13, 19, 21. Included by esp_test.c, behind peer_test.c. */
+/* Sending: rules 2, 3, 7, 8, 13, 19, 21. Included by suite.c, behind harness.c. */
 
 #define T_DATA	(40 * T_MSS)
 

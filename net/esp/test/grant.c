@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Permission, its memory and its end: rules 7, 10-18, 20. Included by esp_test.c. */
+/* Permission, its memory and its end: rules 7, 10-18, 20. Included by suite.c. */
 
 /* Rules 10, 14: a TXS is answered by permission. */
 static void txs__brings_permission(struct kunit *test)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: how they end (close.c). Included by esp_test.c, behind peer_test.c.
+ * Connections: how they end (close.c). Included by suite.c, behind harness.c.
  */
 
 /* A FIN comes, and its ACK leaves at once. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets against sockets: what the tests of connect_test.c and of those behind it share.
- * Included by esp_test.c.
+ * Packets against sockets: what the tests of connect.c and of those behind it share.
+ * Included by suite.c.
  *
  *   the test, a peer by hand                              the module
  *      feed() ------> skb ------> esp_rcv() ------> socket <-- kernel_sendmsg()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Super-packets, offload.c. Included by esp_test.c, behind peer_test.c. */
+/* Super-packets, offload.c. Included by suite.c, behind harness.c. */
 #include <linux/crc32.h>
 #include <linux/prandom.h>
 

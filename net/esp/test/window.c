@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of window.c and of sequence numbers. Included by esp_test.c, and in
+ * Tests of window.c and of sequence numbers. Included by suite.c, and in
  * user space by selftests/host-pure.c.
  */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: how they begin, and what must not come in. Included by esp_test.c,
- * behind peer_test.c.
+ * Connections: how they begin, and what must not come in. Included by suite.c,
+ * behind harness.c.
  */
 
 /*

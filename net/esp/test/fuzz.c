@@ -2,8 +2,8 @@
 /*
  * Frames that strangers or a broken peer might send, in all shapes that a device
  * or the core might hand them over in, to a socket in each state. What a run does
- * follows from its seed, but for the clock. Included by esp_test.c, behind
- * peer_test.c.
+ * follows from its seed, but for the clock. Included by suite.c, behind
+ * harness.c.
  */
 #include <linux/if_vlan.h>
 #include <linux/moduleparam.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The CRC (crc.c): who agrees on one, which frames have it, and what it finds that
- * the internet checksum doesn't. Included by esp_test.c, behind fuzz_test.c.
+ * the internet checksum doesn't. Included by suite.c, behind fuzz.c.
  */
 
 #define T_CRC_LEN	1500	/* of a frame that is damaged */

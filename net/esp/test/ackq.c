@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of ackq.c, behind those of policy.c. Included by esp_test.c, and in
+ * Tests of ackq.c, behind those of policy.c. Included by suite.c, and in
  * user space by selftests/host-pure.c.
  */
 

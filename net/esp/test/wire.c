@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of wire.c and of the layout. Included by esp_test.c, and in user space
+ * Tests of wire.c and of the layout. Included by suite.c, and in user space
  * by selftests/host-pure.c.
  */
 #include "wire_example.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Deadlines, hrtimers, and the line of delayed ACKs. Included by esp_test.c, behind peer_test.c. */
+/* Deadlines, hrtimers, and the line of delayed ACKs. Included by suite.c, behind harness.c. */
 
 /*
  * A deadline that moves on takes the hrtimer along after half of its time: no interrupt

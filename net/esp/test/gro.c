@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Frames as a network card hands them over, and what coalescing makes of them: offload.c.
- * Included by esp_test.c, behind offload_test.c.
+ * Included by suite.c, behind offload.c.
  */
 
 static int no_poll(struct napi_struct *napi, int budget)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Devices that don't take what they are given, without a queue in front of them and with
- * one. Included by esp_test.c, behind peer_test.c.
+ * one. Included by suite.c, behind harness.c.
  */
 
 #define Q_PACKETS 3

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* First bursts, which all hosts share: rule 21. Included by esp_test.c, behind peer_test.c. */
+/* First bursts, which all hosts share: rule 21. Included by suite.c, behind harness.c. */
 
 static void begin(struct kunit *test)
 {
