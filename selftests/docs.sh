@@ -110,7 +110,7 @@ mibs() { sed -nE 's/^\tX\(([A-Za-z]+).*/\1/p' net/esp/mib.h; }
 mibs | all_in $DOC/mib.rst | verdict "mib.rst has every counter"
 grep -oE '^[A-Z][a-z]+[A-Za-z]+  ' $DOC/mib.rst | tr -d ' ' | grep -vxF -f <(mibs) |
 	verdict "mib.rst has no other"
-sed -nE 's/.*"# (device .*)\\n".*/\1/p' net/esp/mib.c | tr ' ' '\n' | all_in $DOC/mib.rst |
+sed -nE 's/.*"# (device .*)\\n".*/\1/p' net/esp/proc.c | tr ' ' '\n' | all_in $DOC/mib.rst |
 	verdict "mib.rst has the columns of /proc/net/esp/dev"
 
 # members FILE: of struct esp_opt as it is declared there, each once, in order.
@@ -191,7 +191,7 @@ sed -nE 's/^\t(ESP_T_[A-Z]+),/\1/p' net/esp/esp.h | grep -v MAX | all_in $DOC/ti
 
 sed -nE 's/^(TRACE_EVENT\(|DEFINE_EVENT\(esp_[a-z]+, )(esp_[a-z_]+),/\2/p' net/esp/trace.h | all_in $DOC/tracing.rst |
 	verdict "tracing.rst has every tracepoint"
-grep -ohE '\bstruct (esp_[a-z]+) \{' net/esp/{esp,host,core/ackq}.h | awk '{ print $2 }' |
+grep -ohE '\bstruct (esp_[a-z]+) \{' net/esp/{esp,netns,link,dev,first_burst,core/ackq}.h | awk '{ print $2 }' |
 	grep -vE 'conf|_cb$|_ops$' | all_in $DOC/locking.rst | verdict "locking.rst has every structure"
 
 # The seed's words, in code and index.

@@ -7,296 +7,25 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include "esp.h"
+#include "addr.h"
+#include "af_esp.h"
+#include "close.h"
+#include "connect.h"
+#include "dev.h"
+#include "dev_event.h"
+#include "dgram.h"
+#include "grant.h"
+#include "hash.h"
+#include "input.h"
+#include "link.h"
+#include "memory.h"
+#include "recvmsg.h"
+#include "sendmsg.h"
+#include "sock.h"
+#include "sockopt.h"
+#include "timeout.h"
+#include "timer.h"
 #include "trace.h"
-
-void esp_set_state(struct sock *sk, int state)
-{
-	trace_esp_state(sk, state);
-	/* pairs with lock-free readers in poll and lookup */
-	smp_store_release(&sk->sk_state, state);
-}
-
-static void esp_destruct(struct sock *sk)
-{
-	__skb_queue_purge(&sk->sk_receive_queue);
-	__skb_queue_purge(&sk->sk_error_queue);
-	sk_mem_reclaim_final(sk);
-	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
-	WARN_ON_ONCE(sk->sk_wmem_queued);
-	WARN_ON_ONCE(sk->sk_forward_alloc);
-	if (sk->sk_type != SOCK_DGRAM)
-		sk_sockets_allocated_dec(sk);
-	esp_peer_put(sk);
-	esp_dev_release(sk);
-	if (sk->sk_frag.page) {
-		put_page(sk->sk_frag.page);
-		sk->sk_frag.page = NULL;
-	}
-}
-
-/* Acknowledgments have made room on the write queue. */
-static void esp_write_space(struct sock *sk)
-{
-	struct socket *sock = sk->sk_socket;
-	struct socket_wq *wq;
-
-	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
-	    !sk_stream_is_writeable(sk))
-		return;
-	clear_bit(SOCK_NOSPACE, &sock->flags);
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
-					   EPOLLWRBAND);
-	if (wq && wq->fasync_list && !(sk->sk_shutdown & SEND_SHUTDOWN))
-		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
-	rcu_read_unlock();
-}
-
-/**
- * esp_sock_alloc() - a socket, not yet bound or connected
- * @net:	namespace
- * @sock:	the user's end, NULL: none yet
- * @type:	SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM
- * @kern:	it is the kernel's own
- * @gfp:	how to allocate
- *
- * Return: the socket with one reference, or NULL
- */
-struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
-			    int kern, gfp_t gfp)
-{
-	const struct esp_conf *conf = &esp_net(net)->conf;
-	struct esp_opt *esp;
-	struct sock *sk;
-
-	sk = sk_alloc(net, esp_family, gfp,
-		      type == SOCK_DGRAM ? &esp_dgram_prot : &esp_prot, kern);
-	if (!sk)
-		return NULL;
-	sock_init_data(sock, sk);
-	sk->sk_type = type;
-	sk->sk_destruct = esp_destruct;
-	sk->sk_backlog_rcv = esp_backlog_rcv;
-	if (type != SOCK_DGRAM)
-		sk->sk_write_space = esp_write_space;
-	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
-	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
-	if (type != SOCK_DGRAM)		/* it grows: grow_sndbuf() */
-		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
-	sk->sk_state = TCP_CLOSE;
-	if (type == SOCK_DGRAM)		/* of a connection: set_cookie() */
-		sk_set_txhash(sk);
-	sock_set_flag(sk, SOCK_RCU_FREE);
-	if (type != SOCK_DGRAM)
-		sk_sockets_allocated_inc(sk);
-
-	esp = esp_sk(sk);
-	esp->ns = esp_net(net);
-	INIT_HLIST_NODE(&esp->bind_node);
-	INIT_LIST_HEAD(&esp->dev_node);
-	INIT_LIST_HEAD(&esp->acceptq);
-	INIT_LIST_HEAD(&esp->peer_node);
-	esp->ooo = RB_ROOT;
-	esp->nodelay = 1;
-	esp->user_burst = -1;
-	esp->user_initial = -2;
-	esp_grant_init(&esp->grant, 0);
-	esp_timer_init(sk);
-	return sk;
-}
-
-/*
- * Addresses.
- */
-
-/**
- * esp_addr_check() - is this the address of an ESP socket?
- * @a:		address
- * @len:	its length as the user gave it
- *
- * Return: 0, EINVAL or EAFNOSUPPORT
- */
-int esp_addr_check(const struct sockaddr_esp *a, int len)
-{
-	if (len < (int)sizeof(*a))
-		return -EINVAL;
-	if (a->sesp_family != esp_family)
-		return -EAFNOSUPPORT;
-	if (a->sesp_halen && a->sesp_halen != ETH_ALEN)
-		return -EINVAL;
-	return 0;
-}
-
-void esp_addr_local(struct sock *sk, struct sockaddr_esp *a)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	memset(a, 0, sizeof(*a));
-	a->sesp_family = esp_family;
-	a->sesp_port = esp->sport;
-	a->sesp_halen = ETH_ALEN;
-	if (esp->dev) {
-		u8 mac[ETH_ALEN];
-
-		a->sesp_ifindex = esp->dev->ifindex;
-		if (esp_dev_mac(esp->dev, mac))
-			ether_addr_copy(mac, esp->saddr);
-		memcpy(a->sesp_addr, mac, ETH_ALEN);
-	}
-}
-
-void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	memset(a, 0, sizeof(*a));
-	a->sesp_family = esp_family;
-	a->sesp_port = esp->dport;
-	a->sesp_halen = ETH_ALEN;
-	memcpy(a->sesp_addr, esp->daddr, ETH_ALEN);
-	if (esp->dev)
-		a->sesp_ifindex = esp->dev->ifindex;
-}
-
-/* The device that bind() or connect() means, of a socket that has none. */
-static int link_device(struct sock *sk, struct esp_dev *ed)
-{
-	if (esp_dev_link(sk, ed)) {
-		esp_dev_release(sk);
-		return -ENODEV;
-	}
-	WRITE_ONCE(esp_sk(sk)->ifindex, ed->ifindex);
-	return 0;
-}
-
-/**
- * esp_connect_device() - which device leads to the peer?
- * @sk:	socket; its owner calls
- * @a:	peer's address
- *
- * The bound one; else sesp_ifindex if that is an Ethernet device; else the
- * only one that is up and enabled.
- *
- * Return: 0, EHOSTUNREACH, ENETDOWN, ENODEV (it has left), EMSGSIZE (its MTU)
- */
-int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	struct net *net = sock_net(sk);
-	struct esp_dev *ed = NULL;
-	int err;
-
-	if (esp->dev) {
-		if (!esp_dev_mtu(esp->dev))
-			return -ENODEV;
-		if (esp_dev_mtu(esp->dev) < ESP_MTU_MIN)
-			return -EMSGSIZE;
-		return esp_dev_usable(esp->dev);
-	}
-	if (sk->sk_bound_dev_if)
-		ed = esp_dev_get(net, sk->sk_bound_dev_if);
-	else if (a->sesp_ifindex)
-		ed = esp_dev_get(net, a->sesp_ifindex);
-	if (!ed && !sk->sk_bound_dev_if)
-		ed = esp_dev_only(net);
-	if (!ed)
-		return -EHOSTUNREACH;
-	if (esp_dev_mtu(ed) < ESP_MTU_MIN)
-		err = -EMSGSIZE;
-	else
-		err = esp_dev_usable(ed);
-	if (err) {
-		esp_dev_put(ed);
-		return err;
-	}
-	err = link_device(sk, ed);
-	if (!err)
-		esp->dev_auto = 1;
-	return err;
-}
-
-/* A connect() that failed leaves the socket as it was before, but for its port. */
-void esp_connect_failed(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	sk->sk_disconnects++;	/* connect(), send(), recv() that waited */
-	WRITE_ONCE(sk->sk_shutdown, 0);
-	if (esp->peer_cookie)	/* permission may still be on its way out */
-		synchronize_rcu();
-	esp_peer_put(sk);
-	WRITE_ONCE(esp->dport, 0);
-	WRITE_ONCE(esp->crc, 0);	/* it may listen next, where each caller decides */
-	if (esp->dev_auto) {
-		esp->dev_auto = 0;
-		esp_dev_release(sk);
-	}
-}
-
-int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
-{
-	struct sockaddr_esp *a = (struct sockaddr_esp *)addr;
-	struct sock *sk = sock->sk;
-	struct esp_opt *esp = esp_sk(sk);
-	struct net *net = sock_net(sk);
-	bool linked = false;
-	int err, bound;
-	u16 port;
-
-	err = esp_addr_check(a, len);
-	if (err)
-		return err;
-	port = ntohs(a->sesp_port);
-	if (port && port < 1024 &&
-	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
-		return -EACCES;
-
-	lock_sock(sk);
-	bound = sk->sk_bound_dev_if;
-	err = -EINVAL;
-	if (sk->sk_state != TCP_CLOSE || esp->sport)
-		goto out;
-	if (a->sesp_ifindex && !esp->dev) {
-		struct esp_dev *ed = esp_dev_get(net, a->sesp_ifindex);
-		u8 mac[ETH_ALEN];
-
-		err = -ENODEV;
-		if (!ed)
-			goto out;
-		err = -EADDRNOTAVAIL;
-		if (sk->sk_bound_dev_if &&
-		    sk->sk_bound_dev_if != a->sesp_ifindex) {
-			esp_dev_put(ed);
-			goto out;
-		}
-		if (esp_dev_mac(ed, mac) ||
-		    (!is_zero_ether_addr(a->sesp_addr) &&
-		     !ether_addr_equal_unaligned(mac, a->sesp_addr))) {
-			esp_dev_put(ed);
-			goto out;
-		}
-		err = link_device(sk, ed);
-		if (err)
-			goto out;
-		linked = true;
-		sk->sk_bound_dev_if = esp->ifindex;
-	} else if (!a->sesp_ifindex && !is_zero_ether_addr(a->sesp_addr)) {
-		err = -EADDRNOTAVAIL;
-		goto out;
-	}
-	err = esp_bind_port(sk, a->sesp_port);
-	if (!err && sk->sk_type == SOCK_DGRAM)
-		err = esp_hash(sk);
-	if (err && linked) {
-		esp_dev_release(sk);
-		sk->sk_bound_dev_if = bound;
-	}
-out:
-	release_sock(sk);
-	return err;
-}
 
 static int esp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
@@ -635,6 +364,12 @@ static __poll_t esp_poll(struct file *file, struct socket *sock,
 	return mask;
 }
 
+static int esp_init_sock(struct sock *sk)
+{
+	esp_timer_init(sk);
+	return 0;
+}
+
 static void esp_release_cb(struct sock *sk)
 {
 	if (READ_ONCE(esp_sk(sk)->dev_events))
@@ -678,6 +413,7 @@ struct proto esp_prot = {
 	.name			= "ESP",
 	.owner			= THIS_MODULE,
 	.obj_size		= sizeof(struct esp_opt),
+	.init			= esp_init_sock,
 	.release_cb		= esp_release_cb,
 	.keepalive		= esp_keepalive,
 	.diag_destroy		= esp_kill,
@@ -704,6 +440,7 @@ struct proto esp_dgram_prot = {
 	.name		= "EDP",
 	.owner		= THIS_MODULE,
 	.obj_size	= sizeof(struct esp_opt),
+	.init		= esp_init_sock,
 	.release_cb	= esp_release_cb,
 	.diag_destroy	= esp_dgram_kill,
 	.max_header	= LL_MAX_HEADER + ESP_HLEN,

@@ -5,34 +5,33 @@
  */
 #include <linux/sched/signal.h>
 #include "esp.h"
+#include "close.h"
+#include "delayed_ack.h"
+#include "dev.h"
+#include "first_burst.h"
+#include "grant.h"
+#include "hash.h"
+#include "output.h"
+#include "sock.h"
+#include "timer.h"
+#include "write_queue.h"
 
-/*
- * The connection is over. @err (negative, 0: orderly) goes to the user; what
- * waits is woken. The socket stays until the user closes it.
- */
-void esp_done(struct sock *sk, int err)
+/* A connect() that failed leaves the socket as it was before, but for its port. */
+void esp_connect_failed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
-		ESP_INC(sock_net(sk), AttemptFails);
-	if (err)
-		WRITE_ONCE(sk->sk_err, -err);
-	esp_ackq_leave(sk, true);
-	esp_peer_leave(sk);
-	esp_timer_stop(sk);
-	esp_unhash(sk);
-	esp_set_state(sk, TCP_CLOSE);
-	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	esp->reset = 0;
-	esp_write_queue_purge(sk);
-	if (!sock_flag(sk, SOCK_DEAD)) {
-		sk->sk_state_change(sk);
-		if (err)
-			sk_error_report(sk);
-		return;
+	sk->sk_disconnects++;	/* connect(), send(), recv() that waited */
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	if (esp->peer_cookie)	/* permission may still be on its way out */
+		synchronize_rcu();
+	esp_peer_put(sk);
+	WRITE_ONCE(esp->dport, 0);
+	WRITE_ONCE(esp->crc, 0);	/* it may listen next, where each caller decides */
+	if (esp->dev_auto) {
+		esp->dev_auto = 0;
+		esp_dev_release(sk);
 	}
-	esp_destroy(sk);
 }
 
 void esp_purge_ooo(struct esp_opt *esp)
@@ -48,6 +47,35 @@ void esp_purge_ooo(struct esp_opt *esp)
 	esp->grant.here = 0;
 }
 
+/*
+ * The connection is over. @err (negative, 0: orderly) goes to the user; what
+ * waits is woken. The socket stays until the user closes it.
+ */
+void esp_done(struct sock *sk, int err)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+		ESP_INC(sock_net(sk), AttemptFails);
+	if (err)
+		WRITE_ONCE(sk->sk_err, -err);
+	esp_ackq_leave(sk, true);
+	esp_peer_leave(sk);
+	esp_timers_stop(sk);
+	esp_unhash(sk);
+	esp_set_state(sk, TCP_CLOSE);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	esp->reset = 0;
+	esp_write_queue_purge(sk);
+	if (!sock_flag(sk, SOCK_DEAD)) {
+		sk->sk_state_change(sk);
+		if (err)
+			sk_error_report(sk);
+		return;
+	}
+	esp_destroy(sk);
+}
+
 /**
  * esp_destroy() - give up everything that a dead socket holds
  * @sk:	closed, and orphaned; its lock is held. The reference that its
@@ -61,7 +89,7 @@ void esp_destroy(struct sock *sk)
 		return;
 	esp->destroyed = 1;
 	esp_ackq_leave(sk, true);
-	esp_timer_stop(sk);
+	esp_timers_stop(sk);
 	esp_unhash(sk);
 	esp_unbind(sk);
 	esp_dev_unlink(sk);
@@ -92,6 +120,7 @@ static void send_fin(struct sock *sk)
 		return;
 	esp_set_state(sk, state);
 	esp_queue_fin(sk);
+	esp_push_frames(sk);
 }
 
 /**
@@ -142,7 +171,7 @@ void esp_reset_and_linger(struct sock *sk)
 	esp_ackq_leave(sk, false);
 	esp_peer_leave(sk);
 	esp_reset_peer(sk);
-	esp_timer_stop(sk);
+	esp_timers_stop(sk);
 	esp_write_queue_purge(sk);
 	esp->reset = 1;
 	WRITE_ONCE(esp->echo, 0);

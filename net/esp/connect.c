@@ -15,6 +15,17 @@
  * whichever frame of the echo comes first makes the child.
  */
 #include "esp.h"
+#include "close.h"
+#include "connect.h"
+#include "crc.h"
+#include "dev.h"
+#include "first_burst.h"
+#include "hash.h"
+#include "memory.h"
+#include "negotiate.h"
+#include "output.h"
+#include "sock.h"
+#include "timer.h"
 
 #define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
 #define ESP_SYN_RTO_US		(20 * 1000)	/* first SYN; then doubled */
@@ -69,82 +80,6 @@ u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 	return cookie ? cookie : 1;
 }
 
-/**
- * esp_update_mss() - payload of a full packet, from all that limits it
- * @sk:	socket with a device
- */
-void esp_update_mss(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	int mtu = esp_dev_mtu(esp->dev);
-	u32 mss, hlen = esp->echo ? ESP_HLEN_MAX : esp_data_hlen(esp);
-
-	if (mtu < ESP_MTU_MIN)
-		mtu = ESP_MTU_MIN;
-	if (esp->path_small)
-		mtu = min(mtu, ETH_DATA_LEN);
-	mss = mtu - hlen;
-	if (esp->peer_mss)	/* which counts on a header without options */
-		mss = min(mss, esp->peer_mss - (hlen - ESP_HLEN));
-	if (esp->user_mss)
-		mss = min(mss, esp->user_mss);
-	WRITE_ONCE(esp->mss, mss);
-}
-
-static u16 own_mss(struct esp_dev *ed)
-{
-	return max(esp_dev_mtu(ed), ESP_MTU_MIN) - ESP_HLEN;
-}
-
-static u16 own_burst(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	return esp->user_burst >= 0 ? esp->user_burst :
-	       READ_ONCE(esp->ns->conf.esp_burst_length);
-}
-
-/**
- * esp_set_burst() - the cap of a burst: the smaller one of both sides'; of a connection
- * it may only become smaller, for the peer counts on the agreed one
- * @sk:	socket; its owner calls
- */
-void esp_set_burst(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	esp->snd.burst_length = min_not_zero(own_burst(sk), esp->agreed_burst);
-}
-
-/**
- * esp_hello() - the options that the handshake's frames carry
- * @sk:	socket
- * @f:	frame to be completed
- */
-void esp_hello(struct sock *sk, struct esp_frame *f)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	f->opts = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_FEATURES) |
-		  ESP_HAS(ESP_OPT_BURST);
-	f->peer_cookie = esp->cookie;
-	f->mss = own_mss(esp->dev);
-	if (esp->path_small)
-		f->mss = min_t(u16, f->mss, ETH_DATA_LEN - ESP_HLEN);
-	f->type = sk->sk_type;
-	f->burst = own_burst(sk);
-	f->to_ack = esp_packets_to_ack(sk);
-	/* one side's wish is enough; who answers a SYN knows both */
-	f->features = esp->user_crc || esp->crc ? ESP_FEATURE_CRC32C : 0;
-	if (READ_ONCE(esp->echo)) {
-		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
-		f->advice = esp->syn_advice;
-		/* the CRC takes their room, and says so much: listen_cookie() */
-		if (esp->crc)
-			f->opts &= ~(ESP_HAS(ESP_OPT_TYPE) | ESP_HAS(ESP_OPT_FEATURES));
-	}
-}
-
 /* Fields that both sides set once they know their numbers. */
 static void init_numbers(struct sock *sk)
 {
@@ -166,7 +101,7 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 	WRITE_ONCE(esp->peer_cookie, f->peer_cookie);
 	esp_peer_told(sk);
 	esp->peer_mss = max_t(u32, f->mss, ESP_MSS_MIN);
-	esp->agreed_burst = own_burst(sk);
+	esp->agreed_burst = esp_own_burst(sk);
 	if (f->opts & ESP_HAS(ESP_OPT_BURST))
 		esp->agreed_burst = min_not_zero(esp->agreed_burst, f->burst);
 	esp_set_burst(sk);
@@ -175,7 +110,7 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 	esp->told_seq = esp->recv_seq;
 	esp->ooo_high = esp->recv_seq;
 	esp_grant_init(&esp->grant, esp->recv_seq);
-	esp->grant.rcv_est = SKB_TRUESIZE(own_mss(esp->dev) + ESP_HLEN_MAX);
+	esp->grant.rcv_est = SKB_TRUESIZE(esp_own_mss(esp->dev) + ESP_HLEN_MAX);
 	esp_update_mss(sk);
 }
 
@@ -388,14 +323,22 @@ static enum skb_drop_reason syn_crossed(struct sock *sk, struct esp_frame *f)
 /**
  * esp_handshake_rcv() - a frame for a socket in SYN_SENT or SYN_RECV
  * @sk:		socket; its lock is held
- * @skb:	frame; consumed
+ * @skb:	frame; consumed, unless the connection is to receive it
+ *
+ * Return: true if the socket is connected now, and the frame one of its connection
  */
-void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
+bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	enum skb_drop_reason reason = SKB_CONSUMED;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_frame *f = &ESP_RX(skb)->f;
 
+	/* its SYN|ACK was lost, but it has ours: first advice unknown */
+	if (!(f->flags & (ESP_RST | ESP_SYN)) && sk->sk_state == TCP_SYN_RECV &&
+	    f->cookie == esp->cookie) {
+		established(sk);
+		return true;
+	}
 	if (f->flags & ESP_RST) {
 		if (f->cookie == esp->cookie && f->ack_seq == esp->snd.una_seq) {
 			ESP_INC(sock_net(sk), InResets);
@@ -412,16 +355,12 @@ void esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 			reason = syn_crossed(sk, f);
 		else if (f->peer_cookie == esp->peer_cookie)
 			esp_send_syn(sk, ESP_SYN | ESP_ACK);
-	} else if (sk->sk_state == TCP_SYN_RECV && f->cookie == esp->cookie) {
-		/* its SYN|ACK was lost, but it has ours: first advice unknown */
-		established(sk);
-		esp_connected_rcv(sk, skb);
-		skb = NULL;
 	} else {
 		ESP_INC(sock_net(sk), InCookie);
 		reason = SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	}
 	sk_skb_reason_drop(sk, skb, reason);
+	return false;
 }
 
 /* A frame built without a socket: SYN|ACK and RST of a listener or of nobody. */
@@ -539,8 +478,8 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 					  f.grant, crc, 0);
 	f.pkt_seq = esp_isn(f.peer_cookie);
 	f.ts_val = (u32)esp_now() + esp_ts_offset(f.peer_cookie);
-	f.mss = own_mss(ed);
-	f.burst = own_burst(sk);
+	f.mss = esp_own_mss(ed);
+	f.burst = esp_own_burst(sk);
 	f.to_ack = esp_packets_to_ack(sk);
 	f.features = crc ? ESP_FEATURE_CRC32C : 0;
 	/* as large as the peer's SYN, to probe this way too; never larger */
@@ -637,9 +576,11 @@ fail:
 	return false;
 }
 
-/* Anything but a SYN for a listener: the echo, if its cookie is ours. */
-static void listen_echo(struct sock *sk, struct esp_dev *ed,
-			struct sk_buff *skb)
+/*
+ * Anything but a SYN for a listener: the echo, if its cookie is ours. Returns the new
+ * connection as esp_listen_rcv() does; NULL: @skb was dropped.
+ */
+static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 {
 	enum skb_drop_reason reason = SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	struct esp_frame *f = &ESP_RX(skb)->f;
@@ -697,34 +638,28 @@ static void listen_echo(struct sock *sk, struct esp_dev *ed,
 	sk_acceptq_added(sk);
 
 	esp_start_keepalive(child);
-	if (!esp_owned(child))
-		esp_connected_rcv(child, skb);
-	else if (sk_add_backlog(child, skb, INT_MAX))
-		sk_skb_reason_drop(child, skb, SKB_DROP_REASON_SOCKET_BACKLOG);
-	if (child->sk_state != TCP_CLOSE && !esp_sk(child)->last_ack_us)
-		esp_send_ack(child);	/* the first reply */
-	bh_unlock_sock(child);
-	sock_put(child);
-	sk->sk_data_ready(sk);
-	return;
+	return child;
 bad:
 	ESP_INC(net, CookieInvalid);
 	esp_reply_reset(net, ed, skb);
 drop:
 	sk_skb_reason_drop(sk, skb, reason);
+	return NULL;
 }
 
 /**
  * esp_listen_rcv() - a frame for a listener
- * @sk:		listener; its lock is held
- * @skb:	frame; consumed
+ * @sk:		listener; its lock is held, softirqs are off
+ * @skb:	frame; consumed, unless there is a new connection
+ *
+ * Return: the new connection that @skb is the first frame of, in the accept queue, with
+ * its spinlock held and a reference for the caller; or NULL
  */
-void esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
+struct sock *esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
 {
+	struct sock *child = NULL;
 	struct esp_dev *ed;
 
-	/* from the backlog this is process context; the child is in the open */
-	local_bh_disable();
 	rcu_read_lock();
 	ed = esp_dev_get(sock_net(sk), skb->skb_iif);
 	if (!ed)
@@ -732,11 +667,11 @@ void esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
 	else if (ESP_RX(skb)->f.flags == ESP_SYN)
 		sk_skb_reason_drop(sk, skb, listen_syn(sk, ed, skb));
 	else
-		listen_echo(sk, ed, skb);
+		child = listen_echo(sk, ed, skb);
 	if (ed)
 		esp_dev_put(ed);
 	rcu_read_unlock();
-	local_bh_enable();
+	return child;
 }
 
 /**

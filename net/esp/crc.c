@@ -6,6 +6,7 @@
  */
 #include <linux/crc32c.h>
 #include "esp.h"
+#include "crc.h"
 
 /* Of a frame from the ESP header on, without padding; its header is linear. */
 static u32 frame_crc(struct sk_buff *skb)

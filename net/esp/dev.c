@@ -13,27 +13,22 @@
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 #include "esp.h"
+#include "dev.h"
+#include "link.h"
 
 /* Devices of all namespaces; written under RTNL, read under RCU. */
 static DEFINE_HASHTABLE(esp_devs, 6);
-static bool esp_default_enable;
 
-static bool device_fits(const struct net_device *dev)
+/**
+ * esp_dev_add() - put a device into the table
+ * @ed:		its entry, whose pointer to the device is set
+ * @dev:	device
+ *
+ * Context: RTNL.
+ */
+void esp_dev_add(struct esp_dev *ed, struct net_device *dev)
 {
-	return (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_LOOPBACK) &&
-	       dev->addr_len == ETH_ALEN;
-}
-
-/* Where no frame leaves the machine, an administrator needn't be asked. */
-static bool is_kind(const struct net_device *dev, const char *kind)
-{
-	return dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, kind);
-}
-
-/* No frame of theirs gets any further, whatever they are connected to. */
-static bool stays_here(const struct net_device *dev)
-{
-	return (dev->flags & IFF_LOOPBACK) || is_kind(dev, "dummy");
+	hash_add_rcu(esp_devs, &ed->node, (unsigned long)dev);
 }
 
 /**
@@ -220,8 +215,7 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac)
 }
 
 /* Headroom, also for the frames to come: nobody tells when it changes. */
-static unsigned int dev_headroom(struct esp_dev *ed,
-				 const struct net_device *dev)
+unsigned int esp_dev_update_headroom(struct esp_dev *ed, const struct net_device *dev)
 {
 	unsigned int room = LL_RESERVED_SPACE(dev);
 
@@ -230,7 +224,7 @@ static unsigned int dev_headroom(struct esp_dev *ed,
 	return room;
 }
 
-static void dev_features(struct esp_dev *ed, const struct net_device *dev)
+void esp_dev_features(struct esp_dev *ed, const struct net_device *dev)
 {
 	WRITE_ONCE(ed->sums, !!(dev->features & NETIF_F_HW_CSUM));
 	WRITE_ONCE(ed->whole, !!(dev->features & NETIF_F_GSO_SCTP));
@@ -306,7 +300,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	dev = rcu_dereference(ed->dev);
 	if (!dev || !(READ_ONCE(dev->flags) & IFF_UP) || !READ_ONCE(ed->enabled))
 		goto drop;
-	room = dev_headroom(ed, dev);
+	room = esp_dev_update_headroom(ed, dev);
 	skb->dev = dev;
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
@@ -339,314 +333,4 @@ drop:
 	rcu_read_unlock();
 	kfree_skb_reason(skb, reason);
 	return -ENETDOWN;
-}
-
-/* Of two that are set at once the later one is to stay. */
-static DEFINE_MUTEX(policy_mutex);
-
-/**
- * esp_dev_policy() - a sysctl has changed the policy of a namespace
- * @net:	namespace
- */
-void esp_dev_policy(struct net *net)
-{
-	struct esp_policy policy;
-	struct net_device *dev;
-
-	mutex_lock(&policy_mutex);
-	esp_policy_get(net, &policy);
-	rcu_read_lock();
-	for_each_netdev_rcu(net, dev) {
-		struct esp_dev *ed = esp_dev_rcu(dev);
-		struct esp_port *port = NULL;
-
-		if (!ed)
-			continue;
-		spin_lock_bh(&ed->lock);	/* as in dev_find_port() */
-		if (ed->own_port)
-			port = ed->port;
-		spin_unlock_bh(&ed->lock);
-		if (port)
-			esp_ackq_policy(&port->ackq, &policy);
-	}
-	rcu_read_unlock();
-	mutex_unlock(&policy_mutex);
-}
-
-/*
- * Notifier. RTNL is held.
- */
-
-static struct esp_dev *dev_find(const struct net_device *dev)
-{
-	struct esp_dev *ed;
-
-	rcu_read_lock();
-	ed = esp_dev_rcu(dev);
-	rcu_read_unlock();
-	return ed;
-}
-
-/* VLAN and macvlan congest where their lower device does (rule 12). */
-static void dev_find_port(struct esp_dev *ed, struct net_device *dev)
-{
-	struct list_head *iter = dev->adj_list.lower.next;
-	struct net_device *lower;
-	struct esp_port *old;
-	struct esp_dev *led;
-
-	if (!is_vlan_dev(dev) && !netif_is_macvlan(dev))
-		return;
-	lower = netdev_lower_get_next(dev, &iter);
-	led = lower ? dev_find(lower) : NULL;
-	if (!led)
-		return;
-	spin_lock_bh(&ed->lock);
-	old = ed->port;
-	ed->port = led->port;
-	ed->own_port = false;
-	refcount_inc(&ed->port->ref);
-	spin_unlock_bh(&ed->lock);
-	esp_port_put(old);
-}
-
-static int dev_register(struct net_device *dev)
-{
-	struct esp_dev *ed;
-
-	if (!device_fits(dev) || dev_find(dev))
-		return 0;
-	ed = kzalloc_obj(*ed, GFP_KERNEL);
-	if (!ed)
-		return -ENOMEM;
-	ed->port = esp_port_alloc(dev_net(dev));
-	if (!ed->port) {
-		kfree(ed);
-		return -ENOMEM;
-	}
-	ed->own_port = true;
-	refcount_set(&ed->ref, 1);
-	spin_lock_init(&ed->lock);
-	INIT_LIST_HEAD(&ed->socks);
-	ed->ifindex = dev->ifindex;
-	ed->ns = esp_net(dev_net(dev));
-	ed->up = !!(dev->flags & IFF_UP);
-	dev_headroom(ed, dev);
-	dev_features(ed, dev);
-	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
-	ed->tx_checksum = stays_here(dev);
-	rcu_assign_pointer(ed->dev, dev);
-	dev_find_port(ed, dev);
-	hash_add_rcu(esp_devs, &ed->node, (unsigned long)dev);
-	if (esp_sysctl_dev_init(dev_net(dev), ed, dev->name))
-		netdev_warn(dev, "no sysctl net.esp.dev.%s: out of memory\n",
-			    dev->name);
-	return 0;
-}
-
-/* What can happen to a socket's device. */
-#define ESP_EV_LOST	0x01	/* it has left */
-#define ESP_EV_MAC	0x02	/* it has another address */
-#define ESP_EV_MTU	0x04
-#define ESP_EV_UP	0x08	/* it can be used again */
-
-/* The device has left, or is another one now: nothing can be saved. */
-static void sock_lost_device(struct sock *sk)
-{
-	ESP_INC(sock_net(sk), AbortOnDevice);
-	if (sk->sk_state == TCP_LISTEN || sk->sk_type == SOCK_DGRAM) {
-		WRITE_ONCE(sk->sk_err, ENETDOWN);
-		sk_error_report(sk);
-		return;
-	}
-	esp_done(sk, -ENETDOWN);
-}
-
-static void sock_new_mtu(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	struct sk_buff *skb;
-	int room;
-
-	esp_update_mss(sk);
-	room = esp_dev_mtu(esp->dev) - esp_data_hlen(esp);
-	skb_queue_walk(&sk->sk_write_queue, skb) {
-		if (min_t(int, skb->len, ESP_TX(skb)->size) <= room)
-			continue;
-		ESP_INC(sock_net(sk), AbortOnMTU);
-		esp_abort(sk, -EMSGSIZE);
-		return;
-	}
-}
-
-static bool other_mac(struct esp_opt *esp)
-{
-	u8 mac[ETH_ALEN];
-
-	return !esp_dev_mac(esp->dev, mac) &&
-	       !ether_addr_equal_unaligned(mac, esp->saddr);
-}
-
-/**
- * esp_dev_events_run() - draw the consequences of what happened to the device
- * @sk:	socket; its lock is held
- */
-void esp_dev_events_run(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	u8 ev = esp->dev_events;
-
-	WRITE_ONCE(esp->dev_events, 0);
-	if (ev & ESP_EV_LOST) {
-		if (sk->sk_state != TCP_CLOSE || sk->sk_type == SOCK_DGRAM)
-			sock_lost_device(sk);
-		return;
-	}
-	if (sk->sk_state == TCP_CLOSE || !esp->peer)
-		return;
-	if ((ev & ESP_EV_MAC) && other_mac(esp)) {
-		sock_lost_device(sk);
-		return;
-	}
-	if (ev & ESP_EV_MTU)
-		sock_new_mtu(sk);
-	if ((ev & ESP_EV_UP) && esp->deadline[ESP_T_SEND])
-		esp_timer_set(esp, ESP_T_SEND, esp_now());
-}
-
-/*
- * One walk at a time: the sockets that one has yet to tell are on its own
- * list, where another would not find them. Inside RTNL, or without it.
- */
-static DEFINE_MUTEX(esp_tell_mutex);
-
-/*
- * Tell the sockets of a device what happened to it, one by one, each with a
- * reference. Nobody waits for a socket's owner here, RTNL is held: the owner
- * finds the news when it is done (esp_release_cb()). The list may change
- * meanwhile; those that come later know better.
- */
-static void dev_tell(struct esp_dev *ed, u8 event)
-{
-	LIST_HEAD(todo);
-
-	mutex_lock(&esp_tell_mutex);
-	spin_lock_bh(&ed->lock);
-	list_splice_init(&ed->socks, &todo);
-	while (!list_empty(&todo)) {
-		struct esp_opt *esp = list_first_entry(&todo, struct esp_opt,
-						       dev_node);
-		struct sock *sk = &esp->sk;
-
-		list_move_tail(&esp->dev_node, &ed->socks);
-		if (!refcount_inc_not_zero(&sk->sk_refcnt))
-			continue;
-		spin_unlock_bh(&ed->lock);
-		local_bh_disable();
-		bh_lock_sock(sk);
-		if (esp->dev == ed) {
-			WRITE_ONCE(esp->dev_events, esp->dev_events | event);
-			if (!esp_owned(sk))
-				esp_dev_events_run(sk);
-		}
-		bh_unlock_sock(sk);
-		local_bh_enable();
-		sock_put(sk);
-		spin_lock_bh(&ed->lock);
-	}
-	spin_unlock_bh(&ed->lock);
-	mutex_unlock(&esp_tell_mutex);
-}
-
-/**
- * esp_dev_enabled() - the device may carry ESP again, or no longer
- * @ed:	device
- */
-void esp_dev_enabled(struct esp_dev *ed)
-{
-	struct esp_port *port = esp_port_get(ed);
-
-	dev_tell(ed, ESP_EV_UP);
-	esp_ack_pump(&port->ackq);
-	esp_port_put(port);
-}
-
-static void dev_unregister(struct net_device *dev)
-{
-	struct esp_dev *ed = dev_find(dev);
-
-	if (!ed)
-		return;
-	hash_del_rcu(&ed->node);
-	rcu_assign_pointer(ed->dev, NULL);
-	WRITE_ONCE(ed->up, false);
-	esp_sysctl_dev_exit(ed);
-	/* whoever finds the device does it under RCU; esp_dev_link() looks again */
-	synchronize_net();
-	dev_tell(ed, ESP_EV_LOST);
-	esp_dev_put(ed);
-}
-
-static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
-{
-	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
-	struct esp_dev *ed;
-
-	if (event == NETDEV_REGISTER)
-		return notifier_from_errno(dev_register(dev));
-	if (event == NETDEV_UNREGISTER) {
-		dev_unregister(dev);
-		return NOTIFY_DONE;
-	}
-	if (event == NETDEV_CHANGEUPPER) {
-		struct netdev_notifier_changeupper_info *info = ptr;
-
-		ed = info->linking ? dev_find(info->upper_dev) : NULL;
-		if (ed)
-			dev_find_port(ed, info->upper_dev);
-		return NOTIFY_DONE;
-	}
-	ed = dev_find(dev);
-	if (!ed)
-		return NOTIFY_DONE;
-	switch (event) {
-	case NETDEV_UP:
-		WRITE_ONCE(ed->up, true);
-		esp_dev_enabled(ed);
-		break;
-	case NETDEV_DOWN:
-		WRITE_ONCE(ed->up, false);
-		break;
-	case NETDEV_FEAT_CHANGE:
-		dev_features(ed, dev);
-		break;
-	case NETDEV_CHANGEMTU:
-		dev_tell(ed, ESP_EV_MTU);
-		break;
-	case NETDEV_CHANGEADDR:
-		dev_tell(ed, ESP_EV_MAC);
-		break;
-	case NETDEV_CHANGENAME:
-		esp_sysctl_dev_exit(ed);
-		esp_sysctl_dev_init(dev_net(dev), ed, dev->name);
-		break;
-	}
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block dev_notifier = {
-	.notifier_call	= dev_event,
-};
-
-int esp_dev_init(bool default_enable)
-{
-	esp_default_enable = default_enable;
-	return register_netdevice_notifier(&dev_notifier);
-}
-
-void esp_dev_exit(void)
-{
-	/* sends NETDEV_UNREGISTER for every device */
-	unregister_netdevice_notifier(&dev_notifier);
-	rcu_barrier();
 }

@@ -5,6 +5,16 @@
 #include <linux/module.h>
 #include <net/busy_poll.h>
 #include "esp.h"
+#include "addr.h"
+#include "close.h"
+#include "dev.h"
+#include "dgram.h"
+#include "hash.h"
+#include "link.h"
+#include "output.h"
+#include "recvmsg.h"
+#include "sock.h"
+#include "sockopt.h"
 
 static int dgram_release(struct socket *sock)
 {

@@ -5,6 +5,9 @@
 #include <net/netlink.h>
 #include <uapi/linux/esp_diag.h>
 #include "esp.h"
+#include "hash.h"
+#include "link.h"
+#include "sockopt.h"
 
 struct walk {
 	struct sk_buff			*skb;

@@ -5,46 +5,13 @@
  * take it once in a round trip, and when a first burst changes.
  */
 #include "esp.h"
+#include "dev.h"
+#include "first_burst.h"
+#include "link.h"
+#include "timer.h"
 
-static void port_free(struct rcu_head *rcu)
-{
-	struct esp_port *port = container_of(rcu, struct esp_port, rcu);
-
-	hrtimer_cancel(&port->pace);
-	kfree(port);
-}
-
-/**
- * esp_port_put() - give a reference back
- * @port:	port
- */
-void esp_port_put(struct esp_port *port)
-{
-	if (refcount_dec_and_test(&port->ref))
-		call_rcu(&port->rcu, port_free);
-}
-
-/**
- * esp_port_alloc() - a port for a new device
- * @net:	its namespace
- *
- * Return: the port, with a reference; NULL: no memory
- */
-struct esp_port *esp_port_alloc(struct net *net)
-{
-	struct esp_port *port = kzalloc_obj(*port, GFP_KERNEL);
-	struct esp_policy policy;
-
-	if (!port)
-		return NULL;
-	refcount_set(&port->ref, 1);
-	spin_lock_init(&port->lock);
-	esp_policy_get(net, &policy);
-	esp_ackq_init(&port->ackq, &policy, &esp_ackq_ops);
-	hrtimer_setup(&port->pace, esp_pace_timeout, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
-	return port;
-}
+#define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
+#define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
 
 static struct hlist_head *peer_bucket(struct esp_port *port, const u8 *mac)
 {
@@ -422,29 +389,16 @@ void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now)
 }
 
 /**
- * esp_peer_tell() - the deadline for a cut of the first burst (rule 21)
+ * esp_peer_give_up() - wait no longer for the peer's echo of a cut on this socket
  * @sk:	socket; its owner calls
- *
- * Told again, with backoff, until it is echoed. A host that doesn't answer for
- * half a second won't start either: its share goes to others.
  */
-void esp_peer_tell(struct sock *sk)
+void esp_peer_give_up(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (!esp_advice_changed(sk))
-		return;
-	if (esp->advice_tries >= ESP_ADVICE_TRIES) {
-		spin_lock_bh(&esp->port->lock);
-		peer_caught_up(esp);
-		spin_unlock_bh(&esp->port->lock);
-		return;
-	}
-	if (!esp->advice_tries)
-		esp_send_ack(sk);
-	else	/* what it knows already it does not echo: ask, as keepalive does */
-		esp_send_empty(sk, ESP_TXS, esp->snd.send_next - 1);
-	esp_timer_set(esp, ESP_T_TELL, esp_now() + (1000u << esp->advice_tries++));
+	spin_lock_bh(&esp->port->lock);
+	peer_caught_up(esp);
+	spin_unlock_bh(&esp->port->lock);
 }
 
 /**

@@ -4,9 +4,15 @@
  * rules 10-18, 20). The queue itself is in ackq.c.
  */
 #include "esp.h"
+#include "dev.h"
+#include "first_burst.h"
+#include "grant.h"
+#include "link.h"
+#include "memory.h"
+#include "negotiate.h"
+#include "output.h"
+#include "timer.h"
 #include "trace.h"
-
-#define ESP_ROOM_PRESSED	4	/* packets of a socket, under memory pressure */
 
 static struct esp_opt *grant_owner(struct esp_grant *g)
 {
@@ -71,27 +77,6 @@ void esp_start_rrq_timer(struct esp_opt *esp)
 	wait = expiry_time(esp, now);
 	WRITE_ONCE(esp->rrq_wait, wait);
 	esp_timer_move(esp, ESP_T_RRQ, now, wait, 0);
-}
-
-/**
- * esp_grant_room() - packets for which the receive buffer has memory left
- * @esp:	socket; the caller need not own it
- *
- * Return: packets, each as large as the largest one seen
- */
-u32 esp_grant_room(struct esp_opt *esp)
-{
-	struct sock *sk = &esp->sk;
-	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc) -
-		   data_race(READ_ONCE(sk->sk_backlog.len));	/* sk_add_backlog() */
-	u32 n = 0;
-
-	if (room > 0)
-		n = room / READ_ONCE(esp->grant.rcv_est);
-	if (READ_ONCE(esp_memory_pressure))	/* all sockets are to have less */
-		n = min_t(u32, n, ESP_ROOM_PRESSED);
-	/* an empty buffer takes a packet, however small the one, large the other */
-	return n ? n : !atomic_read(&sk->sk_rmem_alloc);
 }
 
 /*
@@ -252,6 +237,60 @@ void esp_announced(struct sock *sk, u32 recv_seq, u32 edge)
 					    READ_ONCE(q->policy.first_pool));
 	WRITE_ONCE(esp->first_until, until);
 	esp_ackq_announced(q, &esp->grant, recv_seq, edge);
+}
+
+/* Of what the sender was permitted, so much may still come. */
+u32 esp_grant_left(struct esp_opt *esp)
+{
+	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
+
+	return left - min(left, esp->grant.here);
+}
+
+/**
+ * esp_permission_due() - is it time for more permission?
+ * @esp:	socket with an announced transmission; its owner calls
+ *
+ * A gap is no reason to let the sender run dry: what came behind it doesn't
+ * count as still to come.
+ *
+ * Return: true if so
+ */
+bool esp_permission_due(struct esp_opt *esp)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+	u32 left = esp_grant_left(esp);
+
+	if (!READ_ONCE(q->policy.adaptive))
+		return esp->to_ack >= esp_ack_each(&esp->sk);
+	/* nearly always: more than anybody's share */
+	if (left > esp_policy_ask_most(&q->ctl))
+		return false;
+	return left <= esp_policy_ask(&q->policy, &q->ctl,
+				      atomic_read(&q->esp_recv_count));
+}
+
+/*
+ * Granted packets have come. While others are on their way, each gives them
+ * the time of the RRQ timer anew: the burst's time on the wire. But a first
+ * burst must be here when all that were to come are, if others wait for it.
+ * After an expiry the time was backed off: the first one ends that.
+ * Returns true if the caller is to pump.
+ */
+bool esp_grant_arrived(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
+				     f->segs);
+	bool anew = esp->expiries;
+
+	WRITE_ONCE(esp->expiries, 0);
+	if ((READ_ONCE(esp->grant.recv_announced) || atomic_read(&esp->grant.open)) &&
+	    (READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
+	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
+	     READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8))
+		esp_start_rrq_timer(esp);
+	return pump;
 }
 
 static void hold(struct sock *sk)

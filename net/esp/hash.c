@@ -9,6 +9,9 @@
 #include <linux/mm.h>
 #include <net/netns/hash.h>
 #include "esp.h"
+#include "hash.h"
+#include "link.h"
+#include "sock.h"
 
 #define ESP_PORTS	1024	/* buckets of bound ports and of listeners */
 #define ESP_FREE_FIRST	32768	/* free ports: the same range as TCP's */

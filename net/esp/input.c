@@ -5,59 +5,30 @@
  *   esp_rcv           checks the frame, finds the socket
  *     |  \___ owner busy: backlog
  *   esp_do_rcv        CRC, if there is to be one; listener, handshake, or
- *   esp_connected_rcv RST, ACK (esp_ack), RRQ, empty, data (rcv_data.c)
+ *   connected_rcv RST, ACK (esp_ack), RRQ, empty, data (rcv_data.c)
  *     |
  *   write queue shrinks, frames go
  */
 #include <net/busy_poll.h>
 #include "esp.h"
+#include "ack_send.h"
+#include "close.h"
+#include "connect.h"
+#include "crc.h"
+#include "dev.h"
+#include "dgram.h"
+#include "hash.h"
+#include "input.h"
+#include "link.h"
+#include "negotiate.h"
+#include "offload.h"
+#include "output.h"
+#include "rcv_ack.h"
+#include "rcv_data.h"
+#include "timer.h"
 
 #define ESP_STALE_PROBES 3	/* unanswered, before a SYN replaces a connection */
 #define ESP_STALE_US	(100 * 1000)	/* at least so long after the first SYN */
-
-/* At once if there is something to acknowledge: the sender may wait for that. */
-static void answer_probe(struct sock *sk)
-{
-	if (esp_sk(sk)->to_ack)
-		esp_send_ack(sk);
-	else
-		esp_ack_now(sk);
-}
-
-/* An empty packet: a probe, or a sign of what has been sent. */
-static void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	u32 seq = f->pkt_seq;
-	/* a question, or the echo again because our first reply was lost */
-	bool answer = (f->flags & ESP_TXS) || (f->opts & ESP_HAS(ESP_OPT_COOKIE));
-
-	esp->stats.rx_empty++;
-	ESP_INC_BH(esp->ns, InEmpty);
-	if (esp_after(seq, esp->recv_seq) &&
-	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
-		esp_gap_seen(sk, seq);
-		if (answer)
-			esp_ack_now(sk);
-		return;
-	}
-	if (!(f->flags & ESP_TXS)) {
-		if (answer)
-			esp_ack_now(sk);
-		return;
-	}
-	if (seq != esp->recv_seq || esp->fin_rcvd) {
-		answer_probe(sk);	/* keepalive */
-		return;
-	}
-	if (!esp->grant.recv_announced)
-		esp_announced(sk, seq, seq);
-	esp_any_room(sk);
-	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
-		answer_probe(sk);	/* the answer was lost: again */
-	else
-		esp_enqueue_ack(sk, true, 1);
-}
 
 static enum skb_drop_reason reset_rcv(struct sock *sk, struct esp_frame *f)
 {
@@ -109,29 +80,10 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 }
 
 /*
- * Where there is no wire, the processor that an ACK comes on is the reader's, who
- * has to copy. A writer that waited for room and has been woken (SOCK_NOSPACE is off)
- * has another one, and sends: wait_memory(). If it gets no processor, there is the timer,
- * whose question has an answer without progress; so much for a writer whose control
- * group is throttled. A device that takes super-packets may stand before a wire, as
- * macvlan does; the round trip tells.
+ * A frame for a connection beyond the handshake, with the right cookie, or a SYN. The
+ * socket's lock is held. Consumes @skb.
  */
-static bool writer_sends(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	return esp->for_room && !esp->probe_tries && READ_ONCE(esp->dev->whole) &&
-	       esp->min_rtt && esp->min_rtt <= ESP_NO_WIRE_RTT_US &&
-	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !esp_owned(sk) &&
-	       sk->sk_socket && !test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-}
-
-/**
- * esp_connected_rcv() - a frame for a connection
- * @sk:		socket beyond the handshake; its lock is held
- * @skb:	frame with the right cookie, or a SYN; consumed
- */
-void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
+static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	enum skb_drop_reason reason = SKB_CONSUMED;
@@ -168,21 +120,10 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_start_orphan_timer(sk);
 		esp_update_mss(sk);
 	}
-	if (!esp_ack(sk, f, now, late)) {
+	if (!esp_ack_rcv(sk, skb, now, late)) {
 		reason = SKB_DROP_REASON_TCP_ACK_UNSENT_DATA;
 		goto out;
 	}
-	/* the handshake's, which has MSS, is no echo of a cut */
-	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
-		esp_peer_echoed(sk, f, now);
-	if (f->flags & ESP_RRQ)
-		esp_rrq_rcv(sk, skb, now);
-	if (sk->sk_send_head && !writer_sends(sk))
-		esp_push_frames(sk);
-	if (esp->snd.una_seq != esp->snd.send_next)
-		esp_ask_for_ack(sk);
-	if (esp->fin_queued && esp_after(esp->snd.una_seq, esp->fin_seq))
-		esp_fin_acked(sk);
 	if (sk->sk_state == TCP_CLOSE)
 		goto out;
 	if (esp_frame_is_empty(f)) {
@@ -202,6 +143,28 @@ void esp_connected_rcv(struct sock *sk, struct sk_buff *skb)
 	return;
 out:
 	sk_skb_reason_drop(sk, skb, reason);
+}
+
+/* A frame for a listener, whose lock is held. Consumes @skb. */
+static void listen_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	struct sock *child;
+
+	/* from the backlog this is process context; the child is in the open */
+	local_bh_disable();
+	child = esp_listen_rcv(sk, skb);
+	if (child) {
+		if (!esp_owned(child))
+			connected_rcv(child, skb);
+		else if (sk_add_backlog(child, skb, INT_MAX))
+			sk_skb_reason_drop(child, skb, SKB_DROP_REASON_SOCKET_BACKLOG);
+		if (child->sk_state != TCP_CLOSE && !esp_sk(child)->last_ack_us)
+			esp_send_ack(child);	/* the first reply */
+		bh_unlock_sock(child);
+		sock_put(child);
+		sk->sk_data_ready(sk);
+	}
+	local_bh_enable();
 }
 
 /*
@@ -232,14 +195,15 @@ static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_CLOSE);
 		break;
 	case TCP_LISTEN:
-		esp_listen_rcv(sk, skb);
+		listen_rcv(sk, skb);
 		break;
 	case TCP_SYN_SENT:
 	case TCP_SYN_RECV:
-		esp_handshake_rcv(sk, skb);
+		if (esp_handshake_rcv(sk, skb))
+			connected_rcv(sk, skb);
 		break;
 	default:
-		esp_connected_rcv(sk, skb);
+		connected_rcv(sk, skb);
 	}
 }
 

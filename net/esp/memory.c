@@ -5,6 +5,15 @@
  * (net.esp.mem). Under the socket's lock; bounds are rule 20's, grant.c.
  */
 #include "esp.h"
+#include "memory.h"
+
+#define ESP_CHARGE	(256 * 1024)	/* bytes that are charged ahead */
+#define ESP_ROOM_PRESSED	4	/* packets of a socket, under memory pressure */
+
+long esp_mem[3] __read_mostly;
+atomic_long_t esp_memory_allocated ____cacheline_aligned_in_smp;
+struct percpu_counter esp_sockets_allocated ____cacheline_aligned_in_smp;
+unsigned long esp_memory_pressure;
 
 /* What sockets charge ahead, or keep, is to be no reason for memory pressure. */
 static bool memory_is_ample(void)
@@ -142,4 +151,25 @@ bool esp_mem_accept(struct sock *sk)
 	sk_free(task);
 #endif
 	return ok;
+}
+
+/**
+ * esp_grant_room() - packets for which the receive buffer has memory left
+ * @esp:	socket; the caller need not own it
+ *
+ * Return: packets, each as large as the largest one seen
+ */
+u32 esp_grant_room(struct esp_opt *esp)
+{
+	struct sock *sk = &esp->sk;
+	int room = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc) -
+		   data_race(READ_ONCE(sk->sk_backlog.len));	/* sk_add_backlog() */
+	u32 n = 0;
+
+	if (room > 0)
+		n = room / READ_ONCE(esp->grant.rcv_est);
+	if (READ_ONCE(esp_memory_pressure))	/* all sockets are to have less */
+		n = min_t(u32, n, ESP_ROOM_PRESSED);
+	/* an empty buffer takes a packet, however small the one, large the other */
+	return n ? n : !atomic_read(&sk->sk_rmem_alloc);
 }

@@ -86,23 +86,4 @@ struct esp_mib {
 	unsigned long	mibs[ESP_MIB_MAX];
 };
 
-/*
- * One more, or @n; any context. Where a processor's counters need more than an
- * add, each costs two changes of its interrupts; not with softirqs off.
- */
-#define ESP_ADD_NS(ns, name, n)	do {					\
-	if (in_softirq())						\
-		ESP_ADD_BH(ns, name, n);				\
-	else								\
-		SNMP_ADD_STATS((ns)->mib, ESP_MIB_##name, n);		\
-} while (0)
-#define ESP_INC_NS(ns, name)	ESP_ADD_NS(ns, name, 1)
-#define ESP_ADD(net, name, n)	\
-	SNMP_ADD_STATS(esp_net(net)->mib, ESP_MIB_##name, n)
-#define ESP_INC(net, name)	ESP_ADD(net, name, 1)
-/* The caller knows that softirqs are off. */
-#define ESP_ADD_BH(ns, name, n)	\
-	__SNMP_ADD_STATS((ns)->mib, ESP_MIB_##name, n)
-#define ESP_INC_BH(ns, name)	ESP_ADD_BH(ns, name, 1)
-
 #endif /* _ESP_MIB_H */

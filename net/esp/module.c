@@ -6,6 +6,17 @@
 #include <linux/init.h>
 #include <linux/module.h>
 #include "esp.h"
+#include "af_esp.h"
+#include "delayed_ack.h"
+#include "hash.h"
+#include "input.h"
+#include "memory.h"
+#include "notifier.h"
+#include "offload.h"
+#include "proc.h"
+#include "sock.h"
+#include "sysctl.h"
+#include "timeout.h"
 
 int esp_family = AF_ESP;
 EXPORT_SYMBOL_GPL(esp_family);
@@ -33,12 +44,12 @@ static int __net_init esp_net_init(struct net *net)
 
 	esp_net(net)->net = net;
 	get_random_bytes(&esp_net(net)->secret, sizeof(siphash_key_t));
-	err = esp_mib_net_init(net);
+	err = esp_proc_net_init(net);
 	if (err)
 		return err;
-	err = esp_lines_init(esp_net(net));
+	err = esp_lines_init(esp_net(net), esp_line_timeout);
 	if (err)
-		goto out_mib;
+		goto out_proc;
 	err = esp_sysctl_net_init(net);
 	if (err)
 		goto out_lines;
@@ -46,8 +57,8 @@ static int __net_init esp_net_init(struct net *net)
 
 out_lines:
 	esp_lines_exit(esp_net(net));
-out_mib:
-	esp_mib_net_exit(net);
+out_proc:
+	esp_proc_net_exit(net);
 	return err;
 }
 
@@ -55,7 +66,7 @@ static void __net_exit esp_net_exit(struct net *net)
 {
 	esp_sysctl_net_exit(net);
 	esp_lines_exit(esp_net(net));
-	esp_mib_net_exit(net);
+	esp_proc_net_exit(net);
 }
 
 static struct pernet_operations esp_net_ops = {

@@ -16,6 +16,8 @@
 #include <linux/delay.h>
 #include <net/gro.h>
 #include "esp.h"
+#include "dev.h"
+#include "offload.h"
 
 /*
  * Behind the EtherType the core takes SKB_GSO_SCTP's header for 12 bytes. So

@@ -3,23 +3,23 @@
  * Output engine (seed: "Design of the ESP Output Engine", "Sending Data to
  * the Receiver").
  *
- *   sendmsg   ACK   timers            RRQ, retransmission timer
- *       \      |    /                          |
- *      esp_push_frames                         |
- *              |                               |
- *     esp_push_one_frame -- esp_cwnd_test      |
- *              |                               |
- *              +-------> esp_skb_xmit <--------+       write queue
- *   -----------------------------------------------------------------
- *     esp_send_ack, esp_send_probe,                    empty packets
- *     esp_send_reset --> esp_send_empty; esp_send_rrq
+ *   write_queue.c ---> esp_skb_xmit                      packets of the write queue
+ *   ------------------------------------------------------------------------
+ *   esp_send_ack, esp_send_probe,                          empty packets
+ *   esp_send_reset ---> esp_send_empty; esp_send_rrq
  *
  * ACKs that leave for another socket have their own exit: grant.c.
  */
 #include "esp.h"
+#include "crc.h"
+#include "dev.h"
+#include "first_burst.h"
+#include "memory.h"
+#include "negotiate.h"
+#include "offload.h"
+#include "output.h"
+#include "timer.h"
 #include "trace.h"
-
-#define ESP_TOGETHER	32	/* packets that leave before softirqs may run */
 
 /*
  * What the peer may send beyond @recv_seq, or is advised to start with. That
@@ -224,200 +224,6 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
 	}
 	return esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr);
-}
-
-/**
- * esp_retransmit() - send some packets of the write queue again
- * @sk:		socket; its owner calls
- * @skb:	the buffer that they are in; others of it are cut off
- * @from:	the first one
- * @to:		behind the last one
- *
- * Return: the buffer in which they are now; NULL: no memory, nothing was sent
- */
-struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
-			       u32 to)
-{
-	if (esp_after(from, ESP_TX(skb)->seq)) {
-		skb = esp_split(sk, skb, from - ESP_TX(skb)->seq);
-		if (!skb)
-			return NULL;
-		esp_clean_write_queue(sk);	/* of what was cut off */
-	}
-	if (esp_before(to, esp_tx_end(skb)) &&
-	    !esp_split(sk, skb, to - ESP_TX(skb)->seq))
-		return NULL;
-	esp_skb_xmit(sk, skb, true);
-	return skb;
-}
-
-/* A whole transmission in one small packet (rule 7). */
-static bool is_small(struct sk_buff *skb)
-{
-	return (ESP_TX(skb)->flags & (ESP_TXS | ESP_TXF)) == (ESP_TXS | ESP_TXF) &&
-	       skb->len <= ESP_SMALL && ESP_TX(skb)->segs == 1;
-}
-
-/**
- * esp_cwnd_test() - which packets may be sent for the first time?
- * @sk:		socket; its owner calls
- * @skb:	sk_send_head
- *
- * A FIN takes no room at the receiver and is not held back.
- *
- * Return: so many of @skb
- */
-u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	if (ESP_TX(skb)->flags & ESP_FIN)
-		return 1;
-	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
-		esp_window_announce(&esp->snd, is_small(skb));
-		if (trace_esp_announce_enabled())
-			trace_esp_announce(sk, ESP_TX(skb)->seq,
-					   esp->snd.edge - esp->snd.send_next);
-		if (esp->snd.edge == esp->snd.send_next) {
-			/* advised to start with nothing: ask first (rule 21) */
-			ESP_INC(sock_net(sk), AdviceEmpty);
-			esp_send_probe(sk);
-			return 0;
-		}
-	}
-	if (!esp_window_test(&esp->snd))
-		return 0;
-	return min_t(u32, ESP_TX(skb)->segs,
-		     esp_window_limit(&esp->snd) - ESP_TX(skb)->seq);
-}
-
-/*
- * Nagle, cork, MSG_MORE: a packet that is not full may have to wait. Asked of
- * the last one of a buffer.
- */
-static bool hold_back(struct sock *sk, struct sk_buff *skb)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	if (skb->len >= ESP_TX(skb)->segs * ESP_TX(skb)->size ||
-	    !skb_queue_is_last(&sk->sk_write_queue, skb) ||
-	    (ESP_TX(skb)->flags & (ESP_FIN | ESP_EOR)))
-		return false;
-	if ((esp->cork || esp->more) && !esp->uncork) {
-		if (!esp->deadline[ESP_T_CORK])
-			esp_timer_set(esp, ESP_T_CORK, esp_now() + ESP_CORK_US);
-		return true;
-	}
-	return !esp->nodelay && esp->snd.una_seq != esp->snd.send_next;
-}
-
-/* Nothing but a packet that may have to wait is unsent. */
-bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
-{
-	return ESP_TX(skb)->segs == 1 && hold_back(sk, skb);
-}
-
-/*
- * While a sendmsg is copying, the last packet stays: it may have to carry
- * TXF. But if that call has more to put behind it, or waits for the memory of
- * this very buffer, it goes.
- */
-static bool more_follows(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	return esp->feeding || (esp->waiting == esp->copying &&
-				skb_queue_len(&sk->sk_write_queue) == 1);
-}
-
-/**
- * esp_push_one_frame() - send the packets at sk_send_head that may go
- * @sk:	socket; its owner calls
- *
- * Rule 4: the last packet gets TXF before it leaves, unless a sendmsg is
- * still copying; then the next write announces anew.
- * Of a sender that has said that more comes a few packets wait, as the last
- * one does, but only for the answer to those on their way.
- *
- * Return: how many have been sent, as one frame
- */
-u32 esp_push_one_frame(struct sock *sk)
-{
-	struct sk_buff *skb = sk->sk_send_head;
-	struct esp_opt *esp = esp_sk(sk);
-	struct esp_tx_cb *cb;
-	u32 n, limit;
-
-	if (!skb)
-		return 0;
-	cb = ESP_TX(skb);
-	limit = esp_window_limit(&esp->snd);
-	if (!(cb->flags & ESP_TXS) && esp_after(limit, esp_tx_end(skb)))
-		esp_fill_up(sk, skb, limit - cb->seq);
-	n = cb->segs;
-	if (hold_back(sk, skb)) {
-		n--;
-		if (n < ESP_MORE_RUN && (esp->cork || esp->more) && !esp->uncork &&
-		    esp->snd.una_seq != esp->snd.send_next)
-			n = 0;
-	} else if (skb_queue_is_last(&sk->sk_write_queue, skb) &&
-		   !(cb->flags & ESP_FIN)) {
-		if (!esp->copying) {
-			cb->flags |= ESP_TXF;
-			esp->snd.trans_announced = 0;
-		} else if (!more_follows(sk)) {
-			n--;
-		}
-	}
-	if (n)
-		n = min(n, esp_cwnd_test(sk, skb));
-	if (!n || (n < cb->segs && !esp_split(sk, skb, n)))
-		return 0;
-	sk->sk_send_head = skb_queue_is_last(&sk->sk_write_queue, skb) ?
-			   NULL : skb_queue_next(&sk->sk_write_queue, skb);
-	esp->notsent -= skb->len;
-	esp->unacked += skb->len;
-	esp_window_sent(&esp->snd, n, cb->flags & ESP_TXS,
-			cb->flags & (ESP_TXF | ESP_FIN));
-	esp_skb_xmit(sk, skb, false);
-	return n;
-}
-
-/**
- * esp_push_frames() - send what may go, and see to it that a timer watches
- * @sk:	socket; its owner calls
- */
-void esp_push_frames(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	bool idle = esp->snd.una_seq == esp->snd.send_next;
-	bool sent = false, one_frame;
-	u32 n, one;
-
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
-		return;
-	do {
-		one_frame = sk->sk_send_head && ESP_TX(sk->sk_send_head)->segs == 1 &&
-			    !(ESP_TX(sk->sk_send_head)->flags & ESP_FIN) &&
-			    skb_queue_is_last(&sk->sk_write_queue, sk->sk_send_head);
-		/* who is on this machine gets them together, and a FIN when all is done for it */
-		if (!one_frame)
-			local_bh_disable();
-		for (n = 0; n < ESP_TOGETHER && sk->sk_send_head; n += one) {
-			one = esp_push_one_frame(sk);
-			if (!one)
-				break;
-			sent = true;
-		}
-		if (!one_frame)
-			local_bh_enable();
-	} while (n >= ESP_TOGETHER);
-	/* what runs while everything is acknowledged is a probe's, and longer */
-	if ((sent && idle) ||
-	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {
-		esp->progress_us = sent ? esp->sent_at : esp_now();
-		esp_arm_send(sk, esp->progress_us);
-	}
 }
 
 /**

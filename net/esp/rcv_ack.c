@@ -4,10 +4,18 @@
  * round trips, and retransmission requests.
  */
 #include "esp.h"
+#include "close.h"
+#include "dev.h"
+#include "first_burst.h"
+#include "link.h"
+#include "rcv_ack.h"
+#include "sock.h"
+#include "timer.h"
+#include "write_queue.h"
 #include "trace.h"
 
 /* Our FIN has been acknowledged. */
-void esp_fin_acked(struct sock *sk)
+static void fin_acked(struct sock *sk)
 {
 	switch (sk->sk_state) {
 	case TCP_FIN_WAIT1:
@@ -112,7 +120,7 @@ static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 }
 
 /* Returns false if the frame must not be used. */
-bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
+static bool take_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool held = esp->snd.held;
@@ -163,7 +171,7 @@ bool esp_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 }
 
 /* The packets that an RRQ names, unless they are on their way (rule 19). */
-void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
+static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
@@ -210,4 +218,54 @@ void esp_rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 				return;
 		}
 	}
+}
+
+/*
+ * Where there is no wire, the processor that an ACK comes on is the reader's, who
+ * has to copy. A writer that waited for room and has been woken (SOCK_NOSPACE is off)
+ * has another one, and sends: wait_memory(). If it gets no processor, there is the timer,
+ * whose question has an answer without progress; so much for a writer whose control
+ * group is throttled. A device that takes super-packets may stand before a wire, as
+ * macvlan does; the round trip tells.
+ */
+static bool writer_sends(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->for_room && !esp->probe_tries && READ_ONCE(esp->dev->whole) &&
+	       esp->min_rtt && esp->min_rtt <= ESP_NO_WIRE_RTT_US &&
+	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !esp_owned(sk) &&
+	       sk->sk_socket && !test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
+/**
+ * esp_ack_rcv() - what a frame tells the sender: ACK, grant, echo of a cut, RRQ
+ * @sk:		connection; its lock is held
+ * @skb:	frame
+ * @now:	microseconds
+ * @late:	a frame that was sent later is here already: esp_overtaken()
+ *
+ * What may leave now does.
+ *
+ * Return: false if the frame must not be used: it acknowledges what was never sent
+ */
+bool esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!take_ack(sk, f, now, late))
+		return false;
+	/* the handshake's, which has MSS, is no echo of a cut */
+	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
+		esp_peer_echoed(sk, f, now);
+	if (f->flags & ESP_RRQ)
+		rrq_rcv(sk, skb, now);
+	if (sk->sk_send_head && !writer_sends(sk))
+		esp_push_frames(sk);
+	if (esp->snd.una_seq != esp->snd.send_next)
+		esp_ask_for_ack(sk);
+	if (esp->fin_queued && esp_after(esp->snd.una_seq, esp->fin_seq))
+		fin_acked(sk);
+	return true;
 }

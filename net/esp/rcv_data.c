@@ -10,104 +10,18 @@
  *   ack_consumed      permission, an ACK now, or soon
  */
 #include "esp.h"
-
-#define ESP_DUP_ACK_US	100	/* no answers to duplicates more often than this */
-
-/**
- * esp_ack_now() - an ACK that needs no permission leaves at once (rule 10)
- * @sk:	socket; its owner calls
- *
- * Rate-limited: what comes too soon after the last one is delayed, not lost.
- */
-void esp_ack_now(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	u64 now = esp_now();
-
-	if (now - esp->last_ack_us >= ESP_DUP_ACK_US) {
-		esp_send_ack(sk);
-		return;
-	}
-	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
-	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
-}
-
-/* By the socket's own hrtimer, @us after the frame that it is for, which esp_ack() has seen. */
-static void ack_within(struct esp_opt *esp, u32 us)
-{
-	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
-	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, us, ESP_SLACK_US);
-}
-
-/**
- * esp_ack_soon() - an ACK that may ride on what the user sends next
- * @sk:	socket; its owner calls
- * @us:	so long after the frame that it is for, which esp_ack() has seen, if that is
- *	longer than net.esp.ack_delay_us; 0: after that, or somewhat earlier, with others'
- */
-void esp_ack_soon(struct sock *sk, u32 us)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
-
-	if (esp->ack_pending)
-		return;
-	if (us <= delay) {
-		esp_ack_wait(esp, esp->progress_us + delay - esp_ack_early(delay));
-		return;
-	}
-	ack_within(esp, us);
-}
-
-/*
- * The ACK of the peer's FIN rides on the user's own, which is likely to follow, and needs
- * the hrtimer, too: it need not be set again for that.
- */
-static void ack_fin(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	u32 us = READ_ONCE(esp->ns->conf.ack_delay_us);
-
-	if (!us)
-		esp_send_ack(sk);
-	else if (!esp->ack_pending)
-		ack_within(esp, us);
-}
-
-/* About when the sender takes it for lost, if its round trips are as ours. */
-static u32 before_loss(struct sock *sk)
-{
-	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
-
-	return max_t(u32, esp_rtt_smooth(&esp_sk(sk)->rtt),
-		     READ_ONCE(conf->rto_min_us));
-}
-
-/**
- * esp_packets_to_ack() - after how many packets an ACK is due
- * @sk:	socket
- *
- * Return: the option's value, or the sysctl's
- */
-u32 esp_packets_to_ack(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	return esp->user_to_ack ? esp->user_to_ack :
-	       READ_ONCE(esp->ns->conf.esp_packets_to_ack);
-}
-
-/**
- * esp_ack_each() - after how many packets an ACK is due, for the sender's sake
- * @sk:	socket
- *
- * Return: esp_packets_to_ack(), or less: where the sender stops (ESP_BURST_LENGTH) it doesn't
- * ask for an ACK, unless it has lowered that since the handshake
- */
-u32 esp_ack_each(struct sock *sk)
-{
-	return min_not_zero((u32)esp_sk(sk)->agreed_burst, esp_packets_to_ack(sk));
-}
+#include "ack_send.h"
+#include "close.h"
+#include "first_burst.h"
+#include "grant.h"
+#include "link.h"
+#include "memory.h"
+#include "output.h"
+#include "rcv_coalesce.h"
+#include "rcv_data.h"
+#include "recvmsg.h"
+#include "sock.h"
+#include "timer.h"
 
 /* How long reordering explains a gap: srtt / 4 (rule 19). */
 static u32 reorder_time(struct esp_opt *esp)
@@ -148,147 +62,8 @@ static void fin_rcv(struct sock *sk)
 	sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 }
 
-/* What a run of packets consumed in order asks for. */
-struct consumed {
-	bool	bytes;		/* the reader has something to read */
-	bool	ask;		/* a TXS: permission is due */
-	bool	at_once;	/* TXF, most FINs: an ACK leaves now */
-	bool	end;		/* TXF, EOR: of a message */
-	u32	packets;	/* how many they were */
-};
-
-/*
- * A packet whose bytes lie behind those of @to's last fragment, as in a super-packet
- * that was taken apart on this machine: they become part of it. The reader then
- * copies once for many packets.
- */
-static bool extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *delta)
-{
-	const struct skb_shared_info *from = skb_shinfo(skb);
-	int n = skb_shinfo(to)->nr_frags, len = skb->data_len;
-	const skb_frag_t *frag = from->frags;
-	struct page *page;
-
-	if (!n || from->nr_frags != 1 || len != skb_frag_size(frag) ||
-	    to->pp_recycle != skb->pp_recycle || skb_cloned(to) || skb_has_frag_list(to))
-		return false;
-	page = skb_frag_page(frag);
-	if (!page || !skb_can_coalesce(to, n, page, skb_frag_off(frag)))
-		return false;
-	*delta = skb->truesize - SKB_TRUESIZE(skb_end_offset(skb));
-	skb_frag_size_add(&skb_shinfo(to)->frags[n - 1], len);
-	to->len += len;
-	to->data_len += len;
-	to->truesize += *delta;
-	return true;
-}
-
-/*
- * Append to what waits at the tail: a buffer for each packet would take more
- * memory than the payload, and the reader more time. One record's only, and no
- * more than a part of what may wait: its memory is given back as a whole.
- */
-static bool coalesce(struct sock *sk, struct sk_buff *skb)
-{
-	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
-	u32 most = min_t(u32, U16_MAX, (u32)READ_ONCE(sk->sk_rcvbuf) / 8);
-	struct esp_frame *f = &ESP_RX(skb)->f, *to;
-	u32 front = f->hlen + f->read, len = f->len - f->read;
-	bool stolen = false;
-	int delta;
-
-	/* packets in front of it, which were here already, may be in pages */
-	if (!tail || skb_headlen(skb) < front)
-		return false;
-	to = &ESP_RX(tail)->f;
-	if ((to->flags & ESP_EOR) || to->len + len > most)
-		return false;
-	if (skb_headlen(skb) != front || !extend_fragment(tail, skb, &delta)) {
-		__skb_pull(skb, front);
-		if (!skb_try_coalesce(tail, skb, &stolen, &delta)) {
-			__skb_push(skb, front);
-			return false;
-		}
-	}
-	atomic_add(delta, &sk->sk_rmem_alloc);
-	sk_mem_charge(sk, delta);
-	to->flags |= f->flags;
-	to->len += len;
-	to->segs += f->segs;
-	if (stolen)
-		kfree_skb_partial(skb, true);
-	else	/* softirqs are off; many go back at a time */
-		napi_consume_skb(skb, 1);
-	return true;
-}
-
-/*
- * What GRO has chained is a packet each again, so that they are joined as others are. As it
- * is stays what can't be joined, what was ahead, or is chained in another way, and what
- * somebody else looks at: a packet socket has a copy of the first buffer, or, if that had to
- * be written to since, the same list. Returns those behind @skb.
- */
-static struct sk_buff *unchain(struct sk_buff *skb)
-{
-	struct sk_buff *list = skb_shinfo(skb)->frag_list, *iter;
-	struct esp_frame *f = &ESP_RX(skb)->f, own;
-	u32 len = 0, truesize = 0, n = 0;
-
-	if (!skb_is_gso(skb) || skb_cloned(skb) || skb->sk || f->read)
-		return NULL;
-	smp_rmb();	/* pskb_expand_head() takes the list's references before it lets go */
-	skb_walk_frags(skb, iter) {
-		if (!iter->len || (skb_headlen(iter) && !iter->head_frag) ||
-		    skb_shared(iter) || skb_has_frag_list(iter) || skb_zcopy(iter) ||
-		    iter->sk || iter->destructor)
-			return NULL;
-		len += iter->len;
-		truesize += iter->truesize;
-		n++;
-	}
-	if (n + 1 != f->segs || len >= f->len ||
-	    skb->truesize < truesize + SKB_TRUESIZE(skb_end_offset(skb)) + skb->data_len - len)
-		return NULL;
-	f->segs = 1;
-	own = *f;
-	own.hlen = 0;
-	f->flags &= ~(ESP_TXF | ESP_EOR);	/* the last one's */
-	skb_walk_frags(skb, iter) {
-		ESP_RX(iter)->f = own;
-		ESP_RX(iter)->f.len = iter->len;
-		if (iter->next)
-			ESP_RX(iter)->f.flags = f->flags;
-	}
-	skb_shinfo(skb)->frag_list = NULL;
-	skb->len -= len;
-	skb->data_len -= len;
-	skb->truesize -= truesize;
-	f->len -= len;
-	return list;
-}
-
-/* Behind what waits to be read. */
-static void put(struct sock *sk, struct sk_buff *skb)
-{
-	struct sk_buff *next = skb_has_frag_list(skb) ? unchain(skb) : NULL;
-
-	for (;;) {
-		if (!coalesce(sk, skb)) {
-			skb->dev = NULL;
-			if (!skb->sk)	/* one that was ahead has been charged */
-				esp_set_owner_r(skb, sk);
-			__skb_queue_tail(&sk->sk_receive_queue, skb);
-		}
-		if (!next)
-			break;
-		skb = next;
-		next = skb->next;
-		skb_mark_not_on_list(skb);
-	}
-}
-
 /* Take packets in order (rule 18: TXS and TXF act here, once). */
-static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
+static void consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	u32 seq = f->pkt_seq, end = esp_rx_end(skb), len = f->len - f->read;
@@ -323,7 +98,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct consumed *c)
 		c->ask = false;
 	}
 	/* charged before others may give permission for what is behind it */
-	put(sk, skb);
+	esp_rcvq_append(sk, skb);
 	update_recv_seq(esp, end);
 	if (c->ask)
 		esp_start_rrq_timer(esp);
@@ -346,7 +121,7 @@ static struct sk_buff *ooo_first(struct esp_opt *esp)
 }
 
 /* Packets kept out of order whose turn has come. */
-static void consume_ooo(struct sock *sk, struct consumed *c)
+static void consume_ooo(struct sock *sk, struct esp_consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
@@ -514,131 +289,6 @@ static enum skb_drop_reason no_memory_for(struct sock *sk, struct sk_buff *skb)
 	return SKB_NOT_DROPPED_YET;
 }
 
-/* Of what the sender was permitted, so much may still come. */
-static u32 still_permitted(struct esp_opt *esp)
-{
-	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
-
-	return left - min(left, esp->grant.here);
-}
-
-/**
- * esp_permission_due() - is it time for more permission?
- * @esp:	socket with an announced transmission; its owner calls
- *
- * A gap is no reason to let the sender run dry: what came behind it doesn't
- * count as still to come.
- *
- * Return: true if so
- */
-bool esp_permission_due(struct esp_opt *esp)
-{
-	struct esp_ackq *q = &esp->port->ackq;
-	u32 left = still_permitted(esp);
-
-	if (!READ_ONCE(q->policy.adaptive))
-		return esp->to_ack >= esp_ack_each(&esp->sk);
-	/* nearly always: more than anybody's share */
-	if (left > esp_policy_ask_most(&q->ctl))
-		return false;
-	return left <= esp_policy_ask(&q->policy, &q->ctl,
-				      atomic_read(&q->esp_recv_count));
-}
-
-/*
- * Is an ACK due after @n packets, and no permission, which would carry it, to be
- * asked for within as many? The latter of a lone sender, which hardly waits for it;
- * if nobody has set @n for this socket; and not if the sender may be no further
- * ahead of its last ACK, or asks for it (esp_ask_for_ack()), by then.
- */
-static bool ack_due(struct esp_opt *esp, u32 n)
-{
-	struct esp_ackq *q = &esp->port->ackq;
-
-	if (esp->to_ack < n || READ_ONCE(esp->grant.queued))
-		return false;
-	return esp->to_ack >= 2 * n || esp->user_to_ack || esp->agreed_burst ||
-	       2 * n > ESP_ADVICE_MAX || !READ_ONCE(q->policy.adaptive) ||
-	       atomic_read(&q->esp_recv_count) > 1 ||
-	       still_permitted(esp) > esp_policy_ask(&q->policy, &q->ctl, 1) + n;
-}
-
-/*
- * A lone sender that has much left asks only with an ACK that is due anyway where its
- * share is more than there is memory for: each packet would ask for the next. And
- * where there is no wire, on which packets that come together may be too many.
- */
-static bool asks_later(struct esp_opt *esp, u32 n)
-{
-	struct esp_ackq *q = &esp->port->ackq;
-	int count = atomic_read(&q->esp_recv_count);
-
-	return esp->to_ack < n && count <= 1 &&
-	       still_permitted(esp) > 2 * ESP_LONE_MAX &&
-	       (esp_qctl_no_wire(&q->ctl, count) ||
-		esp_grant_room(esp) < READ_ONCE(q->ctl.q));
-}
-
-/*
- * After how many packets is an ACK due? A super-packet may hold more than
- * packets_to_ack; where there is no wire, and much is still permitted, one ACK is
- * enough for some of them. The sender asks if it can't wait: esp_ask_for_ack().
- */
-static u32 ack_after(struct esp_opt *esp, u32 packets)
-{
-	struct esp_ackq *q = &esp->port->ackq;
-	u32 n = esp_ack_each(&esp->sk);
-
-	if (packets <= n || esp->user_to_ack || esp->agreed_burst ||
-	    !esp_qctl_no_wire(&q->ctl, atomic_read(&q->esp_recv_count)))
-		return n;
-	packets = min_t(u32, ESP_ACK_RUNS * packets, ESP_ACK_MOST);
-	return max(n, min(packets, still_permitted(esp) / 2));
-}
-
-/* Decide which ACK the packets just consumed ask for (rules 10, 14). */
-static void ack_consumed(struct sock *sk, struct consumed *c)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	struct esp_grant *g = &esp->grant;
-	u32 n = ack_after(esp, c->packets);
-	u32 told = READ_ONCE(esp->told_seq);
-
-	if (sk->sk_state == TCP_CLOSE)
-		return;
-	/* one of 2^31 packets ago is behind both */
-	if (esp_after(told, esp->ack_seq) && !esp_after(told, esp->recv_seq)) {
-		esp->ack_seq = told;
-		esp->to_ack = esp->recv_seq - told;
-	}
-	if (g->recv_announced) {
-		u32 left = READ_ONCE(g->edge) - esp->recv_seq;
-
-		/* a run's permission is due when its first packet leaves */
-		if ((s32)left <= 0 && c->packets > 1)
-			esp_ackq_dry(&esp->port->ackq);
-		if (c->ask || (s32)left <= 0)
-			esp_enqueue_ack(sk, true, c->packets);
-		else if (esp_permission_due(esp) && !asks_later(esp, n))
-			esp_enqueue_ack(sk, false, c->packets);
-		else if (ack_due(esp, n))
-			esp_send_ack(sk);
-		if (esp->ack_seq != esp->recv_seq)
-			esp_ack_soon(sk, before_loss(sk));
-		if (c->at_once && esp->ack_seq != esp->recv_seq)
-			esp_ack_now(sk);
-		return;
-	}
-	if (c->at_once)
-		esp_send_ack(sk);
-	else if (esp->to_ack >= n)
-		esp_ack_now(sk);
-	else if (sk->sk_state == TCP_CLOSE_WAIT)
-		ack_fin(sk);
-	else if (c->bytes)
-		esp_ack_soon(sk, 0);
-}
-
 /*
  * Once for what there was nothing to read before, and at the end of a message:
  * whoever has been told need not be told again with each packet. @told: there
@@ -661,29 +311,6 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 	ESP_INC(sock_net(sk), AbortOnData);
 	esp_reset_and_linger(sk);
 	return true;
-}
-
-/*
- * Granted packets have come. While others are on their way, each gives them
- * the time of the RRQ timer anew: the burst's time on the wire. But a first
- * burst must be here when all that were to come are, if others wait for it.
- * After an expiry the time was backed off: the first one ends that.
- * Returns true if the caller is to pump.
- */
-static bool tokens_arrived(struct sock *sk, struct esp_frame *f)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
-				     f->segs);
-	bool anew = esp->expiries;
-
-	WRITE_ONCE(esp->expiries, 0);
-	if ((READ_ONCE(esp->grant.recv_announced) || atomic_read(&esp->grant.open)) &&
-	    (READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
-	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
-	     READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8))
-		esp_start_rrq_timer(esp);
-	return pump;
 }
 
 static void duplicate(struct sock *sk, u32 n)
@@ -767,7 +394,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	struct esp_opt *esp = esp_sk(sk);
 	enum skb_drop_reason reason;
 	struct net *net = sock_net(sk);
-	struct consumed c = {};
+	struct esp_consumed c = {};
 	struct rb_node *parent;
 	bool pump, told;
 	u32 seq;
@@ -818,7 +445,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		}
 		esp->stats.rx_ooo += f->segs;
 		ESP_ADD(net, InOutOfOrder, f->segs);
-		pump = tokens_arrived(sk, f);
+		pump = esp_grant_arrived(sk, f);
 		esp_gap_seen(sk, seq);
 		if (pump)
 			esp_ack_pump(&esp->port->ackq);
@@ -829,7 +456,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 			esp_ack_now(sk);
 		return;
 	}
-	pump = tokens_arrived(sk, f);
+	pump = esp_grant_arrived(sk, f);
 	told = esp->rcv_bytes &&
 	       esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
 	consume(sk, skb, &c);
@@ -850,8 +477,43 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	if (c.bytes)
 		wake_reader(sk, told && !c.end);
-	ack_consumed(sk, &c);
+	esp_ack_consumed(sk, &c);
 	return;
 drop:
 	sk_skb_reason_drop(sk, skb, reason);
+}
+
+/* An empty packet: a probe, or a sign of what has been sent. */
+void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 seq = f->pkt_seq;
+	/* a question, or the echo again because our first reply was lost */
+	bool answer = (f->flags & ESP_TXS) || (f->opts & ESP_HAS(ESP_OPT_COOKIE));
+
+	esp->stats.rx_empty++;
+	ESP_INC_BH(esp->ns, InEmpty);
+	if (esp_after(seq, esp->recv_seq) &&
+	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
+		esp_gap_seen(sk, seq);
+		if (answer)
+			esp_ack_now(sk);
+		return;
+	}
+	if (!(f->flags & ESP_TXS)) {
+		if (answer)
+			esp_ack_now(sk);
+		return;
+	}
+	if (seq != esp->recv_seq || esp->fin_rcvd) {
+		esp_ack_answer(sk);	/* keepalive */
+		return;
+	}
+	if (!esp->grant.recv_announced)
+		esp_announced(sk, seq, seq);
+	esp_any_room(sk);
+	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
+		esp_ack_answer(sk);	/* the answer was lost: again */
+	else
+		esp_enqueue_ack(sk, true, 1);
 }

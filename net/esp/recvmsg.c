@@ -12,6 +12,9 @@
 #include <linux/wait_bit.h>
 #include <net/busy_poll.h>
 #include "esp.h"
+#include "grant.h"
+#include "memory.h"
+#include "recvmsg.h"
 
 #define ESP_COPY_LEAST	4096		/* bytes that are worth an unlocked copy */
 #define ESP_COPY_MOST	(256 * 1024)	/* copied before their senders get more */

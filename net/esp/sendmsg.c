@@ -3,13 +3,13 @@
  * Receiving data from user-space (the seed's section of this name; rules 1,
  * 2, 4): slice it into packets on the write queue, push while copying.
  *
- *   sk_write_queue:   oldest (una_seq) ... sent | sk_send_head ... newest
- *                     <---- unacknowledged ---->|<----- notsent ------>
- *
- * A buffer there holds a run of packets, as many as the device takes at once;
- * it is cut where permission, loss or Nagle's rule ends a run.
+ * Where they stand, and when they leave: write_queue.c.
  */
 #include "esp.h"
+#include "dev.h"
+#include "memory.h"
+#include "sendmsg.h"
+#include "write_queue.h"
 
 /* Packets that leave together while a message is copied, at least. */
 #define ESP_PUSH	8
@@ -45,22 +45,6 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	return skb;
 }
 
-/* Give a buffer, of one packet as yet, its number and its place. */
-static void enqueue(struct sock *sk, struct sk_buff *skb, u8 flags)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	ESP_TX(skb)->seq = esp->snd.send_seq++;
-	ESP_TX(skb)->segs = 1;
-	ESP_TX(skb)->flags = flags;
-	__skb_header_release(skb);	/* clones may write their own header */
-	__skb_queue_tail(&sk->sk_write_queue, skb);
-	sk_wmem_queued_add(sk, skb->truesize);
-	sk_mem_charge(sk, skb->truesize);
-	if (!sk->sk_send_head)
-		sk->sk_send_head = skb;
-}
-
 /* Bytes were put behind it, more packets perhaps. */
 static void grow(struct esp_opt *esp, struct sk_buff *skb)
 {
@@ -68,183 +52,6 @@ static void grow(struct esp_opt *esp, struct sk_buff *skb)
 
 	esp->snd.send_seq += segs - ESP_TX(skb)->segs;
 	ESP_TX(skb)->segs = segs;
-}
-
-/* It is as large as it was before; its memory may be not. */
-static void unshare(struct sock *sk, struct sk_buff *skb, unsigned int before)
-{
-	int more = skb->truesize - before;
-
-	sk_wmem_queued_add(sk, more);
-	if (more > 0)
-		sk_mem_charge(sk, more);
-	else
-		esp_mem_uncharge(sk, -more);
-}
-
-/**
- * esp_split() - cut a buffer of the write queue
- * @sk:		socket; its owner calls
- * @skb:	buffer of more than @n packets; the first @n stay in it
- * @n:		packets
- *
- * A copy that is on its way keeps what it has. The memory must be had:
- * otherwise the socket is in debt, and pays next time.
- *
- * Return: the rest, behind @skb on the write queue; NULL: no memory, nothing
- * has happened
- */
-struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
-{
-	u32 at = n * ESP_TX(skb)->size, before = skb->truesize, linear = 0;
-	unsigned int room = esp_dev_headroom(esp_sk(sk)->dev) + ESP_HLEN_MAX;
-	struct sk_buff *rest;
-
-	if (skb_headlen(skb) > at)
-		linear = skb_headlen(skb) - at;
-	rest = alloc_skb_fclone(room + linear, GFP_ATOMIC);
-	if (!rest || skb_unclone(skb, GFP_ATOMIC)) {
-		consume_skb(rest);
-		ESP_INC(sock_net(sk), OutAllocFail);
-		return NULL;
-	}
-	unshare(sk, skb, before);
-	skb_reserve(rest, room);
-	*ESP_TX(rest) = *ESP_TX(skb);
-	ESP_TX(rest)->seq += n;
-	ESP_TX(rest)->segs -= n;
-	ESP_TX(rest)->linear = linear;
-	ESP_TX(rest)->flags &= ~ESP_TXS;
-	ESP_TX(rest)->acked -= min(ESP_TX(rest)->acked, at);
-	ESP_TX(skb)->segs = n;
-	ESP_TX(skb)->flags &= ESP_TXS;
-	ESP_TX(skb)->acked = min(ESP_TX(skb)->acked, at);
-
-	/* sums of a part are not known */
-	skb->ip_summed = CHECKSUM_PARTIAL;
-	rest->ip_summed = CHECKSUM_PARTIAL;
-	skb_split(skb, rest, at);
-	sk_wmem_queued_add(sk, rest->truesize);
-	sk_mem_charge(sk, rest->truesize);
-	skb->truesize -= rest->data_len;
-	rest->truesize += rest->data_len;
-	__skb_header_release(rest);
-	__skb_queue_after(&sk->sk_write_queue, skb, rest);
-	return rest;
-}
-
-/* Move @n bytes of page fragments from the front of @next behind @skb. */
-static void move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
-{
-	struct skb_shared_info *to = skb_shinfo(skb), *from = skb_shinfo(next);
-	u32 i, left = n;
-
-	for (i = 0; left; i++) {
-		skb_frag_t *frag = &to->frags[to->nr_frags++];
-
-		*frag = from->frags[i];
-		if (skb_frag_size(frag) > left) {
-			get_page(skb_frag_page(frag));
-			skb_frag_size_set(frag, left);
-			skb_frag_off_add(&from->frags[i], left);
-			skb_frag_size_sub(&from->frags[i], left);
-			break;
-		}
-		left -= skb_frag_size(frag);
-	}
-	from->nr_frags -= i;
-	memmove(from->frags, from->frags + i,
-		from->nr_frags * sizeof(from->frags[0]));
-	to->flags |= from->flags & SKBFL_SHARED_FRAG;
-	skb->len += n;
-	skb->data_len += n;
-	skb->truesize += n;
-	next->len -= n;
-	next->data_len -= n;
-	next->truesize -= n;
-}
-
-static void unlink_and_free(struct sock *sk, struct sk_buff *skb)
-{
-	__skb_unlink(skb, &sk->sk_write_queue);
-	sk_wmem_queued_add(sk, -skb->truesize);
-	esp_mem_uncharge(sk, skb->truesize);
-	__kfree_skb(skb);
-}
-
-/**
- * esp_fill_up() - let more packets leave with the next one
- * @sk:		socket; its owner calls
- * @skb:	sk_send_head
- * @most:	packets that may leave
- *
- * What permission has cut off an earlier run is short; the next one's front
- * goes with it.
- */
-void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most)
-{
-	struct esp_tx_cb *cb = ESP_TX(skb), *ncb;
-	struct sk_buff *next;
-	u32 n;
-
-	if (skb_queue_is_last(&sk->sk_write_queue, skb) ||
-	    (cb->flags & (ESP_TXF | ESP_EOR | ESP_FIN)))
-		return;
-	next = skb_queue_next(&sk->sk_write_queue, skb);
-	ncb = ESP_TX(next);
-	most = min(most, cb->limit / cb->size);
-	if (most <= cb->segs || skb->len != cb->segs * cb->size ||
-	    ncb->size != cb->size || (ncb->flags & (ESP_TXS | ESP_FIN)) ||
-	    !next->len || skb_headlen(next) || skb_zcopy(skb) || skb_zcopy(next) ||
-	    skb_shinfo(skb)->nr_frags + skb_shinfo(next)->nr_frags > MAX_SKB_FRAGS)
-		return;
-
-	n = min(most - cb->segs, ncb->segs);
-	skb->ip_summed = CHECKSUM_PARTIAL;
-	move_frags(skb, next, min(n * cb->size, next->len));
-	cb->segs += n;
-	ncb->segs -= n;
-	ncb->seq += n;
-	if (!ncb->segs) {
-		cb->flags |= ncb->flags;
-		cb->full |= ncb->full;
-		unlink_and_free(sk, next);
-	}
-}
-
-void esp_write_queue_purge(struct sock *sk)
-{
-	struct sk_buff *skb;
-
-	while ((skb = skb_peek(&sk->sk_write_queue)))
-		unlink_and_free(sk, skb);
-	sk->sk_send_head = NULL;
-	esp_sk(sk)->notsent = 0;
-	esp_sk(sk)->unacked = 0;
-}
-
-/**
- * esp_clean_write_queue() - forget what has been acknowledged
- * @sk:	socket; its owner calls
- */
-void esp_clean_write_queue(struct sock *sk)
-{
-	u32 una = esp_sk(sk)->snd.una_seq;
-	struct sk_buff *skb;
-
-	while ((skb = skb_peek(&sk->sk_write_queue)) &&
-	       esp_before(ESP_TX(skb)->seq, una)) {
-		struct esp_tx_cb *cb = ESP_TX(skb);
-		u32 acked = cb->acked;
-
-		if (esp_after(esp_tx_end(skb), una)) {
-			cb->acked = (una - cb->seq) * cb->size;
-			esp_sk(sk)->unacked -= cb->acked - acked;
-			break;
-		}
-		esp_sk(sk)->unacked -= skb->len - acked;
-		unlink_and_free(sk, skb);
-	}
 }
 
 /*
@@ -412,56 +219,7 @@ static void drop_empty_tail(struct sock *sk)
 	if (sk->sk_send_head == tail)
 		sk->sk_send_head = NULL;
 	esp->snd.send_seq--;
-	unlink_and_free(sk, tail);
-}
-
-/* Is there something that only an ACK can set going, and no permission? */
-static bool needs_ack(struct sock *sk)
-{
-	struct sk_buff *skb = sk->sk_send_head;
-	struct esp_opt *esp = esp_sk(sk);
-
-	/* at the agreed cap an ACK is due (esp_ack_each()); the receiver knows of no other */
-	if (skb && esp->snd.burst_length &&
-	    (esp->snd.burst_length != esp->agreed_burst || esp->late_cap) &&
-	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
-		return true;
-	/* what is on its way asks for nothing, and was all that may go unasked (rule 3) */
-	if (skb && esp->snd.whole && esp->snd.announcing && esp->snd.first &&
-	    !esp_window_test(&esp->snd) && esp->snd.announce_seq != esp->snd.send_next &&
-	    !esp_hold_back(sk, skb))
-		return true;
-	if (skb && (ESP_TX(skb)->segs > 1 ||
-		    !skb_queue_is_last(&sk->sk_write_queue, skb)))
-		return false;
-	/* Nagle's rule: whoever has said that more comes has a timer */
-	if (skb && !esp->cork && !esp->more && esp_hold_back(sk, skb) &&
-	    esp->snd.send_next - esp->snd.una_seq > ESP_ACK_SURE)
-		return true;
-	/* room on the write queue */
-	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-}
-
-/**
- * esp_ask_for_ack() - the sender can't go on without an ACK
- * @sk:	socket; its owner calls, when all that may be sent has been
- *
- * Of the packets that are on their way none may be due, as far as the receiver
- * knows. Once: if the question or its answer is lost, the receiver has a timer.
- */
-void esp_ask_for_ack(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	u32 n = esp->snd.send_next - esp->snd.una_seq;
-
-	if (!n || n > ESP_ACK_MOST || esp->asked == esp->snd.send_next ||
-	    !needs_ack(sk))
-		return;
-	esp->asked = esp->snd.send_next;
-	if (esp->snd.in_trans)
-		esp_send_probe(sk);
-	else	/* nothing is in progress, and nothing to be announced by this */
-		esp_send_empty(sk, ESP_TXS, esp->snd.una_seq - 1);
+	esp_write_queue_unlink(sk, tail);
 }
 
 /* Wait for room on the write queue; what is there may go meanwhile. */
@@ -522,7 +280,7 @@ static struct sk_buff *packet_for(struct sock *sk, size_t left,
 	if (!skb)
 		return NULL;
 	flags = announce(sk);
-	enqueue(sk, skb, flags);
+	esp_write_queue_append(sk, skb, flags);
 	return skb;
 }
 
@@ -796,36 +554,4 @@ void esp_splice_eof(struct socket *sock)
 	if (sk->sk_send_head)
 		esp_ask_for_ack(sk);
 	release_sock(sk);
-}
-
-/**
- * esp_queue_fin() - no more data: the FIN follows what is on the write queue
- * @sk:	socket in a state that leads to one; its owner calls
- *
- * Without memory it is tried again later: what was sent before must not be lost
- * for it.
- */
-void esp_queue_fin(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-	unsigned int room = esp_dev_headroom(esp->dev) + ESP_HLEN_MAX;
-	struct sk_buff *skb;
-
-	skb = alloc_skb_fclone(room, gfp_any());
-	if (!skb) {
-		esp_timer_set(esp, ESP_T_CORK, esp_now() + ESP_CORK_US);
-		return;
-	}
-	skb_reserve(skb, room);
-	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
-	/*
-	 * No memory is asked for, which would be a page for all sockets, twice a
-	 * connection: one that has none left is in debt till the FIN is acknowledged.
-	 */
-	esp->fin_seq = esp->snd.send_seq;
-	esp->fin_queued = 1;
-	esp->more = 0;
-	esp->cork = 0;
-	enqueue(sk, skb, ESP_FIN);
-	esp_push_frames(sk);
 }

@@ -3,6 +3,11 @@
 #include <asm/ioctls.h>
 #include <linux/sockios.h>
 #include "esp.h"
+#include "dev.h"
+#include "negotiate.h"
+#include "sockopt.h"
+#include "timer.h"
+#include "write_queue.h"
 
 static bool idle(struct sock *sk)
 {

@@ -6,11 +6,11 @@
 #include <linux/mm.h>
 #include <linux/sysctl.h>
 #include "esp.h"
-
-long esp_mem[3] __read_mostly;
-atomic_long_t esp_memory_allocated ____cacheline_aligned_in_smp;
-struct percpu_counter esp_sockets_allocated ____cacheline_aligned_in_smp;
-unsigned long esp_memory_pressure;
+#include "dev.h"
+#include "dev_event.h"
+#include "memory.h"
+#include "negotiate.h"
+#include "sysctl.h"
 
 static const struct esp_conf esp_defaults = {
 	.esp_burst_length		= 0,
@@ -144,26 +144,6 @@ static void init_mem(void)
 	esp_mem[0] = limit / 4 * 3;
 	esp_mem[1] = limit;
 	esp_mem[2] = esp_mem[0] * 2;
-}
-
-/**
- * esp_policy_get() - what a namespace's ACK queues are to follow
- * @net:	namespace
- * @p:		result
- *
- * The seed's policy needs a window: 64 packets where none is set.
- */
-void esp_policy_get(struct net *net, struct esp_policy *p)
-{
-	const struct esp_conf *conf = &esp_net(net)->conf;
-
-	p->adaptive = READ_ONCE(conf->adaptive);
-	p->burst_length = READ_ONCE(conf->esp_burst_length);
-	if (!p->adaptive && !p->burst_length)
-		p->burst_length = 64;
-	p->q_min = READ_ONCE(conf->q_min);
-	p->q_max = max_t(u32, READ_ONCE(conf->q_max), p->q_min);
-	p->first_pool = READ_ONCE(conf->first_burst_pool);
 }
 
 int esp_sysctl_net_init(struct net *net)

@@ -11,6 +11,7 @@
 
 #include <linux/tracepoint.h>
 #include "esp.h"
+#include "link.h"
 
 #ifndef ESP_TRACE_STATES
 #define ESP_TRACE_STATES				\

@@ -161,7 +161,7 @@ static void advice__connecting_is_not_behind(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kernel_connect(s.sock, (struct sockaddr_unsized *)&a,
 					     sizeof(a), O_NONBLOCK), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, s.esp->peer->own, 4);
-	esp_timer_stop(s.sock->sk);	/* one SYN will do */
+	esp_timers_stop(s.sock->sk);	/* one SYN will do */
 	skb_queue_purge(&fx.out);
 	for (i = 0; i < 3; i++)
 		open_conn(test, &c[i], i, 4);

@@ -14,7 +14,7 @@ static void timer__follows(struct kunit *test)
 	conf()->ack_delay_us = 0;
 	open_conn(test, &c, 0, 4);
 	local_bh_disable();
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	now = esp_now();
 	esp_timer_move(c.esp, ESP_T_ACK, now, 100 * s, slack);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
@@ -34,7 +34,7 @@ static void timer__follows(struct kunit *test)
 	esp_timer_move(c.esp, ESP_T_ACK, now + 120 * s, 100 * s, slack);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 170 * s);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_by, esp_timer_by(ESP_T_RRQ));
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, U64_MAX);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_ref, 0);
 	local_bh_enable();
@@ -51,7 +51,7 @@ static void timer__ack_window(struct kunit *test)
 	conf()->ack_delay_us = 500 * ms;
 	open_conn(test, &c, 0, 4);
 	local_bh_disable();
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	c.esp->ack_pending = 0;
 	c.esp->progress_us = esp_now();
 	at = c.esp->progress_us + 500 * ms;
@@ -61,12 +61,12 @@ static void timer__ack_window(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, c.esp->ack_line);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, U64_MAX);
 	/* as before a frame that was lost is sent again */
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	c.esp->ack_pending = 0;
 	esp_ack_soon(c.sock->sk, 800 * ms);
 	KUNIT_EXPECT_FALSE(test, c.esp->ack_line);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + 300 * ms + ESP_SLACK_US);
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	local_bh_enable();
 	close_conn(test, &c);
 }
@@ -93,7 +93,7 @@ static void open_line(struct kunit *test, struct t_conn *c, int n)
 	}
 	local_bh_disable();
 	for (i = 0; i < n; i++) {
-		esp_timer_stop(c[i].sock->sk);
+		esp_timers_stop(c[i].sock->sk);
 		c[i].esp->ack_pending = 0;
 	}
 }
@@ -103,7 +103,7 @@ static void close_line(struct kunit *test, struct t_conn *c, int n)
 	int i;
 
 	for (i = 0; i < n; i++)
-		esp_timer_stop(c[i].sock->sk);
+		esp_timers_stop(c[i].sock->sk);
 	local_bh_enable();
 	for (i = 0; i < n; i++)
 		close_conn(test, &c[i]);
@@ -172,7 +172,7 @@ static void timer__line_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c[0].esp->timer_at, now + 600 * s);
 	esp_timer_follow(c[0].esp);
 	KUNIT_EXPECT_EQ(test, c[0].esp->timer_at, now + 600 * s);
-	esp_timer_stop(c[0].sock->sk);
+	esp_timers_stop(c[0].sock->sk);
 	KUNIT_EXPECT_FALSE(test, c[0].esp->ack_line);
 	KUNIT_EXPECT_EQ(test, refcount_read(&c[0].sock->sk->sk_refcnt), refs);
 	close_line(test, c, 2);
@@ -225,7 +225,7 @@ static void timer__line_fires(struct kunit *test)
 
 	open_conn(test, &c, 0, 4);
 	conf()->ack_delay_us = 2000;
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	c.esp->ack_pending = 0;
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 64);
 	for (i = 0; i < 1000 && READ_ONCE(c.esp->ack_line); i++)
@@ -246,7 +246,7 @@ static void timer__time_wait(struct kunit *test)
 	conf()->time_wait_ms = 60000;
 	open_conn(test, &c, 0, 4);
 	local_bh_disable();
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	at = esp_now() + USEC_PER_SEC;
 	esp_timer_set(c.esp, ESP_T_SEND, at);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_SLACK_US);
@@ -260,7 +260,7 @@ static void timer__time_wait(struct kunit *test)
 	esp_timer_set(c.esp, ESP_T_RRQ, at - 30 * USEC_PER_SEC);
 	esp_time_wait(c.sock->sk);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at - 30 * USEC_PER_SEC);
-	esp_timer_stop(c.sock->sk);
+	esp_timers_stop(c.sock->sk);
 	esp_set_state(c.sock->sk, TCP_ESTABLISHED);	/* which a RST ends */
 	local_bh_enable();
 	close_conn(test, &c);

@@ -4,6 +4,10 @@
 #include <linux/seq_file.h>
 #include <net/ip.h>
 #include "esp.h"
+#include "proc.h"
+#include "dev.h"
+#include "link.h"
+#include "mib.h"
 
 static const struct {
 	const char	*name;
@@ -59,7 +63,7 @@ static int dev_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-int esp_mib_net_init(struct net *net)
+int esp_proc_net_init(struct net *net)
 {
 	struct esp_net *en = esp_net(net);
 	struct proc_dir_entry *dir;
@@ -81,7 +85,7 @@ fail:
 	return -ENOMEM;
 }
 
-void esp_mib_net_exit(struct net *net)
+void esp_proc_net_exit(struct net *net)
 {
 	remove_proc_subtree("esp", net->proc_net);
 	free_percpu(esp_net(net)->mib);

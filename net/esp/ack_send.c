@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When an ACK leaves (rules 6, 10, 14): at once, with a grant, on a reply, or after a delay.
+ */
+#include "esp.h"
+#include "ack_send.h"
+#include "delayed_ack.h"
+#include "first_burst.h"
+#include "grant.h"
+#include "link.h"
+#include "memory.h"
+#include "negotiate.h"
+#include "output.h"
+#include "timer.h"
+
+#define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
+#define ESP_DUP_ACK_US	100	/* no answers to duplicates more often than this */
+
+/**
+ * esp_ack_now() - an ACK that needs no permission leaves at once (rule 10)
+ * @sk:	socket; its owner calls
+ *
+ * Rate-limited: what comes too soon after the last one is delayed, not lost.
+ */
+void esp_ack_now(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u64 now = esp_now();
+
+	if (now - esp->last_ack_us >= ESP_DUP_ACK_US) {
+		esp_send_ack(sk);
+		return;
+	}
+	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
+	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
+}
+
+/* By the socket's own hrtimer, @us after the frame that it is for, which esp_ack() has seen. */
+static void ack_within(struct esp_opt *esp, u32 us)
+{
+	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
+	esp_timer_move(esp, ESP_T_ACK, esp->progress_us, us, ESP_SLACK_US);
+}
+
+/**
+ * esp_ack_soon() - an ACK that may ride on what the user sends next
+ * @sk:	socket; its owner calls
+ * @us:	so long after the frame that it is for, which esp_ack() has seen, if that is
+ *	longer than net.esp.ack_delay_us; 0: after that, or somewhat earlier, with others'
+ */
+void esp_ack_soon(struct sock *sk, u32 us)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
+
+	if (esp->ack_pending)
+		return;
+	if (us <= delay) {
+		esp_ack_wait(esp, esp->progress_us + delay - esp_ack_early(delay));
+		return;
+	}
+	ack_within(esp, us);
+}
+
+/*
+ * The ACK of the peer's FIN rides on the user's own, which is likely to follow, and needs
+ * the hrtimer, too: it need not be set again for that.
+ */
+static void ack_fin(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 us = READ_ONCE(esp->ns->conf.ack_delay_us);
+
+	if (!us)
+		esp_send_ack(sk);
+	else if (!esp->ack_pending)
+		ack_within(esp, us);
+}
+
+/* About when the sender takes it for lost, if its round trips are as ours. */
+static u32 before_loss(struct sock *sk)
+{
+	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
+
+	return max_t(u32, esp_rtt_smooth(&esp_sk(sk)->rtt),
+		     READ_ONCE(conf->rto_min_us));
+}
+
+/*
+ * Is an ACK due after @n packets, and no permission, which would carry it, to be
+ * asked for within as many? The latter of a lone sender, which hardly waits for it;
+ * if nobody has set @n for this socket; and not if the sender may be no further
+ * ahead of its last ACK, or asks for it (esp_ask_for_ack()), by then.
+ */
+static bool ack_due(struct esp_opt *esp, u32 n)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+
+	if (esp->to_ack < n || READ_ONCE(esp->grant.queued))
+		return false;
+	return esp->to_ack >= 2 * n || esp->user_to_ack || esp->agreed_burst ||
+	       2 * n > ESP_ADVICE_MAX || !READ_ONCE(q->policy.adaptive) ||
+	       atomic_read(&q->esp_recv_count) > 1 ||
+	       esp_grant_left(esp) > esp_policy_ask(&q->policy, &q->ctl, 1) + n;
+}
+
+/*
+ * A lone sender that has much left asks only with an ACK that is due anyway where its
+ * share is more than there is memory for: each packet would ask for the next. And
+ * where there is no wire, on which packets that come together may be too many.
+ */
+static bool asks_later(struct esp_opt *esp, u32 n)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+	int count = atomic_read(&q->esp_recv_count);
+
+	return esp->to_ack < n && count <= 1 &&
+	       esp_grant_left(esp) > 2 * ESP_LONE_MAX &&
+	       (esp_qctl_no_wire(&q->ctl, count) ||
+		esp_grant_room(esp) < READ_ONCE(q->ctl.q));
+}
+
+/*
+ * After how many packets is an ACK due? A super-packet may hold more than
+ * packets_to_ack; where there is no wire, and much is still permitted, one ACK is
+ * enough for some of them. The sender asks if it can't wait: esp_ask_for_ack().
+ */
+static u32 ack_after(struct esp_opt *esp, u32 packets)
+{
+	struct esp_ackq *q = &esp->port->ackq;
+	u32 n = esp_ack_each(&esp->sk);
+
+	if (packets <= n || esp->user_to_ack || esp->agreed_burst ||
+	    !esp_qctl_no_wire(&q->ctl, atomic_read(&q->esp_recv_count)))
+		return n;
+	packets = min_t(u32, ESP_ACK_RUNS * packets, ESP_ACK_MOST);
+	return max(n, min(packets, esp_grant_left(esp) / 2));
+}
+
+/* Decide which ACK the packets just consumed ask for (rules 10, 14). */
+void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_grant *g = &esp->grant;
+	u32 n = ack_after(esp, c->packets);
+	u32 told = READ_ONCE(esp->told_seq);
+
+	if (sk->sk_state == TCP_CLOSE)
+		return;
+	/* one of 2^31 packets ago is behind both */
+	if (esp_after(told, esp->ack_seq) && !esp_after(told, esp->recv_seq)) {
+		esp->ack_seq = told;
+		esp->to_ack = esp->recv_seq - told;
+	}
+	if (g->recv_announced) {
+		u32 left = READ_ONCE(g->edge) - esp->recv_seq;
+
+		/* a run's permission is due when its first packet leaves */
+		if ((s32)left <= 0 && c->packets > 1)
+			esp_ackq_dry(&esp->port->ackq);
+		if (c->ask || (s32)left <= 0)
+			esp_enqueue_ack(sk, true, c->packets);
+		else if (esp_permission_due(esp) && !asks_later(esp, n))
+			esp_enqueue_ack(sk, false, c->packets);
+		else if (ack_due(esp, n))
+			esp_send_ack(sk);
+		if (esp->ack_seq != esp->recv_seq)
+			esp_ack_soon(sk, before_loss(sk));
+		if (c->at_once && esp->ack_seq != esp->recv_seq)
+			esp_ack_now(sk);
+		return;
+	}
+	if (c->at_once)
+		esp_send_ack(sk);
+	else if (esp->to_ack >= n)
+		esp_ack_now(sk);
+	else if (sk->sk_state == TCP_CLOSE_WAIT)
+		ack_fin(sk);
+	else if (c->bytes)
+		esp_ack_soon(sk, 0);
+}
+
+/* At once if there is something to acknowledge: the sender may wait for that. */
+void esp_ack_answer(struct sock *sk)
+{
+	if (esp_sk(sk)->to_ack)
+		esp_send_ack(sk);
+	else
+		esp_ack_now(sk);
+}
+
+void esp_ack_timeout(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp->ack_pending)
+		return;
+	ESP_INC(sock_net(sk), AckDelayed);
+	esp_send_ack(sk);
+	if (esp->ack_pending)	/* no memory for it: soon once more */
+		esp_timer_set(esp, ESP_T_ACK, esp_now() + USEC_PER_MSEC);
+}
+
+/**
+ * esp_ack_tell_cut() - the deadline for a cut of the first burst (rule 21)
+ * @sk:	socket; its owner calls
+ *
+ * Told again, with backoff, until it is echoed. A host that doesn't answer for
+ * half a second won't start either: its share goes to others.
+ */
+void esp_ack_tell_cut(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp_advice_changed(sk))
+		return;
+	if (esp->advice_tries >= ESP_ADVICE_TRIES) {
+		esp_peer_give_up(sk);
+		return;
+	}
+	if (!esp->advice_tries)
+		esp_send_ack(sk);
+	else	/* what it knows already it does not echo: ask, as keepalive does */
+		esp_send_empty(sk, ESP_TXS, esp->snd.send_next - 1);
+	esp_timer_set(esp, ESP_T_TELL, esp_now() + (1000u << esp->advice_tries++));
+}

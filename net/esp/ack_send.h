@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* When an ACK leaves. */
+#ifndef _ESP_ACK_SEND_H
+#define _ESP_ACK_SEND_H
+
+#include "esp.h"
+
+/* What a run of packets consumed in order asks for. */
+struct esp_consumed {
+	bool	bytes;		/* the reader has something to read */
+	bool	ask;		/* a TXS: permission is due */
+	bool	at_once;	/* TXF, most FINs: an ACK leaves now */
+	bool	end;		/* TXF, EOR: of a message */
+	u32	packets;	/* how many they were */
+};
+
+void esp_ack_now(struct sock *sk);
+void esp_ack_soon(struct sock *sk, u32 us);
+void esp_ack_consumed(struct sock *sk, struct esp_consumed *c);
+void esp_ack_answer(struct sock *sk);
+void esp_ack_timeout(struct sock *sk);
+void esp_ack_tell_cut(struct sock *sk);
+
+#endif /* _ESP_ACK_SEND_H */

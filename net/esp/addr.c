@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Addresses: a socket's own, its peer's, and the device that they mean.
+ */
+#include "esp.h"
+#include "addr.h"
+#include "dev.h"
+#include "hash.h"
+#include "link.h"
+
+/**
+ * esp_addr_check() - is this the address of an ESP socket?
+ * @a:		address
+ * @len:	its length as the user gave it
+ *
+ * Return: 0, EINVAL or EAFNOSUPPORT
+ */
+int esp_addr_check(const struct sockaddr_esp *a, int len)
+{
+	if (len < (int)sizeof(*a))
+		return -EINVAL;
+	if (a->sesp_family != esp_family)
+		return -EAFNOSUPPORT;
+	if (a->sesp_halen && a->sesp_halen != ETH_ALEN)
+		return -EINVAL;
+	return 0;
+}
+
+void esp_addr_local(struct sock *sk, struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	memset(a, 0, sizeof(*a));
+	a->sesp_family = esp_family;
+	a->sesp_port = esp->sport;
+	a->sesp_halen = ETH_ALEN;
+	if (esp->dev) {
+		u8 mac[ETH_ALEN];
+
+		a->sesp_ifindex = esp->dev->ifindex;
+		if (esp_dev_mac(esp->dev, mac))
+			ether_addr_copy(mac, esp->saddr);
+		memcpy(a->sesp_addr, mac, ETH_ALEN);
+	}
+}
+
+void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	memset(a, 0, sizeof(*a));
+	a->sesp_family = esp_family;
+	a->sesp_port = esp->dport;
+	a->sesp_halen = ETH_ALEN;
+	memcpy(a->sesp_addr, esp->daddr, ETH_ALEN);
+	if (esp->dev)
+		a->sesp_ifindex = esp->dev->ifindex;
+}
+
+/* The device that bind() or connect() means, of a socket that has none. */
+static int link_device(struct sock *sk, struct esp_dev *ed)
+{
+	if (esp_dev_link(sk, ed)) {
+		esp_dev_release(sk);
+		return -ENODEV;
+	}
+	WRITE_ONCE(esp_sk(sk)->ifindex, ed->ifindex);
+	return 0;
+}
+
+/**
+ * esp_connect_device() - which device leads to the peer?
+ * @sk:	socket; its owner calls
+ * @a:	peer's address
+ *
+ * The bound one; else sesp_ifindex if that is an Ethernet device; else the
+ * only one that is up and enabled.
+ *
+ * Return: 0, EHOSTUNREACH, ENETDOWN, ENODEV (it has left), EMSGSIZE (its MTU)
+ */
+int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct net *net = sock_net(sk);
+	struct esp_dev *ed = NULL;
+	int err;
+
+	if (esp->dev) {
+		if (!esp_dev_mtu(esp->dev))
+			return -ENODEV;
+		if (esp_dev_mtu(esp->dev) < ESP_MTU_MIN)
+			return -EMSGSIZE;
+		return esp_dev_usable(esp->dev);
+	}
+	if (sk->sk_bound_dev_if)
+		ed = esp_dev_get(net, sk->sk_bound_dev_if);
+	else if (a->sesp_ifindex)
+		ed = esp_dev_get(net, a->sesp_ifindex);
+	if (!ed && !sk->sk_bound_dev_if)
+		ed = esp_dev_only(net);
+	if (!ed)
+		return -EHOSTUNREACH;
+	if (esp_dev_mtu(ed) < ESP_MTU_MIN)
+		err = -EMSGSIZE;
+	else
+		err = esp_dev_usable(ed);
+	if (err) {
+		esp_dev_put(ed);
+		return err;
+	}
+	err = link_device(sk, ed);
+	if (!err)
+		esp->dev_auto = 1;
+	return err;
+}
+
+int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
+{
+	struct sockaddr_esp *a = (struct sockaddr_esp *)addr;
+	struct sock *sk = sock->sk;
+	struct esp_opt *esp = esp_sk(sk);
+	struct net *net = sock_net(sk);
+	bool linked = false;
+	int err, bound;
+	u16 port;
+
+	err = esp_addr_check(a, len);
+	if (err)
+		return err;
+	port = ntohs(a->sesp_port);
+	if (port && port < 1024 &&
+	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
+		return -EACCES;
+
+	lock_sock(sk);
+	bound = sk->sk_bound_dev_if;
+	err = -EINVAL;
+	if (sk->sk_state != TCP_CLOSE || esp->sport)
+		goto out;
+	if (a->sesp_ifindex && !esp->dev) {
+		struct esp_dev *ed = esp_dev_get(net, a->sesp_ifindex);
+		u8 mac[ETH_ALEN];
+
+		err = -ENODEV;
+		if (!ed)
+			goto out;
+		err = -EADDRNOTAVAIL;
+		if (sk->sk_bound_dev_if &&
+		    sk->sk_bound_dev_if != a->sesp_ifindex) {
+			esp_dev_put(ed);
+			goto out;
+		}
+		if (esp_dev_mac(ed, mac) ||
+		    (!is_zero_ether_addr(a->sesp_addr) &&
+		     !ether_addr_equal_unaligned(mac, a->sesp_addr))) {
+			esp_dev_put(ed);
+			goto out;
+		}
+		err = link_device(sk, ed);
+		if (err)
+			goto out;
+		linked = true;
+		sk->sk_bound_dev_if = esp->ifindex;
+	} else if (!a->sesp_ifindex && !is_zero_ether_addr(a->sesp_addr)) {
+		err = -EADDRNOTAVAIL;
+		goto out;
+	}
+	err = esp_bind_port(sk, a->sesp_port);
+	if (!err && sk->sk_type == SOCK_DGRAM)
+		err = esp_hash(sk);
+	if (err && linked) {
+		esp_dev_release(sk);
+		sk->sk_bound_dev_if = bound;
+	}
+out:
+	release_sock(sk);
+	return err;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The handshake. */
+#ifndef _ESP_CONNECT_H
+#define _ESP_CONNECT_H
+
+#include "esp.h"
+#include "dev.h"
+
+struct esp_dev;
+
+u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
+		      const struct esp_frame *f, u16 advice, bool crc, int age);
+int esp_connect_start(struct sock *sk);
+void esp_send_syn(struct sock *sk, u8 flags);
+bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb);
+void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
+struct sock *esp_listen_rcv(struct sock *sk, struct sk_buff *skb);
+void esp_conn_timeout(struct sock *sk);
+
+#endif /* _ESP_CONNECT_H */

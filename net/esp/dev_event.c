@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What happens to a device, and its sockets' consequences.
+ */
+#include "esp.h"
+#include "close.h"
+#include "dev.h"
+#include "dev_event.h"
+#include "link.h"
+#include "negotiate.h"
+#include "timer.h"
+
+/* The device has left, or is another one now: nothing can be saved. */
+static void sock_lost_device(struct sock *sk)
+{
+	ESP_INC(sock_net(sk), AbortOnDevice);
+	if (sk->sk_state == TCP_LISTEN || sk->sk_type == SOCK_DGRAM) {
+		WRITE_ONCE(sk->sk_err, ENETDOWN);
+		sk_error_report(sk);
+		return;
+	}
+	esp_done(sk, -ENETDOWN);
+}
+
+static void sock_new_mtu(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+	int room;
+
+	esp_update_mss(sk);
+	room = esp_dev_mtu(esp->dev) - esp_data_hlen(esp);
+	skb_queue_walk(&sk->sk_write_queue, skb) {
+		if (min_t(int, skb->len, ESP_TX(skb)->size) <= room)
+			continue;
+		ESP_INC(sock_net(sk), AbortOnMTU);
+		esp_abort(sk, -EMSGSIZE);
+		return;
+	}
+}
+
+static bool other_mac(struct esp_opt *esp)
+{
+	u8 mac[ETH_ALEN];
+
+	return !esp_dev_mac(esp->dev, mac) &&
+	       !ether_addr_equal_unaligned(mac, esp->saddr);
+}
+
+/**
+ * esp_dev_events_run() - draw the consequences of what happened to the device
+ * @sk:	socket; its lock is held
+ */
+void esp_dev_events_run(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u8 ev = esp->dev_events;
+
+	WRITE_ONCE(esp->dev_events, 0);
+	if (ev & ESP_EV_LOST) {
+		if (sk->sk_state != TCP_CLOSE || sk->sk_type == SOCK_DGRAM)
+			sock_lost_device(sk);
+		return;
+	}
+	if (sk->sk_state == TCP_CLOSE || !esp->peer)
+		return;
+	if ((ev & ESP_EV_MAC) && other_mac(esp)) {
+		sock_lost_device(sk);
+		return;
+	}
+	if (ev & ESP_EV_MTU)
+		sock_new_mtu(sk);
+	if ((ev & ESP_EV_UP) && esp->deadline[ESP_T_SEND])
+		esp_timer_set(esp, ESP_T_SEND, esp_now());
+}
+
+/*
+ * One walk at a time: the sockets that one has yet to tell are on its own
+ * list, where another would not find them. Inside RTNL, or without it.
+ */
+static DEFINE_MUTEX(esp_tell_mutex);
+
+/*
+ * Tell the sockets of a device what happened to it, one by one, each with a
+ * reference. Nobody waits for a socket's owner here, RTNL is held: the owner
+ * finds the news when it is done (esp_release_cb()). The list may change
+ * meanwhile; those that come later know better.
+ */
+void esp_dev_tell(struct esp_dev *ed, u8 event)
+{
+	LIST_HEAD(todo);
+
+	mutex_lock(&esp_tell_mutex);
+	spin_lock_bh(&ed->lock);
+	list_splice_init(&ed->socks, &todo);
+	while (!list_empty(&todo)) {
+		struct esp_opt *esp = list_first_entry(&todo, struct esp_opt,
+						       dev_node);
+		struct sock *sk = &esp->sk;
+
+		list_move_tail(&esp->dev_node, &ed->socks);
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		spin_unlock_bh(&ed->lock);
+		local_bh_disable();
+		bh_lock_sock(sk);
+		if (esp->dev == ed) {
+			WRITE_ONCE(esp->dev_events, esp->dev_events | event);
+			if (!esp_owned(sk))
+				esp_dev_events_run(sk);
+		}
+		bh_unlock_sock(sk);
+		local_bh_enable();
+		sock_put(sk);
+		spin_lock_bh(&ed->lock);
+	}
+	spin_unlock_bh(&ed->lock);
+	mutex_unlock(&esp_tell_mutex);
+}
+
+/**
+ * esp_dev_enabled() - the device may carry ESP again, or no longer
+ * @ed:	device
+ */
+void esp_dev_enabled(struct esp_dev *ed)
+{
+	struct esp_port *port = esp_port_get(ed);
+
+	esp_dev_tell(ed, ESP_EV_UP);
+	esp_ack_pump(&port->ackq);
+	esp_port_put(port);
+}
+
+/* Of two that are set at once the later one is to stay. */
+static DEFINE_MUTEX(policy_mutex);
+
+/**
+ * esp_dev_policy() - a sysctl has changed the policy of a namespace
+ * @net:	namespace
+ */
+void esp_dev_policy(struct net *net)
+{
+	struct esp_policy policy;
+	struct net_device *dev;
+
+	mutex_lock(&policy_mutex);
+	esp_policy_get(net, &policy);
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev) {
+		struct esp_dev *ed = esp_dev_rcu(dev);
+		struct esp_port *port = NULL;
+
+		if (!ed)
+			continue;
+		spin_lock_bh(&ed->lock);	/* as in dev_find_port() */
+		if (ed->own_port)
+			port = ed->port;
+		spin_unlock_bh(&ed->lock);
+		if (port)
+			esp_ackq_policy(&port->ackq, &policy);
+	}
+	rcu_read_unlock();
+	mutex_unlock(&policy_mutex);
+}

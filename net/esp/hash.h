@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Finding sockets. */
+#ifndef _ESP_HASH_H
+#define _ESP_HASH_H
+
+#include "esp.h"
+
+/**
+ * struct esp_walk - where a walk over the sockets has come to; zero: it begins
+ * @bucket:	of listeners and EDP sockets, behind these of connections
+ * @place:	in it: of the one that was visited last, 0: none
+ */
+struct esp_walk {
+	unsigned int	bucket;
+	u64		place;
+};
+
+int esp_bind_port(struct sock *sk, __be16 port);
+int esp_bind_listen(struct sock *sk);
+void esp_bind_child(struct sock *child);
+void esp_unbind(struct sock *sk);
+int esp_hash(struct sock *sk);
+void esp_unhash(struct sock *sk);
+struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
+			__be16 dport, const u8 *mac);
+struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port);
+struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
+			    struct sock *prev);
+void esp_for_each_sock(struct net *net, struct esp_walk *walk,
+		       bool (*fn)(struct sock *sk, void *data), void *data);
+struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp *src,
+			   const struct sockaddr_esp *dst,
+			   bool (*fn)(struct sock *sk, void *data), void *data);
+int esp_hash_init(void);
+void esp_hash_exit(void);
+
+#endif /* _ESP_HASH_H */

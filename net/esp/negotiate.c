@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What both ends agree on in the handshake: the size of packets, the cap of a burst,
+ * how many packets an ACK is for.
+ */
+#include "esp.h"
+#include "dev.h"
+#include "negotiate.h"
+
+/**
+ * esp_update_mss() - payload of a full packet, from all that limits it
+ * @sk:	socket with a device
+ */
+void esp_update_mss(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	int mtu = esp_dev_mtu(esp->dev);
+	u32 mss, hlen = esp->echo ? ESP_HLEN_MAX : esp_data_hlen(esp);
+
+	if (mtu < ESP_MTU_MIN)
+		mtu = ESP_MTU_MIN;
+	if (esp->path_small)
+		mtu = min(mtu, ETH_DATA_LEN);
+	mss = mtu - hlen;
+	if (esp->peer_mss)	/* which counts on a header without options */
+		mss = min(mss, esp->peer_mss - (hlen - ESP_HLEN));
+	if (esp->user_mss)
+		mss = min(mss, esp->user_mss);
+	WRITE_ONCE(esp->mss, mss);
+}
+
+/* Payload of a full packet that the device takes, with a header without options. */
+u16 esp_own_mss(struct esp_dev *ed)
+{
+	return max(esp_dev_mtu(ed), ESP_MTU_MIN) - ESP_HLEN;
+}
+
+/* The cap of a burst that this end wants, packets; 0: none. */
+u16 esp_own_burst(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->user_burst >= 0 ? esp->user_burst :
+	       READ_ONCE(esp->ns->conf.esp_burst_length);
+}
+
+/**
+ * esp_set_burst() - the cap of a burst: the smaller one of both sides'; of a connection
+ * it may only become smaller, for the peer counts on the agreed one
+ * @sk:	socket; its owner calls
+ */
+void esp_set_burst(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	esp->snd.burst_length = min_not_zero(esp_own_burst(sk), esp->agreed_burst);
+}
+
+/**
+ * esp_packets_to_ack() - after how many packets an ACK is due
+ * @sk:	socket
+ *
+ * Return: the option's value, or the sysctl's
+ */
+u32 esp_packets_to_ack(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return esp->user_to_ack ? esp->user_to_ack :
+	       READ_ONCE(esp->ns->conf.esp_packets_to_ack);
+}
+
+/**
+ * esp_ack_each() - after how many packets an ACK is due, for the sender's sake
+ * @sk:	socket
+ *
+ * Return: esp_packets_to_ack(), or less: where the sender stops (ESP_BURST_LENGTH) it doesn't
+ * ask for an ACK, unless it has lowered that since the handshake
+ */
+u32 esp_ack_each(struct sock *sk)
+{
+	return min_not_zero((u32)esp_sk(sk)->agreed_burst, esp_packets_to_ack(sk));
+}
+
+/**
+ * esp_hello() - the options that the handshake's frames carry
+ * @sk:	socket
+ * @f:	frame to be completed
+ */
+void esp_hello(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	f->opts = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_FEATURES) |
+		  ESP_HAS(ESP_OPT_BURST);
+	f->peer_cookie = esp->cookie;
+	f->mss = esp_own_mss(esp->dev);
+	if (esp->path_small)
+		f->mss = min_t(u16, f->mss, ETH_DATA_LEN - ESP_HLEN);
+	f->type = sk->sk_type;
+	f->burst = esp_own_burst(sk);
+	f->to_ack = esp_packets_to_ack(sk);
+	/* one side's wish is enough; who answers a SYN knows both */
+	f->features = esp->user_crc || esp->crc ? ESP_FEATURE_CRC32C : 0;
+	if (READ_ONCE(esp->echo)) {
+		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
+		f->advice = esp->syn_advice;
+		/* the CRC takes their room, and says so much: listen_cookie() */
+		if (esp->crc)
+			f->opts &= ~(ESP_HAS(ESP_OPT_TYPE) | ESP_HAS(ESP_OPT_FEATURES));
+	}
+}

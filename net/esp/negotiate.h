@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What both ends agree on in the handshake. */
+#ifndef _ESP_NEGOTIATE_H
+#define _ESP_NEGOTIATE_H
+
+#include "esp.h"
+#include "dev.h"
+
+struct esp_dev;
+
+void esp_update_mss(struct sock *sk);
+u16 esp_own_mss(struct esp_dev *ed);
+u16 esp_own_burst(struct sock *sk);
+void esp_set_burst(struct sock *sk);
+u32 esp_packets_to_ack(struct sock *sk);
+u32 esp_ack_each(struct sock *sk);
+void esp_hello(struct sock *sk, struct esp_frame *f);
+
+#endif /* _ESP_NEGOTIATE_H */

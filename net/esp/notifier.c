@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Devices come, change and leave: the netdev notifier. RTNL is held.
+ *
+ * Nothing holds a reference to a struct net_device. The table's pointer to it is cleared at
+ * NETDEV_UNREGISTER, after which the core waits for RCU readers. So a device can leave at
+ * any point.
+ */
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include "esp.h"
+#include "dev.h"
+#include "dev_event.h"
+#include "grant.h"
+#include "link.h"
+#include "notifier.h"
+#include "sysctl.h"
+
+static bool esp_default_enable;
+
+static bool device_fits(const struct net_device *dev)
+{
+	return (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_LOOPBACK) &&
+	       dev->addr_len == ETH_ALEN;
+}
+
+/* Where no frame leaves the machine, an administrator needn't be asked. */
+static bool is_kind(const struct net_device *dev, const char *kind)
+{
+	return dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, kind);
+}
+
+/* No frame of theirs gets any further, whatever they are connected to. */
+static bool stays_here(const struct net_device *dev)
+{
+	return (dev->flags & IFF_LOOPBACK) || is_kind(dev, "dummy");
+}
+
+static struct esp_dev *dev_find(const struct net_device *dev)
+{
+	struct esp_dev *ed;
+
+	rcu_read_lock();
+	ed = esp_dev_rcu(dev);
+	rcu_read_unlock();
+	return ed;
+}
+
+/* VLAN and macvlan congest where their lower device does (rule 12). */
+static void dev_find_port(struct esp_dev *ed, struct net_device *dev)
+{
+	struct list_head *iter = dev->adj_list.lower.next;
+	struct net_device *lower;
+	struct esp_port *old;
+	struct esp_dev *led;
+
+	if (!is_vlan_dev(dev) && !netif_is_macvlan(dev))
+		return;
+	lower = netdev_lower_get_next(dev, &iter);
+	led = lower ? dev_find(lower) : NULL;
+	if (!led)
+		return;
+	spin_lock_bh(&ed->lock);
+	old = ed->port;
+	ed->port = led->port;
+	ed->own_port = false;
+	refcount_inc(&ed->port->ref);
+	spin_unlock_bh(&ed->lock);
+	esp_port_put(old);
+}
+
+static int dev_register(struct net_device *dev)
+{
+	struct esp_dev *ed;
+
+	if (!device_fits(dev) || dev_find(dev))
+		return 0;
+	ed = kzalloc_obj(*ed, GFP_KERNEL);
+	if (!ed)
+		return -ENOMEM;
+	ed->port = esp_port_alloc(dev_net(dev), &esp_ackq_ops, esp_pace_timeout);
+	if (!ed->port) {
+		kfree(ed);
+		return -ENOMEM;
+	}
+	ed->own_port = true;
+	refcount_set(&ed->ref, 1);
+	spin_lock_init(&ed->lock);
+	INIT_LIST_HEAD(&ed->socks);
+	ed->ifindex = dev->ifindex;
+	ed->ns = esp_net(dev_net(dev));
+	ed->up = !!(dev->flags & IFF_UP);
+	esp_dev_update_headroom(ed, dev);
+	esp_dev_features(ed, dev);
+	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
+	ed->tx_checksum = stays_here(dev);
+	rcu_assign_pointer(ed->dev, dev);
+	dev_find_port(ed, dev);
+	esp_dev_add(ed, dev);
+	if (esp_sysctl_dev_init(dev_net(dev), ed, dev->name))
+		netdev_warn(dev, "no sysctl net.esp.dev.%s: out of memory\n",
+			    dev->name);
+	return 0;
+}
+
+static void dev_unregister(struct net_device *dev)
+{
+	struct esp_dev *ed = dev_find(dev);
+
+	if (!ed)
+		return;
+	hash_del_rcu(&ed->node);
+	rcu_assign_pointer(ed->dev, NULL);
+	WRITE_ONCE(ed->up, false);
+	esp_sysctl_dev_exit(ed);
+	/* whoever finds the device does it under RCU; esp_dev_link() looks again */
+	synchronize_net();
+	esp_dev_tell(ed, ESP_EV_LOST);
+	esp_dev_put(ed);
+}
+
+static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct esp_dev *ed;
+
+	if (event == NETDEV_REGISTER)
+		return notifier_from_errno(dev_register(dev));
+	if (event == NETDEV_UNREGISTER) {
+		dev_unregister(dev);
+		return NOTIFY_DONE;
+	}
+	if (event == NETDEV_CHANGEUPPER) {
+		struct netdev_notifier_changeupper_info *info = ptr;
+
+		ed = info->linking ? dev_find(info->upper_dev) : NULL;
+		if (ed)
+			dev_find_port(ed, info->upper_dev);
+		return NOTIFY_DONE;
+	}
+	ed = dev_find(dev);
+	if (!ed)
+		return NOTIFY_DONE;
+	switch (event) {
+	case NETDEV_UP:
+		WRITE_ONCE(ed->up, true);
+		esp_dev_enabled(ed);
+		break;
+	case NETDEV_DOWN:
+		WRITE_ONCE(ed->up, false);
+		break;
+	case NETDEV_FEAT_CHANGE:
+		esp_dev_features(ed, dev);
+		break;
+	case NETDEV_CHANGEMTU:
+		esp_dev_tell(ed, ESP_EV_MTU);
+		break;
+	case NETDEV_CHANGEADDR:
+		esp_dev_tell(ed, ESP_EV_MAC);
+		break;
+	case NETDEV_CHANGENAME:
+		esp_sysctl_dev_exit(ed);
+		esp_sysctl_dev_init(dev_net(dev), ed, dev->name);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block dev_notifier = {
+	.notifier_call	= dev_event,
+};
+
+int esp_dev_init(bool default_enable)
+{
+	esp_default_enable = default_enable;
+	return register_netdevice_notifier(&dev_notifier);
+}
+
+void esp_dev_exit(void)
+{
+	/* sends NETDEV_UNREGISTER for every device */
+	unregister_netdevice_notifier(&dev_notifier);
+	rcu_barrier();
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Output engine: frames of a connection. */
+#ifndef _ESP_OUTPUT_H
+#define _ESP_OUTPUT_H
+
+#include "esp.h"
+#include "dev.h"
+
+struct esp_dev;
+
+struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
+				 u32 pkt_seq);
+void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
+		      unsigned int len, __wsum rest);
+int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again);
+void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq);
+void esp_send_ack(struct sock *sk);
+void esp_send_probe(struct sock *sk);
+void esp_send_reset(struct sock *sk, u32 pkt_seq);
+void esp_send_rrq(struct sock *sk, u32 end);
+
+/**
+ * esp_skb_classify() - what queueing disciplines and filters tell frames apart by
+ * @skb:	frame
+ * @sk:		its socket
+ *
+ * The flow dissector doesn't know the EtherType: without the socket's own hash all
+ * connections would be one flow to fq and fq_codel, and one queue of a card.
+ */
+static inline void esp_skb_classify(struct sk_buff *skb, struct sock *sk)
+{
+	skb->priority = READ_ONCE(sk->sk_priority);
+	skb->mark = READ_ONCE(sk->sk_mark);
+	skb_set_hash_from_sk(skb, sk);
+}
+
+#endif /* _ESP_OUTPUT_H */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* /proc/net/esp: counters, and the ACK queues as they stand. */
+#ifndef _ESP_PROC_H
+#define _ESP_PROC_H
+
+struct net;
+
+int esp_proc_net_init(struct net *net);
+void esp_proc_net_exit(struct net *net);
+
+#endif /* _ESP_PROC_H */

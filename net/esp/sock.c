@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A socket's beginning, state and end.
+ */
+#include "esp.h"
+#include "dev.h"
+#include "first_burst.h"
+#include "sock.h"
+#include "trace.h"
+
+#define ESP_SNDBUF	(1024 * 1024)	/* bytes with which a send buffer starts */
+
+void esp_set_state(struct sock *sk, int state)
+{
+	trace_esp_state(sk, state);
+	/* pairs with lock-free readers in poll and lookup */
+	smp_store_release(&sk->sk_state, state);
+}
+
+static void esp_destruct(struct sock *sk)
+{
+	__skb_queue_purge(&sk->sk_receive_queue);
+	__skb_queue_purge(&sk->sk_error_queue);
+	sk_mem_reclaim_final(sk);
+	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
+	WARN_ON_ONCE(sk->sk_wmem_queued);
+	WARN_ON_ONCE(sk->sk_forward_alloc);
+	if (sk->sk_type != SOCK_DGRAM)
+		sk_sockets_allocated_dec(sk);
+	esp_peer_put(sk);
+	esp_dev_release(sk);
+	if (sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+}
+
+/* Acknowledgments have made room on the write queue. */
+static void esp_write_space(struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+	struct socket_wq *wq;
+
+	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
+	    !sk_stream_is_writeable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sock->flags);
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
+					   EPOLLWRBAND);
+	if (wq && wq->fasync_list && !(sk->sk_shutdown & SEND_SHUTDOWN))
+		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
+}
+
+/**
+ * esp_sock_alloc() - a socket, not yet bound or connected
+ * @net:	namespace
+ * @sock:	the user's end, NULL: none yet
+ * @type:	SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM
+ * @kern:	it is the kernel's own
+ * @gfp:	how to allocate
+ *
+ * Return: the socket with one reference, or NULL
+ */
+struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
+			    int kern, gfp_t gfp)
+{
+	const struct esp_conf *conf = &esp_net(net)->conf;
+	struct esp_opt *esp;
+	struct sock *sk;
+
+	sk = sk_alloc(net, esp_family, gfp,
+		      type == SOCK_DGRAM ? &esp_dgram_prot : &esp_prot, kern);
+	if (!sk)
+		return NULL;
+	sock_init_data(sock, sk);
+	sk->sk_type = type;
+	sk->sk_destruct = esp_destruct;
+	sk->sk_backlog_rcv = sk->sk_prot->backlog_rcv;
+	if (type != SOCK_DGRAM)
+		sk->sk_write_space = esp_write_space;
+	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
+	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
+	if (type != SOCK_DGRAM)		/* it grows: grow_sndbuf() */
+		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
+	sk->sk_state = TCP_CLOSE;
+	if (type == SOCK_DGRAM)		/* of a connection: set_cookie() */
+		sk_set_txhash(sk);
+	sock_set_flag(sk, SOCK_RCU_FREE);
+	if (type != SOCK_DGRAM)
+		sk_sockets_allocated_inc(sk);
+
+	esp = esp_sk(sk);
+	esp->ns = esp_net(net);
+	INIT_HLIST_NODE(&esp->bind_node);
+	INIT_LIST_HEAD(&esp->dev_node);
+	INIT_LIST_HEAD(&esp->acceptq);
+	INIT_LIST_HEAD(&esp->peer_node);
+	esp->ooo = RB_ROOT;
+	esp->nodelay = 1;
+	esp->user_burst = -1;
+	esp->user_initial = -2;
+	esp_grant_init(&esp->grant, 0);
+	sk->sk_prot->init(sk);
+	return sk;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A socket's beginning, state and end. */
+#ifndef _ESP_SOCK_H
+#define _ESP_SOCK_H
+
+#include "esp.h"
+
+/* The two protocols, in af_esp.c: they name functions of all floors. */
+extern struct proto esp_prot;
+extern struct proto esp_dgram_prot;
+
+void esp_set_state(struct sock *sk, int state);
+struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
+			    int kern, gfp_t gfp);
+
+#endif /* _ESP_SOCK_H */
