@@ -30,7 +30,7 @@ install: ## install module, command, libraries, manual pages, modprobe's alias, 
 	install -D -m 644 packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service
 
 demo: ## a demonstration in User-Mode Linux, from nothing
-	@$(VM) run uml --pin -- selftests/demo.sh
+	@$(VM) run uml --pin -- selftests/net/demo.sh
 
 check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
 	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)'
@@ -42,25 +42,25 @@ coverage: ## which lines and branches of the module the tests run (15 minutes)
 	@$(VM) coverage 'TEST=$(TEST)'
 
 fuzz: ## fuzzers, with new seeds until time is over (SECONDS=600)
-	@selftests/fuzz.sh $(SECONDS)
+	@selftests/fuzz/fuzz.sh $(SECONDS)
 
 mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 minutes)
-	@selftests/mutants.sh '$(TEST)'
+	@selftests/mutants/mutants.sh '$(TEST)'
 
 model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
 
 model-report: ## what faults cost messages, predicted and measured: all of performability.rst's figures (an hour)
-	@selftests/performability-report.sh
+	@selftests/bench/performability-report.sh
 
 sim-report: ## the data centre, simulated: every figure and table of datacentre.rst (some minutes; with the rack, an hour)
-	@selftests/sim-report.sh
+	@selftests/bench/sim-report.sh
 
 bench: ## ESP beside TCP and others, as figures and pictures (an hour)
-	@selftests/bench-speed.sh
-	@selftests/bench-incast.sh
-	@selftests/bench-mpi.sh
-	@selftests/bench-am.sh
+	@selftests/bench/bench-speed.sh
+	@selftests/bench/bench-incast.sh
+	@selftests/bench/bench-mpi.sh
+	@selftests/bench/bench-am.sh
 
 vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, uml-virtual, 6.1, 6.12, 7)
 	@$(VM) shell $(or $(KERNEL),uml)
@@ -69,7 +69,7 @@ uml: ## a root shell in User-Mode Linux (its kernel takes some minutes, once)
 	@$(VM) shell uml
 
 lint: ## checkpatch and sparse
-	@selftests/harness/lint
+	@selftests/lint/lint.sh
 
 clean: ## remove what was built (kernels stay in the cache)
 	rm -rf build

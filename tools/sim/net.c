@@ -6,7 +6,7 @@
  *
  * A port is a queue with one end: when a frame will have left it is known when it comes,
  * so a frame is one event a hop. Without leaves there is one switch; with a round trip
- * given it is the rack of selftests/incast.sh: only the way down to a host is slow, behind
+ * given it is the rack of selftests/bench/incast.sh: only the way down to a host is slow, behind
  * a token bucket, and half of the round trip is on each host's way up.
  *
  * In a host's own queue TCP's connections take turns. ESP's are one queue, as with pfifo_fast,

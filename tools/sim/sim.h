@@ -61,7 +61,7 @@ enum sim_pattern {
  * @buffer:	of a port, bytes
  * @mark:	backlog from which a port marks for DCTCP, bytes
  * @hop:	time on a link, and in the switch behind it
- * @rtt:	of the rack (per_leaf 0), as selftests/incast.sh has it; 0: links as of a leaf
+ * @rtt:	of the rack (per_leaf 0), as selftests/bench/incast.sh has it; 0: links as of a leaf
  * @spray:	each packet of a connection takes a spine of its own
  * @fair:	connections take turns in ESP's hosts, too
  * @load:	of the hosts' links, 0 ... 1

@@ -3,7 +3,7 @@
  * TCP's sender: losses found by what was sent later and has arrived (RACK), a tail loss
  * probe (both RFC 8985), a retransmission timeout of 200 ms at least (RFC 6298) that may
  * have been for nothing (F-RTO, RFC 5682). Timers fire with a jiffy, of which Debian's
- * kernels have 250 a second, that of selftests/incast.sh's rack 100.
+ * kernels have 250 a second, that of selftests/bench/incast.sh's rack 100.
  */
 #include <stdlib.h>
 #include "tcp_sim.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who sends what to whom, and how long it takes: blocks and flows as of
- * selftests/incast.c, and flows of published sizes that begin as a Poisson process.
+ * selftests/bench/incast.c, and flows of published sizes that begin as a Poisson process.
  */
 #include <stdio.h>
 #include <stdlib.h>

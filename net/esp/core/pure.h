@@ -24,7 +24,7 @@
 
 #else
 
-#include "selftests/pure-user.h"
+#include "selftests/lib/pure-user.h"
 
 #endif /* __KERNEL__ */
 

@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Of "make bench": ESP beside TCP and DCTCP at the port where many senders meet, in
+# simulated time. build/incast.json has the figures, Documentation/*.png the
+# pictures; sim-report.sh takes them, too. For the hosts and the port see incast.sh.
+#
+#	bench-incast.sh [--no-run]	only tables and pictures, of the figures of the last time
+
+HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
+SRC=$(cd "$HARNESS/../.." && pwd)
+# shellcheck source=../harness/fetch.sh
+. "$HARNESS/fetch.sh"
+
+OUT=$SRC/build/incast.json
+LINES=$SRC/build/incast.lines
+QUEUES=$SRC/build/queues
+
+cd "$SRC" || exit
+need gnuplot-nox
+mkdir -p "$QUEUES"
+
+# incast OPTION...: in a guest with simulated time.
+incast()
+{
+	say "incast.sh $*"
+	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/bench/incast.sh -o "$LINES" "$@" >/dev/null || exit
+}
+
+# Each three times, blocks, which differ most, ten times: what differs is what is drawn
+# (addresses, ports, cookies) and how far jiffies have come.
+measure()
+{
+	: >"$LINES"
+	for i in {1..10}; do
+		incast -w blocks -N "1 2 4 8 16 32 64" -r 10
+		incast -w blocks -N 16 -R 10000 -p "esp cubic dctcp"
+		[ "$i" -le 3 ] || continue
+		incast -w "flows requests" -N "1 16" -t 0.5
+		incast -w flows -N 1 -D 20 -t 0.5
+		incast -w flows -N 1 -D 500 -t 0.5
+		incast -w flows -N 1 -D 2000 -t 0.5 -p "esp cubic dctcp"
+		incast -w flows -N "1 16" -R 100 -D 100 -t 0.5 -p "esp cubic dctcp"
+		for us in 20 100 500; do
+			incast -w flows -N 1 -R 10000 -D $us -t 0.2 -p "esp cubic dctcp"
+		done
+		incast -w flows -N 16 -R 10000 -t 0.1 -p "esp cubic dctcp"
+		for faults in "loss 0.1%" "loss 1%" "loss 10%" "loss 30%" "reorder 5% 50%"; do
+			incast -w flows -N 1 -t 0.5 -p "esp cubic dctcp" -X "$faults"
+		done
+	done
+	incast -w blocks -N 32 -r 2 -q "$QUEUES" -o /dev/null
+	incast -w requests -N 16 -t 0.5 -q "$QUEUES" -o /dev/null
+}
+
+case $1 in
+'') measure ;;
+--no-run) [ -s "$LINES" ] || die "there are no figures yet" ;;
+*) sed -n '/^#	bench-incast/s/^#	//p' "$0" >&2; exit 2 ;;
+esac
+
+{
+	echo '['
+	sed '$!s/$/,/' "$LINES"
+	echo ']'
+} >"$OUT"
+
+# A table: of each case the median, and the smallest and the largest.
+awk -F '[:,] ' '
+	function field(name,	i) {
+		for (i = 1; i < NF; i++)
+			if ($i ~ "\"" name "\"$")
+				return $(i + 1)
+	}
+	function text(name) {
+		return substr(field(name), 2, length(field(name)) - 2)
+	}
+	function show(v, key,	n, a, i, j, t) {
+		n = split(v, a, " ")
+		for (i = 2; i <= n; i++)
+			for (j = i; j > 1 && a[j - 1] + 0 > a[j] + 0; j--) {
+				t = a[j]; a[j] = a[j - 1]; a[j - 1] = t
+			}
+		return sprintf("%9s %-17s", a[int((n + 1) / 2)], "(" a[1] " ... " a[n] ")")
+	}
+	{
+		gsub(/[{}]/, "")
+		key = sprintf("%-8s %3d %5d Mbit/s %4d us %-15s %-5s %-8s", text("workload"), field("n"),
+			field("rate_mbit"), field("rtt_us"), text("faults"), text("proto"), text("policy"))
+		if (!(key in share))
+			order[++keys] = key
+		share[key] = share[key] " " field("goodput_share")
+		drops[key] = drops[key] " " field("port_drops")
+		again[key] = again[key] " " field("retransmits")
+		jain[key] = jain[key] " " field("jain")
+		ratio[key] = ratio[key] " " field("fct_p99_ratio")
+		us[key] = us[key] " " field("fct_p99_us")
+		queue[key] = queue[key] " " field("queue_p50")
+	}
+	END {
+		print "goodput share, drops at the port, sent again, Jain, 99 % / ideal, 99 % us, median queue"
+		for (i = 1; i <= keys; i++) {
+			k = order[i]
+			print k, show(share[k]), show(drops[k]), show(again[k]), show(jain[k]), show(ratio[k]),
+				show(us[k]), show(queue[k])
+		}
+	}' "$LINES" | tee "$SRC/build/incast.txt"
+
+# value NAME: lines "N VALUE", medians, of blocks at 1 Gbit/s and 100 us; POLICY and PROTO select.
+value()
+{
+	sed -n "s/.*\"proto\": \"$PROTO\", \"policy\": \"$POLICY\", \"workload\": \"blocks\", \"n\": \([0-9]*\), \"rate_mbit\": 1000, .*\"$1\": \([0-9.]*\).*/\1 \2/p" "$LINES" |
+		sort -k1,1n -k2,2n | awk '{ v[$1] = v[$1] " " $2; n[$1]++ }
+			END { for (k in v) { split(v[k], a, " "); print k, a[int((n[k] + 1) / 2)] } }' | sort -n
+}
+
+for p in "esp adaptive" "esp seed" "cubic -" "dctcp -"; do
+	read -r PROTO POLICY <<<"$p"
+	for v in goodput_share fct_p99_ratio; do
+		name=$PROTO-$POLICY
+		value $v >"$QUEUES/$v-${name%--}"
+	done
+done
+gnuplot <<END
+set terminal pngcairo size 900,500
+set key outside
+set grid
+set logscale x 2
+set xlabel "senders"
+set xtics (1, 2, 4, 8, 16, 32, 64)
+set xrange [0.9:72]
+set output "Documentation/incast-goodput.png"
+set title "Blocks of 256 KiB to one receiver, 1 Gbit/s, port of 128 KiB, 100 us"
+set ylabel "goodput, share of the attainable"
+set yrange [0:1.05]
+plot for [p in "esp-adaptive esp-seed cubic dctcp"] "$QUEUES/goodput_share-".p with linespoints title p
+set output "Documentation/incast-completion.png"
+set ylabel "99 % completion time / ideal"
+set yrange [0.5:*]
+set logscale y
+plot for [p in "esp-adaptive esp-seed cubic dctcp"] "$QUEUES/fct_p99_ratio-".p with linespoints title p
+unset logscale
+set output "Documentation/incast-queue.png"
+set title "Frames in the port's queue, 32 senders of 256 KiB, two rounds"
+set xlabel "seconds"
+set ylabel "frames"
+set xtics auto
+set xrange [0.008:0.16]
+set yrange [0:90]
+plot for [p in "esp seed cubic dctcp"] "$QUEUES/".p."-blocks-32" using 1:2 with lines title p
+set output "Documentation/incast-latency.png"
+set title "64 bytes there and back, beside 16 flows to the same port"
+set xlabel "microseconds"
+set ylabel "share that took no longer"
+set xrange [90:*]
+set yrange [0:1.02]
+set logscale x
+plot for [p in "esp seed cubic dctcp"] "$QUEUES/".p."-requests-16.us" using 1:(1) smooth cnormal linewidth 2 title p
+END
+tools/trace/esp-ackq -r "$QUEUES/esp-blocks-32.ackq" -g Documentation/incast-ackq.png >"$SRC/build/ackq.txt" || exit
+tools/trace/esp-ackq -r "$QUEUES/esp-blocks-32.ackq" -c 100 >>"$SRC/build/ackq.txt" || exit
+say "$(wc -l <"$LINES") runs in build/incast.json"

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Sourced by net-*.sh: TAP, network namespaces n0, n1 … as hosts, cables between
+# them, and transfers.  Runs in a guest only: it owns all namespaces there.
+#
+#	. "${0%/*}/../lib/lib.sh"
+#	hosts 2
+#	cable n0 v0 n1 v1
+#	check "what is said to hold" COMMAND...
+#	finish
+
+RESULTS=0 FAILURES=0 HOSTS='' PORT=1024 FINISHED=
+TMP=$(mktemp -d)
+
+cleanup()
+{
+	local status=$? pid host
+
+	trap - EXIT
+	for pid in $(jobs -p); do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	wait 2>/dev/null
+	for host in $HOSTS; do
+		ip netns delete "$host" 2>/dev/null
+	done
+	rm -rf "$TMP"
+	if [ -z "$FINISHED" ]; then
+		echo "Bail out! ${0##*/} ended early, status $status"
+		[ "$status" != 0 ] || status=1
+	fi
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+#
+# Results
+#
+
+# comment: from stdin, as TAP.
+comment() { sed 's/^/# /'; }
+
+ok()
+{
+	RESULTS=$((RESULTS + 1))
+	echo "ok $RESULTS - $1"
+}
+
+# not_ok TEXT: with the state of all hosts, the first time.
+not_ok()
+{
+	RESULTS=$((RESULTS + 1))
+	FAILURES=$((FAILURES + 1))
+	echo "not ok $RESULTS - $1"
+	[ $FAILURES -gt 1 ] || dump
+}
+
+# check TEXT COMMAND...: ok if it succeeds; shows what it prints.
+check()
+{
+	local text=$1 status
+	shift
+
+	"$@" >"$TMP/check" 2>&1
+	status=$?
+	# Processes are slow on uml-debug: none without need.
+	[ ! -s "$TMP/check" ] || comment <"$TMP/check"
+	if [ $status = 0 ]; then
+		ok "$text"
+	else
+		not_ok "$text"
+	fi
+}
+
+# check_fails TEXT WORDS COMMAND...: ok if it fails and says so.
+check_fails()
+{
+	local text=$1 words=$2
+	shift 2
+
+	if "$@" >"$TMP/check" 2>&1; then
+		echo "# succeeded: $*"
+	elif grep -qF -e "$words" "$TMP/check"; then
+		ok "$text"
+		return
+	fi
+	comment <"$TMP/check"
+	not_ok "$text"
+}
+
+# finish: the plan, and the result of it all.
+finish()
+{
+	FINISHED=1
+	echo "1..$RESULTS"
+	[ $RESULTS -gt 0 ] && [ $FAILURES = 0 ]
+	exit
+}
+
+# dump: what the hosts' counters and sockets say; the machine's own if there are none.
+dump()
+{
+	local host
+
+	[ -n "$HOSTS" ] || dump_with timeout 10
+	for host in $HOSTS; do
+		[ -e "/run/netns/$host" ] || continue
+		echo "# --- $host"
+		dump_with timeout 10 ip netns exec "$host"
+	done
+}
+
+dump_with()
+{
+	{
+		"$@" cat /proc/net/esp/dev
+		"$@" esp show -z stats
+		"$@" esp show -a -e | head -40
+		"$@" ip -br link
+	} 2>&1 | comment
+}
+
+# by_kernel UML DEBUG STOCK: that of this kernel.
+by_kernel()
+{
+	case $KERNEL in
+	uml) echo "$1" ;;
+	uml-debug) echo "$2" ;;
+	*) echo "$3" ;;
+	esac
+}
+
+#
+# Hosts and cables
+#
+
+# host NAME...: new ones.
+host()
+{
+	local h
+
+	for h; do
+		ip netns add "$h" || exit
+		ip -n "$h" link set lo up
+		HOSTS+=" $h"
+	done
+}
+
+# hosts N: n0 … with their functions of these names.
+hosts()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		host "n$i"
+	done
+}
+
+in_host()
+{
+	local host=$1
+	shift
+
+	nsenter --net="/run/netns/$host" "$@"
+}
+n0() { in_host n0 "$@"; }
+n1() { in_host n1 "$@"; }
+n2() { in_host n2 "$@"; }
+ip0() { ip -n n0 "$@"; }
+ip1() { ip -n n1 "$@"; }
+ip2() { ip -n n2 "$@"; }
+
+# cable HOST DEV HOST DEV: a veth between them, up.
+cable()
+{
+	ip link add "$2" netns "$1" type veth peer name "$4" netns "$3" || exit
+	ip -n "$1" link set "$2" up
+	ip -n "$3" link set "$4" up
+}
+
+# mac HOST DEV
+mac()
+{
+	local line
+
+	line=$(ip -n "$1" -o link show "$2")
+	line=${line##*link/}
+	line=${line#* }
+	echo "${line%% *}"
+}
+
+# stat HOST COUNTER...: the sum.
+stat()
+{
+	local host=$1
+	shift
+
+	in_host "$host" awk -v names=" $* " 'index(names, " " $1 " ") { n += $2 } END { print n + 0 }' \
+		/proc/net/esp/stat
+}
+
+# until_true SECONDS COMMAND...: tries again until it is, or time is up.
+until_true()
+{
+	local end=$((SECONDS + $1))
+	shift
+
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+# no_sockets HOST...: there is none of ESP left, and no listener.
+no_sockets()
+{
+	local h out
+
+	for h; do
+		out=$(in_host "$h" esp show -a) && [ -z "$out" ] || return 1
+	done
+}
+
+# block PAGE NAME: the commands that stand there behind ".. block: NAME".
+block()
+{
+	awk -v name="$2" '/^\.\. block: / { on = $3 == name; next } on && /^    / { print substr($0, 5) }
+		on && /^[^ :]/ { on = 0 }' "$1"
+}
+
+#
+# Transfers
+#
+
+# start HOST DEV HOST DEV [OPTION...]: "stream" in both directions between them,
+# the first connects; goes on until "ended".
+start()
+{
+	local a=$1 adev=$2 b=$3 bdev=$4
+	shift 4
+
+	PORT=$((PORT + 1))
+	# Not through a function: the number must be that of the program.
+	nsenter --net="/run/netns/$b" stream "$@" listen "%$bdev:$PORT" >"$TMP/listen" 2>&1 &
+	LISTENER=$!
+	nsenter --net="/run/netns/$a" stream "$@" connect "$(mac "$b" "$bdev")%$adev:$PORT" >"$TMP/connect" 2>&1 &
+	CONNECTOR=$!
+}
+
+# moves HOST [PACKETS]: that many more come in, within half a minute.
+moves()
+{
+	local from
+
+	from=$(stat "$1" InData)
+	until_true 30 counted "$1" InData $((from + ${2:-20}))
+}
+
+# counted HOST COUNTER N: it is N at least.
+counted() { [ "$(stat "$1" "$2")" -ge "$3" ]; }
+
+# ended: waits for both ends of the transfer; the result of both.
+ended()
+{
+	local a b
+
+	wait $CONNECTOR
+	a=$?
+	# A listener that nobody reaches would wait for ever.
+	[ $a != 3 ] || kill $LISTENER 2>/dev/null
+	wait $LISTENER
+	b=$?
+	printf '%s\n' "$(<"$TMP/connect")" "$(<"$TMP/listen")"
+	[ $a = 0 ] && [ $b = 0 ] && same_hashes "$TMP/connect" "$TMP/listen"
+}
+
+# slow_start HOST DEV HOST DEV [OPTION...]: goes on until "enough". The readers lag
+# behind, so that at any moment most of what was written waits at the sender.
+slow_start() { start "$@" -n 1000G -r 4000 -p 50; }
+
+# enough: nothing more is written; waits until all of it has come.
+enough()
+{
+	kill -USR1 $CONNECTOR $LISTENER 2>/dev/null
+	ended
+}
+
+# end PROCESS: without a word of the shell's.
+end()
+{
+	kill -KILL "$1"
+	wait "$1"
+} 2>/dev/null
+
+# What the one sent is what the other received, by their last lines:
+# "connect: sent N hash H received N hash H in S s".
+same_hashes()
+{
+	local a b
+
+	mapfile -t a <"$1"
+	mapfile -t b <"$2"
+	read -ra a <<<"${a[-1]}"
+	read -ra b <<<"${b[-1]}"
+	[ "${a[3]}" = hash ] && [ "${a[2]} ${a[4]}" = "${b[6]} ${b[8]}" ] &&
+		[ "${a[6]} ${a[8]}" = "${b[2]} ${b[4]}" ]
+}
+
+# transfer HOST DEV HOST DEV [OPTION...]
+transfer()
+{
+	start "$@"
+	ended
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# lint.sh [checkpatch|sparse]: the kernel's own checkers; one line of TAP for each.
+
+HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
+SRC=$(cd "$HARNESS/../.." && pwd)
+. "$HARNESS/fetch.sh"
+cd "$SRC" || exit
+status=0
+
+verdict() {
+	if [ -s "$2" ]; then
+		sed 's/^/# /' "$2"
+		echo "not ok $1"
+		status=1
+	else
+		echo "ok $1"
+	fi
+	rm -f "$2"
+}
+
+# findings PATTERN STATUS: of $out.all to $out; all of it if the checker itself failed.
+findings() {
+	grep -aE "$1" "$out.all" >"$out" || [ "$2" = 0 ] ||
+		{ tail -20 "$out.all"; echo "exit status $2"; } >"$out"
+	rm "$out.all"
+}
+
+checkpatch() {
+	local out status
+	out=$(mktemp)
+
+	need perl
+	fetch_source
+	# Not for us: counters are named as in /proc/net/snmp; a table's own list
+	# macro; old kernels' sysctl tables aren't const; and checkpatch takes a
+	# function pointer among the parameters for the function itself. The types of
+	# Active Messages are those of its specification. And tracepoints have a form of their own.
+	local ignore=FILE_PATH_CHANGES,CAMELCASE,CONST_STRUCT,OPEN_BRACE,COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,MACRO_ARG_UNUSED,NEW_TYPEDEFS
+	local check=(perl "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --no-summary --strict --terse --show-types -f)
+
+	# A file that was clean is, as long as it and what is asked of it don't change.
+	local clean
+	clean=$CACHE/checkpatch/$(cat "$SOURCE/scripts/checkpatch.pl" selftests/lint/lint.sh | sha256sum | cut -c 1-32)
+	mkdir -p "${clean%/*}" && touch "$clean" || exit
+	find net include tools selftests/bench/kbench selftests/delays -name '*.[ch]' ! -name '*.mod.c' -exec sha256sum {} + |
+		grep -vFf "$clean" >"$out.new"
+	cut -c 67- "$out.new" | grep -v /trace.h | tr '\n' '\0' |
+		xargs -0r "${check[@]}" --ignore $ignore >"$out.all" 2>&1 &&
+		if grep -q /trace.h "$out.new"; then
+			"${check[@]}" --ignore $ignore,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT net/esp/trace.h >>"$out.all" 2>&1
+		fi
+	status=$?
+	rm -f .checkpatch-camelcase.*
+	[ $status != 0 ] || cut -c -64 "$out.new" >>"$clean"
+	rm "$out.new"
+	findings '^[^ ]+:[0-9]+: ' $status
+	verdict checkpatch "$out"
+}
+
+sparse() {
+	local out
+	out=$(mktemp)
+
+	need sparse
+	# Debian 12's sparse is too old for Linux 7.
+	"$HARNESS/vm" modules 6.12 || { echo "not ok sparse"; status=1; return; }
+	# Only what it says of the module's own files.
+	make -C "$(echo "$CACHE"/kernels/6.12/root/usr/src/linux-headers-*-amd64)" M="$SRC/build/6.12/src" C=2 \
+		CONFIG_ESP_KBENCH=m modules >"$out.all" 2>&1
+	findings "^$SRC/.*: (warning|error)" $?
+	sed -i "s,^$SRC/build/6.12/src/,," "$out"
+	verdict sparse "$out"
+}
+
+case $1 in
+checkpatch | sparse) $1 ;;
+'') checkpatch && sparse ;;
+*) echo "lint.sh [checkpatch|sparse]" >&2; exit 2 ;;
+esac
+exit $status

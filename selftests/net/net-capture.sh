@@ -1,0 +1,373 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# tools/wireshark/esp.lua against captures: the frames of the documentation field by
+# field; a transfer through a switch that loses frames, of which the dissector must tell
+# what the sender's counters tell, and give back the bytes; transmissions and records put
+# together, out of order and with gaps, too; super-packets; and frames that are not what
+# they should be.
+#
+#	+----------------+     +------------------------+     +----------------+
+#	| n0          v0 +-----+ p0  n2, a bridge    p1 +-----+ v1          n1 |
+#	|   tcpdump      |     |     loses 3 %          |     |   tcpdump      |
+#	+----------------+     +------------------------+     +----------------+
+
+. "${0%/*}/../lib/lib.sh"
+
+LUA=$SRC/tools/wireshark/esp.lua
+export HOME=$TMP	# no preferences of anybody's
+# shark FILE OPTION...
+shark()
+{
+	tshark -n -X "lua_script:$LUA" -o ethesp.checksum:TRUE -r "$@" 2>"$TMP/shark"
+	local status=$?
+
+	# That it is root's is no news.
+	grep -v "^Running as user" "$TMP/shark" | comment >&2
+	return $status
+}
+
+# look FILE: what tshark, which takes long to start, tells of each frame, into $TMP/table.
+look()
+{
+	local columns=(eth.src ethesp.len ethesp.flags.rrq ethesp.flags.fin ethesp.flags.syn
+		ethesp.flags.eor ethesp.analysis.retransmission ethesp.analysis.missing
+		ethesp.analysis.beyond ethesp.edge ethesp.malformed ethesp.checksum.good ethesp.crc
+		ethesp.crc.good ethesp.analysis.rtt ethesp.reassembled ethesp.data)
+
+	shark "$1" -T fields "${columns[@]/#/-e}" -E separator=, -E occurrence=f |
+		sed 's/True/1/g; s/False/0/g' >"$TMP/table"
+}
+
+# table PROGRAM: awk, with these columns by name; "data" is a data packet of n0's.
+table()
+{
+	awk -F, -v mine="$(mac n0 v0)" '
+		{ src = $1; len = $2; rrq = $3; fin = $4; syn = $5; eor = $6; again = $7; missing = $8
+		  beyond = $9; edge = $10; bad = $11; good = $12; crc = $13; crc_good = $14
+		  rtt = $15; whole = $16; payload = $17
+		  data = len > 0 && rrq == 0 && src == mine }'"$1" "$TMP/table"
+}
+
+# frames CONDITION: how many there are.
+frames() { table "$1 { n++ } END { print n + 0 }"; }
+
+# same WHAT A B
+same() { echo "$1: $2, $3"; [ "$2" = "$3" ]; }
+
+#
+# The frames of Documentation/wire-example.txt
+#
+
+text2pcap "$SRC/Documentation/wire-example.txt" "$TMP/example.pcap" >/dev/null 2>&1
+fields=(flags srcport dstport cookie pkt_seq ack_seq grant ts_val ts_ecr len option.cookie
+	option.mss option.type option.packets_to_ack data checksum.good)
+check "the documentation's frames are read as they are explained" same fields "$(
+	shark "$TMP/example.pcap" -T fields "${fields[@]/#/-eethesp.}" -E separator=' ' | sed 's/True$/1/')" \
+"0x01 50000 4660 0x00000000 3871217113 0 0 1000000 0 0 0xc0ffee01 1468 1 8  1
+0x32 4660 50000 0xc0ffee01 2328313488 3871217115 32 3000000 1000250 5     68656c6c6f 1"
+
+#
+# A transfer with losses
+#
+
+hosts 3
+cable n0 v0 n2 p0
+cable n1 v1 n2 p1
+ip2 link add bridge up type bridge
+ip2 link set p0 master bridge
+ip2 link set p1 master bridge
+for host in n0 n1; do
+	in_host $host ethtool -K v${host#n} gro off tso off gso off tx-sctp-segmentation off
+done
+
+# capture FILE [FILE]: what passes v0, and v1, until "captured".
+capture()
+{
+	local i=0 file
+
+	CAPTURES=() BEFORE=()
+	for file; do
+		rm -f "$TMP/tcpdump$i"
+		nsenter --net=/run/netns/n$i tcpdump -i v$i -B 65536 -U --immediate-mode \
+			-w "$file" ether proto 0x88b5 2>"$TMP/tcpdump$i" &
+		CAPTURES+=($!)
+		until_true 20 grep -q "listening on" "$TMP/tcpdump$i"
+		# What came before there was a filter is counted, and not captured.
+		until_true 20 counts "$i" >"$TMP/counts"
+		BEFORE+=("$(awk '{ print $2 - $1 }' "$TMP/counts")")
+		i=$((i + 1))
+	done
+}
+
+# counts N: packets captured, received by the filter and dropped so far.
+counts()
+{
+	kill -USR1 "${CAPTURES[$1]}"
+	sleep 0.1
+	# "tcpdump: N packets captured, N packets received by filter, 0 packets dropped by kernel"
+	tail -n 1 "$TMP/tcpdump$1" | awk '/ dropped by kernel$/ { print $2, $5, $10; ok = 1 } END { exit !ok }'
+}
+
+# caught_up N: it has written all that the kernel has for it.
+caught_up() { counts "$1" | awk -v before="${BEFORE[$1]}" '{ ok = $2 - $1 == before && !$3 } END { exit !ok }'; }
+
+# captured: both hosts are silent, and all that passed is in the files.
+captured()
+{
+	local i status=0
+
+	until_true 20 no_sockets n0 n1
+	for i in "${!CAPTURES[@]}"; do
+		until_true 20 caught_up "$i" || status=1
+		kill -INT "${CAPTURES[i]}"
+		wait "${CAPTURES[i]}"
+		tail -n 3 "$TMP/tcpdump$i"
+	done
+	return $status
+}
+
+# receiver: of what the next transfer brings, when it listens: $LISTENER.
+receiver()
+{
+	n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
+	LISTENER=$!
+	until_true 30 eval 'n1 esp show -l | grep -q ":79\b"'
+}
+
+n0 tee /proc/sys/net/esp/time_wait_ms <<<10 >/dev/null
+n1 tee /proc/sys/net/esp/time_wait_ms <<<10 >/dev/null
+n2 tc qdisc add dev p0 root netem loss 3%
+n2 tc qdisc add dev p1 root netem loss 3%
+head -c 3000000 /dev/urandom >"$TMP/sent"
+
+capture "$TMP/lossy.pcap" "$TMP/behind.pcap"
+receiver
+check "a transfer that loses frames" n0 esp connect -w 60 "$(mac n1 v1)%v0:79" <"$TMP/sent"
+wait $LISTENER
+check "what was sent is what was received" cmp "$TMP/sent" "$TMP/received"
+check "the capture is whole" captured
+look "$TMP/lossy.pcap"
+numbered='(data || fin == 1 && src == mine)'
+
+check "no frame is malformed" same frames "$(frames bad)" 0
+check "each checksum is right" same frames "$(frames 'good == 1')" "$(wc -l <"$TMP/table")"
+check "data packets are those that the sender counted" same packets \
+	"$(frames "$numbered && !again")" "$(stat n0 OutData)"
+again=$(frames "$numbered && again")
+check "those sent again, too" same packets "$again" "$(stat n0 OutRetrans)"
+check "there are some" [ "$again" -gt 0 ]
+check "retransmission requests" same frames "$(frames 'rrq == 1 && src != mine')" "$(stat n0 InRRQ)"
+check "nothing is missing that the sender beside it sent" same frames \
+	"$(frames 'missing && src == mine')" 0
+check "permission is told" [ "$(frames 'edge && src != mine')" -gt 0 ]
+check "no packet is beyond it" same packets "$(frames beyond)" 0
+table 'data && !again { printf "%s", toupper(payload) }' | basenc --base16 -di >"$TMP/shown"
+check "the payloads that it shows are the bytes" cmp "$TMP/sent" "$TMP/shown"
+# A round trip is of this capture's place: never negative, and some are there.
+check "round trips are told" [ "$(frames 'rtt != "" && rtt >= 0 && rtt < 10')" -gt 10 ]
+check "none is negative" same frames "$(frames 'rtt != "" && rtt < 0')" 0
+
+#
+# Transmissions, given to who is registered for the port
+#
+
+cat >"$TMP/whole.lua" <<-'END'
+	local whole = Proto("whole", "What a subdissector is given")
+	local bytes = ProtoField.bytes("whole.bytes", "Bytes")
+	local text = ProtoField.string("whole.text", "Text")
+
+	whole.fields = { bytes, text }
+	function whole.dissector(tvb, pinfo, tree)
+		tree:add(whole, tvb()):add(bytes, tvb())
+		tree:add(text, tvb())
+		return tvb:len()
+	end
+	DissectorTable.get("ethesp.port"):add(79, whole)
+END
+# given FILE [OPTION...]: the bytes that it is given, into $TMP/shown; their pieces as lines
+# of hexadecimal digits into $TMP/pieces.
+given()
+{
+	shark "$@" -X "lua_script:$TMP/whole.lua" -T fields -e whole.bytes -E separator=/t |
+		tr ',a-f' '\nA-F' | grep . >"$TMP/pieces"
+	basenc --base16 -di <"$TMP/pieces" >"$TMP/shown"
+}
+
+# Packets that were lost come again, behind others, as the receiver sees it.
+given "$TMP/behind.pcap"
+check "behind the losses a subdissector is given all bytes, in order" cmp "$TMP/sent" "$TMP/shown"
+missing=$(shark "$TMP/behind.pcap" -Y ethesp.analysis.missing | wc -l)
+check "... and packets were missing at first" [ "$missing" -gt 0 ]
+
+n2 tc qdisc del dev p0 root
+n2 tc qdisc del dev p1 root
+head -c 100000 "$TMP/sent" >"$TMP/part"
+capture "$TMP/whole.pcap"
+receiver
+check "a transfer in transmissions of several packets" n0 esp connect -w 60 -b 8000 "$(mac n1 v1)%v0:79" <"$TMP/part"
+wait $LISTENER
+check "the capture is whole" captured
+given "$TMP/whole.pcap"
+check "a subdissector is given all bytes, in order" cmp "$TMP/part" "$TMP/shown"
+pieces=$(wc -l <"$TMP/pieces")
+echo "# $pieces pieces"
+check "... put together" [ "$pieces" -gt 0 -a "$pieces" -le 25 ]
+
+# The same without a frame in the middle, as if it hadn't been captured.
+lost=$(shark "$TMP/whole.pcap" -Y "ethesp.len > 0 && eth.src == $(mac n0 v0)" -T fields -e frame.number |
+	sed -n 20p)
+shark "$TMP/whole.pcap" -Y "frame.number == $lost" -T fields -e ethesp.data | tr a-f A-F >"$TMP/lost"
+editcap "$TMP/whole.pcap" "$TMP/hole.pcap" "$lost"
+given "$TMP/hole.pcap"
+basenc --base16 -w 0 "$TMP/part" | sed "s/$(<"$TMP/lost")//" | basenc --base16 -d >"$TMP/rest"
+check "of a capture without one frame it is given all other bytes" cmp "$TMP/rest" "$TMP/shown"
+
+# frame_text PORT HOST NUMBER FLAGS ACK PAYLOAD: a frame, as text2pcap(1) reads it; a SYN
+# tells of packets of 4 bytes, and its payload is the type of the socket.
+frame_text()
+{
+	local macs=(02:00:00:00:00:0a 02:00:00:00:00:0b) ports=("$1" 79) options='' payload=$6
+	local text
+
+	[ "$2" = a ] || macs=("${macs[1]}" "${macs[0]}") ports=(79 "$1")
+	[ "$payload" != - ] || payload=''
+	[ "$4" != 01 ] || options=020400040303${payload}00 payload=''
+	printf -v text '%s%s88b51%x%s0020%04x%04x%08x%08x%08x%016x%04x0000%s' \
+		"${macs[1]}" "${macs[0]}" $((8 + ${#options} / 8)) "$4" "${ports[@]}" 0 "$3" "$5" 0 \
+		${#payload} "$options"
+	text=${text//:/}$(printf %s "$payload" | basenc --base16)
+	sed 's/../ &/g; s/^/0000 /' <<<"$text"
+}
+
+# Flags: 01 SYN, 02 ACK, 10 TXS, 20 TXF, 40 EOR. The last column: what is given in this frame.
+cat >"$TMP/crafted" <<-END
+	1 b 500 02 100 -    -	a packet that comes again fills the gap
+	1 a 100 12 500 one- -
+	1 a 102 02 500 tri- -
+	1 a 103 22 500 four -
+	1 a 104 32 500 five -
+	1 a 101 02 500 two- one-two-tri-four,five
+	2 b 500 02 100 -    -	one that is acknowledged is not waited for
+	2 a 100 12 500 one- -
+	2 a 102 02 500 tri- -
+	2 a 103 22 500 four -
+	2 a 104 32 500 five -
+	2 b 500 02 105 -    -
+	2 a 105 32 500 six. one-,tri-four,five,six.
+	3 b 500 02 100 -    -	nor is one that was acknowledged before
+	3 a 100 12 500 one- -
+	3 b 500 02 102 -    -
+	3 a 102 22 500 tri. one-,tri.
+	4 a 99  01 0   01   -	super-packets that overlap
+	4 b 500 02 100 -    -
+	4 a 101 22 500 two-tri-four,f -
+	4 a 100 12 500 one-two- one-two-tri-four,f
+	4 a 102 02 500 tri- -
+	5 a 99  01 0   05   -	what is left of a record is no message
+	5 a 100 52 500 one. one.
+	5 b 500 02 101 -    -
+	5 a 102 42 500 tri. -
+	5 b 500 02 103 -    -
+	5 a 103 12 500 four -
+	5 a 104 62 500 five fourfive
+	6 a 100 32 500 one. one.	where nobody is seen to acknowledge, nothing waits
+	6 a 102 32 500 tri. tri.
+END
+while read -r port host number flags ack payload _; do
+	frame_text "$port" "$host" "$number" "$flags" "$ack" "$payload"
+done <"$TMP/crafted" | text2pcap - "$TMP/crafted.pcap" >/dev/null 2>&1
+shark "$TMP/crafted.pcap" -X "lua_script:$TMP/whole.lua" -T fields -e whole.text -e _ws.expert.message \
+	>"$TMP/shown"
+# Each line has what was to be given, then what was.
+cut -f 1 "$TMP/crafted" >"$TMP/wanted"
+cut -f 1 "$TMP/shown" | sed 's/^$/-/' | paste -d ' ' "$TMP/wanted" - >"$TMP/told"
+while IFS=$'\t' read -r frame text; do
+	[ -n "$text" ] || continue
+	check "$text" awk -v port="${frame%% *}" '$1 == port { n++; print }
+		$1 == port && $7 != $8 { bad = 1 } END { exit bad || !n }' "$TMP/told"
+done <"$TMP/crafted"
+check "each gap is told of" same gaps "$(grep -c "previous packets not captured" "$TMP/shown")" 6
+
+#
+# Records
+#
+
+capture "$TMP/records.pcap"
+start n0 v0 n1 v1 -q -n 200k -b 0 -w 20000
+check "records arrive" ended
+check "the capture is whole" captured
+look "$TMP/records.pcap"
+check "put together they are all bytes" same bytes \
+	"$(table 'eor == 1 && !again { n += whole != "" ? whole : len } END { print n + 0 }')" 204800
+
+#
+# With a CRC32c
+#
+
+capture "$TMP/crc.pcap"
+start n0 v0 n1 v1 -C -n 50k
+check "a transfer with a CRC" ended
+check "the capture is whole" captured
+look "$TMP/crc.pcap"
+check "some frames have a CRC" [ "$(frames crc)" -gt 0 ]
+check "each CRC is right" same frames "$(frames 'crc_good == 1')" "$(frames crc)"
+check "all frames but SYNs have one" same frames "$(frames crc)" "$(frames 'syn == 0')"
+
+#
+# Super-packets: a sender's, as they leave; and those that the receiver coalesces
+#
+
+n0 ethtool -K v0 gso on tx-sctp-segmentation on || exit
+n2 ethtool -K p1 tso off tx-sctp-segmentation off || exit
+n1 ethtool -K v1 gro on || exit
+out=$(stat n0 OutData)
+head -c 1000000 "$TMP/sent" >"$TMP/part"
+capture "$TMP/leave.pcap" "$TMP/come.pcap"
+receiver
+check "a transfer in super-packets" n0 esp connect -w 60 "$(mac n1 v1)%v0:79" <"$TMP/part"
+wait $LISTENER
+check "what was sent is what was received" cmp "$TMP/part" "$TMP/received"
+check "the captures are whole" captured
+out=$(($(stat n0 OutData) - out))
+for end in leave come; do
+	look "$TMP/$end.pcap"
+	runs=$(frames 'data && len > 1468')
+	echo "# $runs super-packets"
+	check "as they $end: some are longer than a frame" [ "$runs" -gt 8 ]
+	check "... none is malformed" same frames "$(frames bad)" 0
+	sum='src == mine && !again { n += data ? int((len + 1467) / 1468) : fin } END { print n }'
+	check "... each has as many packets as were sent in it" same packets "$(table "$sum")" "$out"
+	check "... none is missing between them" same frames "$(frames 'missing && src == mine')" 0
+	check "... nor beyond permission" same frames "$(frames 'beyond && src == mine')" 0
+	table 'data && !again { printf "%s", toupper(payload) }' | basenc --base16 -di >"$TMP/shown"
+	check "... the payloads are the bytes" cmp "$TMP/part" "$TMP/shown"
+	given "$TMP/$end.pcap"
+	check "... of which a subdissector is given all, in order" cmp "$TMP/part" "$TMP/shown"
+done
+
+#
+# Not as they should be: the documentation's data frame with other bytes
+#
+
+cases=(
+	'another version is no header|unknown version|s/^000e  18/000e  28/'
+	'nor is one that is too short|below 32|s/^000e  18/000e  17/'
+	'a length beyond the frame is told|ends before|s/^002a  00 05/002a  01 05/'
+	'port 0 is told|port 0|s/^0012  12 34/0012  00 00/'
+	'flags that contradict the payload are told|payload where|s/^000f  32/000f  03/'
+	'an RRQ without ranges is told|ranges|s/^000f  32/000f  82/'
+	'a wrong checksum is told|Checksum is wrong|s/68 65 6c/69 65 6c/'
+	'an option that overruns is told|bad length|s/^000e  18/000e  19/; s/68 65 6c 6c 6f/02 09 6c 6c 68 65 6c 6c 6f/; s/00 00 00 00 00 00 00 00 00 /00 00 00 00 00 /'
+)
+for case in "${cases[@]}"; do
+	sed '1,/frame data/d' "$SRC/Documentation/wire-example.txt" | sed "${case##*|}"
+done >"$TMP/broken.txt"
+text2pcap "$TMP/broken.txt" "$TMP/broken.pcap" >/dev/null 2>&1
+shark "$TMP/broken.pcap" -T fields -e _ws.expert.message >"$TMP/said"
+mapfile -t said <"$TMP/said"
+for i in "${!cases[@]}"; do
+	IFS='|' read -r text words _ <<<"${cases[i]}"
+	check "$text" grep -F -- "$words" <<<"${said[i]}"
+done
+finish

@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Floods from strangers, each frame with another MAC address and port: SYNs, forged
+# echoes of SYN|ACKs, data, ACKs, retransmission requests and RSTs to a listener and to
+# ports where nobody is. No memory is taken, no frame brings more than one of its size (a
+# SYN|ACK has 8 bytes more than the smallest SYN), who is connected goes on, and who is
+# honest gets in. What is left of the throughput is
+# measured where work takes no time (uml-virtual).
+#
+#	n0   stream  e0 ----+
+#	             1 Gbit/s
+#	                sw: bridge ---- 1 Gbit/s, e0   n1   listener
+#	             100 Mbit/s
+#	n2   frame   e0 ----+
+#
+#	net-flood.sh [FRAMES]
+
+. "${0%/*}/../lib/lib.sh"
+
+LISTEN=900
+FLOOD=${1:-100000}
+hosts 3
+host sw
+ip -n sw link add br0 type bridge
+ip -n sw link set br0 up
+for i in 0 1 2; do
+	cable n$i e0 sw p$i
+	ip -n sw link set p$i master br0
+	in_host n$i sysctl -qw net.ipv6.conf.e0.disable_ipv6=1
+	ip -n n$i link set e0 gso_max_segs 1
+done
+shape() { in_host "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 4000 limit 10000000 overhead 24; }
+# It would remember them all.
+ip -n sw link set p2 type bridge_slave learning off
+shape n0 e0 1gbit
+shape n2 e0 100mbit
+in_host sw tc qdisc add dev p1 root tbf rate 1gbit burst 4000 limit 131072 overhead 24
+V1=$(mac n1 e0)
+nsenter --net=/run/netns/n1 stream listen "%e0:$LISTEN" >/dev/null 2>&1 &
+server=$!
+until_true 10 eval "n1 esp show -l | grep -q ':$LISTEN\b'"
+
+flood() { n2 frame send e0 "$V1" >/dev/null; }
+# bytes FIELD: of n1's device so far; 2: received, 10: sent.
+bytes() { n1 awk -v f="$1" '$1 == "e0:" { print $f }' /proc/net/dev; }
+sockets() { awk '$1 == "ESP" { print $2 }' /proc/slabinfo; }
+# Memory in use, KiB, without what can be had back at once.
+used()
+{
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '{ v[$1] = $2 } END { print v["MemTotal:"] - v["MemFree:"] - v["Cached:"] }' /proc/meminfo
+}
+# received SECONDS: bytes that n1 gets as data, in that time.
+received()
+{
+	local from
+
+	from=$(stat n1 InData)
+	sleep "$1"
+	echo $(($(stat n1 InData) - from))
+}
+
+# honest N: a transfer beside the other one.
+honest()
+{
+	mkdir "$TMP/$1"
+	(
+		TMP=$TMP/$1 PORT=$((PORT + $1))
+		transfer n0 e0 n1 e0 -n 1k
+	)
+}
+
+# The first transfer brings memory of its own.
+transfer n0 e0 n1 e0 -n 64k >/dev/null
+
+#
+# SYNs, beside an established connection
+#
+
+start n0 e0 n1 e0 -n 1000G
+moves n1 100
+calm=$(received 0.5)
+before=$(used)
+had=$(sockets)
+passive=$(stat n1 PassiveOpens)
+out=$(stat n1 OutFrames)
+echo "flags=1 dport=$LISTEN vary=1 count=$FLOOD" | flood &
+flooder=$!
+came=$(stat n1 InFrames)
+until_true 30 counted n1 InFrames $((came + 1000))
+beset=$(received 0.5)
+kill -0 $flooder && still=1
+echo "# packets in half a second: $calm, $beset during the flood"
+check "data comes during the flood" moves n1 100
+if [ "$KERNEL" = uml-virtual ]; then
+	check "the flood was on meanwhile" [ "$still" = 1 ]
+	check "the connection keeps four fifths of its throughput" [ $((beset * 5)) -ge $((calm * 4)) ]
+fi
+for i in 1 2 3; do
+	check "who is honest gets in, $i" honest $i
+done
+wait $flooder
+check "$FLOOD SYNs leave no socket" [ "$(sockets)" -le $((had + 8)) ]
+check "... nor connections" [ "$(stat n1 PassiveOpens)" = $((passive + 3)) ]
+after=$(used)
+echo "# memory in use: $before KiB before, $after after"
+check "... nor memory, 4 MiB at most" [ $((after - before)) -le 4096 ]
+echo "# frames of n1 meanwhile: $(($(stat n1 OutFrames) - out))"
+check "the established connection is intact" enough
+
+#
+# What is for nobody, or forged
+#
+
+N=$((FLOOD / 50))
+had=$(sockets)
+passive=$(stat n1 PassiveOpens)
+for kind in "flags=1" "flags=2" "flags=2 payload=100" "flags=6 payload=100" "flags=0x82 payload=4" "flags=8" \
+	"flags=10"; do
+	for port in $LISTEN 7; do
+		from=$(stat n1 InFrames) rx=$(bytes 2) tx=$(bytes 10) resets=$(stat n1 OutResets)
+		began=$(date +%s%N)
+		echo "$kind dport=$port vary=$((port + 1)) count=$N" | flood
+		until_true 30 counted n1 InFrames $((from + N * 9 / 10))
+		rx=$(($(bytes 2) - rx)) tx=$(($(bytes 10) - tx)) resets=$(($(stat n1 OutResets) - resets))
+		took=$((($(date +%s%N) - began) / 10000000))
+		check "$kind to port $port: $tx bytes for $rx" [ $tx -le $((rx * 70 / 62 + 2000)) ]
+		check "... $resets RSTs, at most 100 in 10 ms" [ $resets -le $((100 * (took + 2))) ]
+	done
+done
+check "no connection was made of them" [ "$(stat n1 PassiveOpens)" = "$passive" ]
+check "... no socket" [ "$(sockets)" -le $((had + 8)) ]
+check "a transfer works as before" transfer n0 e0 n1 e0 -n 1M
+end $server
+check "no sockets are left" until_true 60 no_sockets n0 n1
+finish
