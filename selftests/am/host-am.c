@@ -2,14 +2,14 @@
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=msync,--wrap=fsync,--wrap=flock -fsanitize=address,undefined -fno-sanitize-recover=all
 // SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c
 /*
- * Active Messages (am-tests.h) in memory, where time is simulated, and over UDP.
+ * Active Messages (am-tests.c) in memory, where time is simulated, and over UDP.
  */
 #include <sys/socket.h>
-#include "am-tests.h"
-#include "am-log.h"
-#include "am-log-files.h"
-#include "am-log-disk.h"
-#include "am-log-restart.h"
+#include "am-tests.c"
+#include "am-log.c"
+#include "am-log-files.c"
+#include "am-log-disk.c"
+#include "am-log-restart.c"
 
 FIXTURE_VARIANT_ADD(am, mem)
 {

@@ -2,11 +2,11 @@
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=fsync,--wrap=renameat2 -fsanitize=address,undefined -fno-sanitize-recover=all
 // SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/name.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/registry.c tools/am/named.c
 /*
- * The name server of Active Messages (am-named.h) in memory and over UDP; and the program.
+ * The name server of Active Messages (am-named.c) in memory and over UDP; and the program.
  */
 #include <limits.h>
-#include "am-named.h"
-#include "am-named-files.h"
+#include "am-named.c"
+#include "am-named-files.c"
 
 FIXTURE_VARIANT_ADD(named, mem)
 {

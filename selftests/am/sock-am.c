@@ -2,10 +2,10 @@
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 // SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c
 /*
- * Active Messages (am-tests.h) over EDP and over records of ESP, between two hosts.
+ * Active Messages (am-tests.c) over EDP and over records of ESP, between two hosts.
  */
 #include <sys/resource.h>
-#include "am-tests.h"
+#include "am-tests.c"
 #include "sock-lib.h"
 
 FIXTURE_VARIANT_ADD(am, edp)
@@ -274,6 +274,6 @@ static void between_lives(void)
 	wait_running();
 }
 
-#include "am-log-lives.h"
+#include "am-log-lives.c"
 
 TEST_HARNESS_MAIN

@@ -3,14 +3,14 @@
 // SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/name.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/plugin.c
 // LIBS: -libverbs -ldl
 /*
- * Active Messages (am-tests.h) over RDMA verbs, between the two addresses of $AM_VERBS, which
+ * Active Messages (am-tests.c) over RDMA verbs, between the two addresses of $AM_VERBS, which
  * net-verbs.sh gives to soft RoCE; $LD_LIBRARY_PATH has libam-verbs.so.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <netinet/udp.h>
-#include "am-tests.h"
+#include "am-tests.c"
 
 FIXTURE_VARIANT_ADD(am, verbs)
 {
@@ -377,7 +377,7 @@ static void between_lives(void)
 {
 }
 
-#include "am-log-lives.h"
+#include "am-log-lives.c"
 
 /*
  * Who isn't an endpoint

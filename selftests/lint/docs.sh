@@ -264,7 +264,7 @@ state_tests()
 		/^Those after/ { exit }' $DOC/active-messages.rst | sort -u
 }
 state_tests | while read -r name; do
-	grep -q "^TEST_F(am, $name)" selftests/am/am-states.h || echo "selftests/am/am-states.h lacks $name"
+	grep -q "^TEST_F(am, $name)" selftests/am/am-states.c || echo "selftests/am/am-states.c lacks $name"
 done | verdict "each of Active Messages' states has a test ($(state_tests | wc -l))"
 
 # ``name()`` anywhere: in the module, or the kernel's or C library's.

@@ -16,7 +16,7 @@
 #include <net/if_arp.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include "syscalls-calls.h"
+#include "syscalls-calls.c"
 
 #define THREADS		16		/* at most, of a process */
 #define PROCESSES	16

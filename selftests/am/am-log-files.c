@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages: the transaction log's files: damaged, forged, or not to be had. Included by
- * host-am.c, behind am-log.h.
+ * host-am.c, behind am-log.c.
  */
 
 /* An endpoint with handlers that only answer; it is its own peer. */

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages: what stands in the transaction log's files when a frame leaves, and on the
- * disk when the power fails. Included by host-am.c, behind am-log-files.h.
+ * disk when the power fails. Included by host-am.c, behind am-log-files.c.
  */
 
 static uint8_t *disk;		/* NULL: msync() does what it does */

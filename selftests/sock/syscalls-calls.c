@@ -1,11 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The calls of syscalls.c: one_call() makes one of them, on sockets that other threads use,
  * with arguments of syscalls-arguments.h. Each is counted by its kind.
  */
-#ifndef SYSCALLS_CALLS_H
-#define SYSCALLS_CALLS_H
-
 #include <liburing.h>
 #include <linux/esp_diag.h>
 #include <linux/filter.h>
@@ -757,5 +754,3 @@ static void one_call(__u64 n)
 		at -= calls[i].weight;
 	calls[i].fn();
 }
-
-#endif

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages: every state of each protocol, by name.
- * Included by am-tests.h.
+ * Included by am-tests.c.
  */
 
 /*

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages, whichever protocol: messages of every size, who is busy,
  * and round trips.
- * Included by am-tests.h.
+ * Included by am-tests.c.
  */
 
 static const enum am_protocol_id protocols[] = { AM_NWAY, AM_AMVIA, AM_AMUDP };

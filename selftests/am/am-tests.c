@@ -1,14 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages between two endpoints, over whichever transport the program has that includes
  * this. Here: two endpoints with handlers, and a filter that drops frames or holds them up. The
- * tests themselves are in am-states.h, am-messages.h, am-lossy.h, am-errors.h and am-endpoints.h.
+ * tests themselves are in am-states.c, am-messages.c, am-lossy.c, am-errors.c and am-endpoints.c.
  *
  * The program defines the variants of the fixture, and place(i, options): where endpoint i is.
  */
-#ifndef AM_TESTS_H
-#define AM_TESTS_H
-
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -318,10 +315,8 @@ static am_handle_t first_received(void)
 	return h;
 }
 
-#include "am-states.h"
-#include "am-messages.h"
-#include "am-lossy.h"
-#include "am-errors.h"
-#include "am-endpoints.h"
-
-#endif
+#include "am-states.c"
+#include "am-messages.c"
+#include "am-lossy.c"
+#include "am-errors.c"
+#include "am-endpoints.c"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages with a log at both ends, which end and begin again while a reply is missing.
  * Included by sock-am.c and sock-verbs.c, which say in between_lives() what happens meanwhile.

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages, each protocol: of frames that are lost, doubled, garbled and late, each request
  * has its handler run as often as promised. That is once, and so is the reply's; with few retries,
  * requests are given up: of these the handler ran at most once, that of a reply never, and the
  * program was told once.
- * Included by am-tests.h.
+ * Included by am-tests.c.
  *
  * $AM_REQUESTS: how many of each protocol.
  */

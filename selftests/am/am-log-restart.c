@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages: what an endpoint does with the log of a former life, and what it doesn't do
- * before it is told. Included by host-am.c, behind am-log-disk.h.
+ * before it is told. Included by host-am.c, behind am-log-disk.c.
  */
 
 static uint8_t kept[200000];		/* a log as it was some time ago */

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages: endpoints, their options and segments, and bundles.
- * Included by am-tests.h.
+ * Included by am-tests.c.
  */
 
 /* The default of each option is what am.h says. */

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The name server's registry: what the file says after restarts, damage, full disks and SIGKILL.
- * Included behind am-named.h.
+ * Included behind am-named.c.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages: what can be wrong with calls, peers and frames.
- * Included by am-tests.h.
+ * Included by am-tests.c.
  */
 
 TEST_F(am, calls_refused)

@@ -1,13 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * The name server of Active Messages, over whichever transport the program has that includes this:
- * questions and answers. am-named-files.h has the registry's file.
+ * questions and answers. am-named-files.c has the registry's file.
  *
  * The program defines the variants of the fixture, and place(i, options): where endpoint i is.
  */
-#ifndef AM_NAMED_TESTS_H
-#define AM_NAMED_TESTS_H
-
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -667,5 +664,3 @@ TEST_F(named, no_memory)
 	EXPECT_EQ(stored, named.stats.store_errors);
 	EXPECT_EQ(AM_OK, look_up("a", &found));
 }
-
-#endif
