@@ -305,7 +305,7 @@ done
 
 # The manual has every word.
 for word in $(sed -nE 's/^\t(KEY|TIME|PROBABILITY|COUNT)\("([a-z_.]+)",.*/\2/p' tools/performability/input.c); do
-	grep -q "$word" man/esp-performability.1 || echo "esp-performability.1 lacks $word"
+	grep -q "$word" Documentation/man/esp-performability.1 || echo "esp-performability.1 lacks $word"
 done >"$WORK/out"
 [ ! -s "$WORK/out" ]
 result "the manual has every word" $?

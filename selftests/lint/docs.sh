@@ -3,7 +3,7 @@
 #
 # shellcheck disable=SC2016,SC2231
 #
-# Documentation/, man/ and README.md against the code: every name that the code
+# Documentation/ with its manual pages, and README.md, against the code: every name that the code
 # has is there, every name that is there exists, numbers agree.
 
 cd "${0%/*}/../.." || exit 1
@@ -91,7 +91,7 @@ check_sysctls()
 		"$name $default $(value "$low") "*"... $(value "$high") "*) ;;
 		*) echo "$name: default $default, range $range; sysctl.rst: ${row:-nothing}" ;;
 		esac
-		grep -q "\b$name\b" man/esp.7 || echo "man/esp.7 lacks $name"
+		grep -q "\b$name\b" Documentation/man/esp.7 || echo "esp.7 lacks $name"
 	done < <(sysctls)
 	[ $n -gt 15 ] || echo "only $n sysctls found"
 }
@@ -126,15 +126,15 @@ members()
 
 options() { sed -nE 's/^\t(ESP_[A-Z0-9_]+)\t*= [0-9]+,/\1/p' include/uapi/linux/af_esp.h; }
 options | all_in $DOC/socket-api.rst | verdict "socket-api.rst has every option"
-options | all_in man/esp.7 | verdict "esp.7 has every option"
+options | all_in Documentation/man/esp.7 | verdict "esp.7 has every option"
 sed -nE 's/^ \* @([a-z_]+):.*/\1/p' <(sed -n '/^ \* struct esp_stats/,/\*\//p' include/uapi/linux/af_esp.h) |
-	all_in man/esp.7 | verdict "esp.7 has every member of struct esp_stats"
+	all_in Documentation/man/esp.7 | verdict "esp.7 has every member of struct esp_stats"
 
 {
 	sed -nE 's/^ \* @([A-Za-z_]+):\t.*/\1/p' include/uapi/linux/esp_diag.h |
 		grep -vxE 'ESP_DIAG_(UNSPEC|T_MAX)'
 	echo ESP_DIAG_T_OFF
-} | all_in man/esp_diag.7 | verdict "esp_diag.7 has every member, attribute and timer"
+} | all_in Documentation/man/esp_diag.7 | verdict "esp_diag.7 has every member, attribute and timer"
 
 # The description for syzkaller, of which nobody here makes a program: all that the
 # headers have, and nothing else.
@@ -280,7 +280,7 @@ tests()
 
 # Files.
 {
-	grep -ohP '(?<![\w/.])(selftests|net|include|tools|man|Documentation)/[\w./-]*\w' \
+	grep -ohP '(?<![\w/.])(selftests|net|include|tools|Documentation)/[\w./-]*\w' \
 		README.md $DOC/*.rst | sort -u | while read -r file; do
 		[ -e "$file" ] || echo "there is no $file"
 	done
@@ -316,7 +316,7 @@ make -s -C $DOC/examples O="$WORK" CFLAGS='-O2 -Wall -Wextra -Werror' 2>&1 | ver
 ${CC:-cc} -Wall -Wextra -Werror -Iinclude/uapi -o "$WORK/readme" "$WORK/readme.c" 2>&1 |
 	verdict "README's program compiles"
 
-for page in man/*.[1-8]; do
+for page in Documentation/man/*.[1-8]; do
 	mandoc -T lint -W warning "$page" 2>&1
 done | verdict "manual pages"
 
@@ -325,9 +325,9 @@ done | verdict "manual pages"
 	sed -nE '/^enum am_(error|cause) \{/,/^};/s/^\t(AM_[A-Z_]+),.*/\1/p' tools/am/am.h
 	sed -n '/^struct am_options {/,/^};/p' tools/am/am.h |
 		sed -nE 's/^\t[a-z].*[[:space:]*]([a-z_]+);.*/\1/p'
-} | all_in man/am.3 | verdict "am.3 has every call, error, cause and option"
+} | all_in Documentation/man/am.3 | verdict "am.3 has every call, error, cause and option"
 
-sed -n '/^#include <stdio.h>$/,/^\.EE$/{/^\.EE$/d; s/\\e/\\/g; p}' man/am.3 >"$WORK/am.c"
+sed -n '/^#include <stdio.h>$/,/^\.EE$/{/^\.EE$/d; s/\\e/\\/g; p}' Documentation/man/am.3 >"$WORK/am.c"
 {
 	${CC:-cc} -Wall -Werror -D_GNU_SOURCE -Iinclude/uapi -Itools/am -DPLUGINS='"."' -o "$WORK/am" \
 		"$WORK/am.c" tools/am/[!av]*.c 2>&1 && diff <(echo 42) <(timeout 60 "$WORK/am" 2>&1)

@@ -221,7 +221,7 @@ pages()
 {
 	local f package
 
-	for f in "$SRC"/man/*; do
+	for f in "$SRC"/Documentation/man/*.[1-8]; do
 		package=esp-utils
 		[ "${f##*.}" != 3 ] || package=libesp-dev
 		[ "${f##*/}" != esp-performability.1 ] || package=esp-performability
