@@ -26,8 +26,8 @@ install: ## install module, command, libraries, manual pages, modprobe's alias, 
 	$(MAKE) -C tools/run install
 	$(MAKE) -C tools/trace install
 	$(MAKE) -C tools/am install
-	install -D -m 644 packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
-	install -D -m 644 packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service
+	install -D -m 644 tools/packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
+	install -D -m 644 tools/packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service
 
 demo: ## a demonstration in User-Mode Linux, from nothing
 	@$(VM) run uml --pin -- selftests/net/demo.sh

@@ -17,7 +17,7 @@ fetch_built uml
 tree=$(mktemp -d "${TMPDIR:-/var/tmp}/esp-in-tree.XXXXXX")
 trap 'rm -rf "$tree"' EXIT
 cp -as "$SOURCE" "$tree/src"
-"$SRC/packaging/in-tree" "$tree/src" || exit 1
+"$SRC/tools/packaging/in-tree" "$tree/src" || exit 1
 
 echo TAP version 13
 echo 1..$#

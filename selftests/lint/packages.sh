@@ -199,7 +199,7 @@ signed()
 	done
 }
 
-# A distribution may turn the family's number off (packaging/modprobe.d).
+# A distribution may turn the family's number off (tools/packaging/modprobe.d).
 overridden()
 {
 	local found conf=$ROOT/usr/lib/modprobe.d/turned-off.conf
