@@ -5,7 +5,7 @@
 # else runs here, but that all is measured, what follows from what, and what is said of bad input.
 
 cd "${0%/*}/../.." || exit 1
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . selftests/harness/fetch.sh
 need jq gnuplot-nox
 WORK=$(mktemp -d)

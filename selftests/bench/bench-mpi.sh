@@ -12,7 +12,7 @@
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . "$HARNESS/fetch.sh"
 
 OUT=$SRC/build/bench

@@ -7,7 +7,7 @@
 # faults of the last one, which the kernel draws anew. build/performability/*.data have the raw data.
 
 cd "${0%/*}/../.." || exit 1
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . selftests/harness/fetch.sh
 need gcc make libc6-dev pkgconf libgsl-dev gnuplot-nox
 OUT=$PWD/build/performability

@@ -5,7 +5,7 @@
 # in simulated time. Random numbers are the same each time.
 
 cd "${0%/*}/../.." || exit 1
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . selftests/harness/fetch.sh
 need gcc make libc6-dev pkgconf libgsl-dev gnuplot-nox
 OUT=$PWD/build/performability

@@ -8,7 +8,7 @@
 
 HERE=$(cd "${0%/*}" && pwd)
 SRC=$(cd "$HERE/../.." && pwd)
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . "$HERE/../harness/fetch.sh"
 need gcc make libc6-dev jq
 cd "$SRC" || exit 1

@@ -10,7 +10,7 @@
 #	fuzz-guided.sh merge		what reaches more, from build/ to selftests/fuzz/corpus
 
 cd "${0%/*}/../.." || exit
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . selftests/harness/fetch.sh
 OUT=build/guided
 LEN=300		# bytes, the longest

@@ -8,7 +8,7 @@
 
 cd "${0%/*}/../.." || exit 1
 shopt -s lastpipe	# verdict counts in this shell
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . selftests/harness/fetch.sh
 need mandoc python3-sphinx
 DOC=Documentation

@@ -7,7 +7,7 @@
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . "$HARNESS/fetch.sh"
 [ $# != 0 ] || set -- y m
 

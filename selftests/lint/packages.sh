@@ -14,7 +14,7 @@
 [ -n "$ESP_PACKAGES" ] || ESP_PACKAGES=1 exec unshare -m "$0" "$@"
 SRC=$(cd "${0%/*}/../.." && pwd)
 HARNESS=$SRC/selftests/harness
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . "$HARNESS/fetch.sh"
 SUITE=$1 KERNEL=$2 RELEASE=
 OUT=$SRC/build/packages/$SUITE

@@ -13,7 +13,7 @@
 shopt -s extglob
 HERE=$(cd "${0%/*}" && pwd)
 HARNESS=$(cd "$HERE/../harness" && pwd)
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . "$HARNESS/fetch.sh"
 need spin gcc libc6-dev
 

@@ -19,7 +19,7 @@
 SRC=$(cd "${0%/*}/../.." && pwd)
 HARNESS=$SRC/selftests/harness
 PATCHES=$SRC/selftests/mutants
-# shellcheck source=../harness/fetch.sh
+# shellcheck source=selftests/harness/fetch.sh
 . "$HARNESS/fetch.sh"
 LIMIT=1200	# seconds; what hangs is stopped by the harness much earlier
 number=0 status=0 caught=0
