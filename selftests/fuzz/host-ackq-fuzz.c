@@ -8,7 +8,7 @@
  *	host-ackq-fuzz [SEED | FILE]...	all seeds, or these, or bytes; one with its trace
  *
  * Sockets send transmissions to a receiver whose decisions are the real
- * ackq.c and policy.c; what ack_queue.c and data_rcv.c add is repeated here in a
+ * ackq.c and policy.c; what grant.c and rcv_data.c add is repeated here in a
  * few lines. Frames come in any order, get lost, expire; sockets close,
  * policies and memory change.
  *
@@ -169,7 +169,7 @@ static void rrq_out(struct sk *s)
 }
 
 /*
- * The receiver, as in ack_queue.c and data_rcv.c.
+ * The receiver, as in grant.c and rcv_data.c.
  */
 
 static u32 model_room(struct esp_grant *g, u32 recv_seq)

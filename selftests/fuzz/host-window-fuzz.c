@@ -247,7 +247,7 @@ static void send_timeout(void)
 }
 
 /*
- * Receiver, as in data_rcv.c and ack_queue.c; instead of a queue, dice.
+ * Receiver, as in rcv_data.c and grant.c; instead of a queue, dice.
  */
 
 static void ack_out(void)

@@ -629,7 +629,8 @@ static void lossy_end(void)
 	run("tc qdisc delete dev vb root");
 }
 
-#define CONNECTED "sock.h af_esp.c peer.c connect.c sendmsg.c output.c recvmsg.c sockopt.c"
+#define CONNECTED "sock.h af_esp.c sock.c first_burst.c connect.c sendmsg.c write_queue.c output.c " \
+		  "recvmsg.c sockopt.c"
 
 static const struct scenario {
 	const char	*name;
@@ -646,11 +647,11 @@ static const struct scenario {
 	{ .name = "options", .run = options, .files = "sockopt.c", .quick = true },
 	{ .name = "addresses", .run = addresses, .files = "" },
 	{ .name = "refusal", .run = refusal, .files = "connect.c", .quick = true },
-	{ .name = "datagrams", .run = datagrams, .files = "dgram.c af_esp.c", .quick = true },
+	{ .name = "datagrams", .run = datagrams, .files = "dgram.c af_esp.c sock.c", .quick = true },
 	{ .name = "sums", .run = stream, .begin = sums_begin, .end = sums_end,
 	  .files = CONNECTED },
-	{ .name = "zerocopy", .run = lends, .files = "sendmsg.c input.c" },
-	{ .name = "splice", .run = splices, .files = "sendmsg.c recvmsg.c" },
+	{ .name = "zerocopy", .run = lends, .files = "sendmsg.c write_queue.c input.c" },
+	{ .name = "splice", .run = splices, .files = "sendmsg.c write_queue.c recvmsg.c" },
 	{ .name = "sniffed", .run = stream, .begin = sniffed_begin, .end = sniffed_end,
 	  .files = "input.c output.c", .tries = 1 },
 	{ .name = "forged", .run = forged, .begin = forged_begin, .end = forged_end,
@@ -658,11 +659,11 @@ static const struct scenario {
 	{ .name = "apart", .run = stream, .begin = apart_begin, .end = apart_end,
 	  .files = "offload.c", .tries = 1 },
 	{ .name = "lossy", .run = bulk, .begin = lossy_begin, .end = lossy_end,
-	  .files = "sendmsg.c output.c data_rcv.c", .tries = 50 },
-	{ .name = "namespace", .run = namespace, .files = "sysctl.c mib.c" },
-	{ .name = "device", .run = device, .files = "dev.c peer.c sysctl.c", .quick = true },
+	  .files = "sendmsg.c write_queue.c output.c rcv_data.c rcv_coalesce.c", .tries = 50 },
+	{ .name = "namespace", .run = namespace, .files = "sysctl.c proc.c delayed_ack.c" },
+	{ .name = "device", .run = device, .files = "dev.c notifier.c link.c first_burst.c sysctl.c", .quick = true },
 	{ .name = "module", .run = module, .begin = module_begin,
-	  .files = "module.c af_esp.c hash.c dev.c",
+	  .files = "module.c af_esp.c sock.c hash.c dev.c notifier.c link.c",
 	  .tries = 1 },
 };
 #define SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A receiver: what data_rcv.c, ack_queue.c and esp_empty_rcv() do with ackq.c and
+ * A receiver: what rcv_data.c, grant.c and esp_empty_rcv() do with ackq.c and
  * policy.c. Its reader reads at once.
  */
 #include <stdlib.h>

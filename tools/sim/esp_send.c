@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A sender: what output.c, ack_rcv.c and the sender's part of timer.c do with window.c
+ * A sender: what output.c, rcv_ack.c and the sender's part of timer.c do with window.c
  * and rtt.c. The write queue is a count of bytes and a ring of what was sent.
  */
 #include <stdlib.h>

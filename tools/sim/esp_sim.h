@@ -37,7 +37,7 @@
 #define LATE_US		(1000 * 1000)
 #define SYN_RTO_US	(20 * 1000)	/* connect.c */
 #define SYN_RTO_MAX_US	(1000 * 1000)
-#define DUP_ACK_US	100		/* data_rcv.c */
+#define DUP_ACK_US	100		/* rcv_data.c */
 #define HELD_SHIFT	3		/* timer.c */
 #define SLACK_US	100
 #define TRUESIZE	2304		/* of a full frame's buffer, bytes */

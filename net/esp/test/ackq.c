@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of ackq.c, behind those of policy.c. Included by suite.c, and in
- * user space by selftests/host-pure.c.
+ * user space by selftests/unit/host-pure.c.
  */
 
 #define T_GRANTS	4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of policy.c. Included by suite.c, and in user space by
- * selftests/host-pure.c.
+ * selftests/unit/host-pure.c.
  */
 
 static const struct esp_policy seed_policy = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of policy.c's trials: is it the budget that makes round trips long (rule 22)?
- * Included by suite.c, and in user space by selftests/host-pure.c, after policy.c.
+ * Included by suite.c, and in user space by selftests/unit/host-pure.c, after policy.c.
  */
 
 /*

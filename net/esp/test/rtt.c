@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of rtt.c. Included by suite.c, and in user space by selftests/host-pure.c.
+ * Tests of rtt.c. Included by suite.c, and in user space by selftests/unit/host-pure.c.
  */
 
 /* Rule 8: RFC 6298, section 2. */

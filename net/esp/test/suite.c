@@ -2,7 +2,7 @@
 /*
  * KUnit: the protocol's decisions, and its packets. The tests of wire.c,
  * window.c, rtt.c, policy.c and ackq.c run in user space, too
- * (selftests/host-pure.c).
+ * (selftests/unit/host-pure.c).
  */
 #include <kunit/test.h>
 #include <linux/crc32c.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of window.c and of sequence numbers. Included by suite.c, and in
- * user space by selftests/host-pure.c.
+ * user space by selftests/unit/host-pure.c.
  */
 
 static void seq__wraps(struct kunit *test)

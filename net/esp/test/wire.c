@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tests of wire.c and of the layout. Included by suite.c, and in user space
- * by selftests/host-pure.c.
+ * by selftests/unit/host-pure.c.
  */
 #include "wire_example.h"
 
