@@ -78,7 +78,7 @@ static void ack_fin(struct sock *sk)
 }
 
 /* About when the sender takes it for lost, if its round trips are as ours. */
-static u32 before_loss(struct sock *sk)
+static u32 ack_before_loss(struct sock *sk)
 {
 	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 
@@ -94,7 +94,7 @@ static u32 before_loss(struct sock *sk)
  */
 static bool ack_due(struct esp_opt *esp, u32 n)
 {
-	struct esp_ackq *q = &esp->port->ackq;
+	struct esp_ackq *q = &esp->link->ackq;
 
 	if (esp->to_ack < n || READ_ONCE(esp->grant.queued))
 		return false;
@@ -109,9 +109,9 @@ static bool ack_due(struct esp_opt *esp, u32 n)
  * share is more than there is memory for: each packet would ask for the next. And
  * where there is no wire, on which packets that come together may be too many.
  */
-static bool asks_later(struct esp_opt *esp, u32 n)
+static bool ack_asks_later(struct esp_opt *esp, u32 n)
 {
-	struct esp_ackq *q = &esp->port->ackq;
+	struct esp_ackq *q = &esp->link->ackq;
 	int count = atomic_read(&q->esp_recv_count);
 
 	return esp->to_ack < n && count <= 1 &&
@@ -127,7 +127,7 @@ static bool asks_later(struct esp_opt *esp, u32 n)
  */
 static u32 ack_after(struct esp_opt *esp, u32 packets)
 {
-	struct esp_ackq *q = &esp->port->ackq;
+	struct esp_ackq *q = &esp->link->ackq;
 	u32 n = esp_ack_each(&esp->sk);
 
 	if (packets <= n || esp->user_to_ack || esp->agreed_burst ||
@@ -143,7 +143,7 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
 	u32 n = ack_after(esp, c->packets);
-	u32 told = READ_ONCE(esp->told_seq);
+	u32 told = READ_ONCE(esp->queue_acked_seq);
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
@@ -157,15 +157,15 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 
 		/* a run's permission is due when its first packet leaves */
 		if ((s32)left <= 0 && c->packets > 1)
-			esp_ackq_dry(&esp->port->ackq);
+			esp_ackq_dry(&esp->link->ackq);
 		if (c->ask || (s32)left <= 0)
 			esp_enqueue_ack(sk, true, c->packets);
-		else if (esp_permission_due(esp) && !asks_later(esp, n))
+		else if (esp_grant_due(esp) && !ack_asks_later(esp, n))
 			esp_enqueue_ack(sk, false, c->packets);
 		else if (ack_due(esp, n))
 			esp_send_ack(sk);
 		if (esp->ack_seq != esp->recv_seq)
-			esp_ack_soon(sk, before_loss(sk));
+			esp_ack_soon(sk, ack_before_loss(sk));
 		if (c->at_once && esp->ack_seq != esp->recv_seq)
 			esp_ack_now(sk);
 		return;

@@ -58,7 +58,7 @@ void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
 }
 
 /* The device that bind() or connect() means, of a socket that has none. */
-static int link_device(struct sock *sk, struct esp_dev *ed)
+static int sock_link_device(struct sock *sk, struct esp_dev *ed)
 {
 	if (esp_dev_link(sk, ed)) {
 		esp_dev_release(sk);
@@ -108,7 +108,7 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 		esp_dev_put(ed);
 		return err;
 	}
-	err = link_device(sk, ed);
+	err = sock_link_device(sk, ed);
 	if (!err)
 		esp->dev_auto = 1;
 	return err;
@@ -156,7 +156,7 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 			esp_dev_put(ed);
 			goto out;
 		}
-		err = link_device(sk, ed);
+		err = sock_link_device(sk, ed);
 		if (err)
 			goto out;
 		linked = true;

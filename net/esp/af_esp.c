@@ -49,19 +49,19 @@ static int esp_getname(struct socket *sock, struct sockaddr *addr, int peer)
  */
 
 /* An attempt waits for an answer, and no other call has ended it since. */
-static bool connecting(struct sock *sk, int disconnects)
+static bool connect_pending(struct sock *sk, int disconnects)
 {
 	return (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) &&
 	       sk->sk_disconnects == disconnects;
 }
 
-static long wait_connect(struct sock *sk, int disconnects, long timeo)
+static long connect_wait(struct sock *sk, int disconnects, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk->sk_write_pending++;
-	while (connecting(sk, disconnects)) {
+	while (connect_pending(sk, disconnects)) {
 		release_sock(sk);
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 		lock_sock(sk);
@@ -73,7 +73,7 @@ static long wait_connect(struct sock *sk, int disconnects, long timeo)
 	return timeo;
 }
 
-static int start_connect(struct sock *sk, struct sockaddr_esp *a)
+static int connect_start(struct sock *sk, struct sockaddr_esp *a)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u8 mac[ETH_ALEN + 2] __aligned(2);
@@ -106,7 +106,7 @@ static int start_connect(struct sock *sk, struct sockaddr_esp *a)
  * While nobody owns the socket: the answer of a peer on this machine comes before this
  * returns, and would have to wait in the backlog for it.
  */
-static void send_syn(struct sock *sk)
+static void connect_send_syn(struct sock *sk)
 {
 	bool slow;
 
@@ -150,23 +150,23 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 		err = -EISCONN;
 		if (sk->sk_state == TCP_LISTEN || sk->sk_state != TCP_CLOSE)
 			goto out;
-		err = start_connect(sk, &a);
+		err = connect_start(sk, &a);
 		if (err) {
 			esp_connect_failed(sk);
 			goto out;
 		}
 		sock->state = SS_CONNECTING;
-		send_syn(sk);
+		connect_send_syn(sk);
 		err = -EINPROGRESS;
 		if (flags & O_NONBLOCK)
 			goto out;
 	}
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
-	if (connecting(sk, disconnects)) {
+	if (connect_pending(sk, disconnects)) {
 		if (!timeo)
 			goto out;
-		timeo = wait_connect(sk, disconnects, timeo);
-		if (connecting(sk, disconnects)) {
+		timeo = connect_wait(sk, disconnects, timeo);
+		if (connect_pending(sk, disconnects)) {
 			if (signal_pending(current))
 				err = sock_intr_errno(timeo);
 			goto out;
@@ -255,7 +255,7 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 }
 
 /* It was taken, but can't be had: the next accept() has it. */
-static void put_back(struct sock *sk, struct sock *child)
+static void accept_put_back(struct sock *sk, struct sock *child)
 {
 	bool listens;
 
@@ -295,7 +295,7 @@ static int accept_child(struct socket *sock, struct socket *newsock, int flags)
 	lock_sock(child);	/* alone: a cgroup at its limit takes its time */
 	if (!esp_mem_accept(child)) {
 		release_sock(child);
-		put_back(sk, child);
+		accept_put_back(sk, child);
 		return -ENOMEM;
 	}
 	sock_graft(child, newsock);

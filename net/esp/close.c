@@ -44,7 +44,7 @@ void esp_purge_ooo(struct esp_opt *esp)
 		rb_erase(n, &esp->ooo);
 		__kfree_skb(skb);
 	}
-	esp->grant.here = 0;
+	esp->grant.ooo_pkts = 0;
 }
 
 /*
@@ -65,7 +65,7 @@ void esp_done(struct sock *sk, int err)
 	esp_unhash(sk);
 	esp_set_state(sk, TCP_CLOSE);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-	esp->reset = 0;
+	esp->rst_linger = 0;
 	esp_write_queue_purge(sk);
 	if (!sock_flag(sk, SOCK_DEAD)) {
 		sk->sk_state_change(sk);
@@ -101,7 +101,7 @@ void esp_destroy(struct sock *sk)
 }
 
 /* Our direction is to be closed: the state that a FIN leads to, or 0. */
-static int fin_state(struct sock *sk)
+static int fin_next_state(struct sock *sk)
 {
 	switch (sk->sk_state) {
 	case TCP_ESTABLISHED:
@@ -114,7 +114,7 @@ static int fin_state(struct sock *sk)
 
 static void send_fin(struct sock *sk)
 {
-	int state = fin_state(sk);
+	int state = fin_next_state(sk);
 
 	if (!state)
 		return;
@@ -173,8 +173,8 @@ void esp_reset_and_linger(struct sock *sk)
 	esp_reset_peer(sk);
 	esp_timers_stop(sk);
 	esp_write_queue_purge(sk);
-	esp->reset = 1;
-	WRITE_ONCE(esp->echo, 0);
+	esp->rst_linger = 1;
+	WRITE_ONCE(esp->handshake_unconfirmed, 0);
 	esp_time_wait(sk);
 	esp_start_rrq_timer(esp);	/* for its tokens (rule 16) */
 }
@@ -273,22 +273,22 @@ static bool close_sends_reset(struct sock *sk)
 
 	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT)
 		return false;
-	return esp->rcv_bytes || esp->grant.here ||
+	return esp->rcv_bytes || esp->grant.ooo_pkts ||
 	       (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
 }
 
-static bool closing(struct sock *sk)
+static bool fin_unacked(struct sock *sk)
 {
 	return sk->sk_state == TCP_FIN_WAIT1 || sk->sk_state == TCP_CLOSING ||
 	       sk->sk_state == TCP_LAST_ACK;
 }
 
-static void wait_close(struct sock *sk, long timeo)
+static void close_wait(struct sock *sk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (closing(sk) && timeo && !signal_pending(current)) {
+	while (fin_unacked(sk) && timeo && !signal_pending(current)) {
 		release_sock(sk);
 		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 		lock_sock(sk);
@@ -326,7 +326,7 @@ static void esp_close(struct sock *sk)
 		send_fin(sk);
 		if (sock_flag(sk, SOCK_LINGER) &&
 		    !(current->flags & PF_EXITING))
-			wait_close(sk, sk->sk_lingertime);
+			close_wait(sk, sk->sk_lingertime);
 	}
 
 	sock_hold(sk);
@@ -336,7 +336,7 @@ static void esp_close(struct sock *sk)
 	/* the backlog is empty; the last word has whoever holds the lock */
 	local_bh_disable();
 	bh_lock_sock(sk);
-	if (sk->sk_state == TCP_CLOSE && !esp->reset)
+	if (sk->sk_state == TCP_CLOSE && !esp->rst_linger)
 		esp_destroy(sk);
 	else
 		esp_start_orphan_timer(sk);

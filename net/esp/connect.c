@@ -81,7 +81,7 @@ u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 }
 
 /* Fields that both sides set once they know their numbers. */
-static void init_numbers(struct sock *sk)
+static void conn_init_numbers(struct sock *sk)
 {
 	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
@@ -94,7 +94,7 @@ static void init_numbers(struct sock *sk)
 }
 
 /* What the peer said of itself. */
-static void learn_peer(struct sock *sk, const struct esp_frame *f)
+static void conn_learn_peer(struct sock *sk, const struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -107,14 +107,14 @@ static void learn_peer(struct sock *sk, const struct esp_frame *f)
 	esp_set_burst(sk);
 	esp->recv_seq = esp_isn(f->peer_cookie) + 1;
 	esp->ack_seq = esp->recv_seq;
-	esp->told_seq = esp->recv_seq;
+	esp->queue_acked_seq = esp->recv_seq;
 	esp->ooo_high = esp->recv_seq;
 	esp_grant_init(&esp->grant, esp->recv_seq);
 	esp->grant.rcv_est = SKB_TRUESIZE(esp_own_mss(esp->dev) + ESP_HLEN_MAX);
 	esp_update_mss(sk);
 }
 
-static void start_conn_timer(struct sock *sk)
+static void conn_start_timer(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -127,13 +127,13 @@ static void start_conn_timer(struct sock *sk)
  * are as large as the MTU, padded, until ESP_SYN_LARGE of them are lost. Above
  * ESP_PROBE_MTU no switch is meant.
  */
-static int probe_size(int mtu)
+static int syn_probe_size(int mtu)
 {
 	return mtu > ETH_DATA_LEN && mtu <= ESP_PROBE_MTU ? mtu : 0;
 }
 
 /* What an earlier connection of this socket has left. */
-static void forget(struct sock *sk)
+static void conn_forget(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -144,7 +144,7 @@ static void forget(struct sock *sk)
 	WRITE_ONCE(esp->rcv_bytes, 0);
 	esp->rcv_records = 0;
 	esp->rcv_discard = 0;
-	esp->any_room = 0;
+	esp->advertise_any = 0;
 	esp->to_ack = 0;
 	esp->ack_pending = 0;
 	esp->retransmits = 0;
@@ -165,7 +165,7 @@ static void forget(struct sock *sk)
  * A device's queue, and who shares a link out, know a connection by a hash, of which
  * many may learn some bits: they must not tell of the cookie.
  */
-static void set_cookie(struct sock *sk, u32 cookie)
+static void conn_set_cookie(struct sock *sk, u32 cookie)
 {
 	esp_sk(sk)->cookie = cookie;
 	WRITE_ONCE(sk->sk_txhash,
@@ -184,19 +184,19 @@ int esp_connect_start(struct sock *sk)
 	int err;
 
 	do {
-		set_cookie(sk, get_random_u32());
+		conn_set_cookie(sk, get_random_u32());
 	} while (!esp->cookie);
 	esp->peer_cookie = 0;
 	esp->peer_mss = 0;
 	esp->agreed_burst = 0;
 	esp->accepted = 0;
-	esp->echo = 0;
-	esp->advice_told = 0;
+	esp->handshake_unconfirmed = 0;
+	esp->burst_told = 0;
 	esp->path_small = 0;
 	esp->conn_tries = 0;
-	forget(sk);
+	conn_forget(sk);
 	memset(&esp->rtt, 0, sizeof(esp->rtt));
-	init_numbers(sk);
+	conn_init_numbers(sk);
 	err = esp_peer_get(sk);
 	if (err)
 		return err;
@@ -208,7 +208,7 @@ int esp_connect_start(struct sock *sk)
 		return err;
 	}
 	ESP_INC(sock_net(sk), ActiveOpens);
-	start_conn_timer(sk);
+	conn_start_timer(sk);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ int esp_connect_start(struct sock *sk)
 void esp_send_syn(struct sock *sk, u8 flags)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	int pad = probe_size(esp_dev_mtu(esp->dev));
+	int pad = syn_probe_size(esp_dev_mtu(esp->dev));
 	struct sk_buff *skb;
 
 	if (pad && esp->conn_tries >= ESP_SYN_LARGE)
@@ -236,7 +236,7 @@ void esp_send_syn(struct sock *sk, u8 flags)
 	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
 
-static void established(struct sock *sk)
+static void conn_established(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -250,13 +250,13 @@ static void established(struct sock *sk)
 	esp_start_keepalive(sk);
 }
 
-static void remember_ts(struct esp_opt *esp, const struct esp_frame *f, u64 now)
+static void conn_remember_ts(struct esp_opt *esp, const struct esp_frame *f, u64 now)
 {
 	WRITE_ONCE(esp->ts_recent, (u64)f->ts_val << 32 | (u32)now);
 }
 
-static void sample_handshake(struct esp_opt *esp, const struct esp_frame *f,
-			     u64 now)
+static void conn_sample_rtt(struct esp_opt *esp, const struct esp_frame *f,
+			    u64 now)
 {
 	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
 
@@ -281,18 +281,18 @@ static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	WRITE_ONCE(esp->crc, !!(f->features & ESP_FEATURE_CRC32C));
-	esp->echo = sk->sk_state == TCP_SYN_SENT;
+	esp->handshake_unconfirmed = sk->sk_state == TCP_SYN_SENT;
 	esp->syn_advice = f->grant;
 	esp->snd.advice = f->grant;
 	if (!esp->peer_cookie)
-		learn_peer(sk, f);
+		conn_learn_peer(sk, f);
 	else
 		esp_update_mss(sk);
-	remember_ts(esp, f, now);
-	sample_handshake(esp, f, now);
-	established(sk);
-	if (esp->echo)
-		start_conn_timer(sk);
+	conn_remember_ts(esp, f, now);
+	conn_sample_rtt(esp, f, now);
+	conn_established(sk);
+	if (esp->handshake_unconfirmed)
+		conn_start_timer(sk);
 	esp_send_ack(sk);
 	return SKB_CONSUMED;
 }
@@ -312,11 +312,11 @@ static enum skb_drop_reason syn_crossed(struct sock *sk, struct esp_frame *f)
 	}
 	ESP_INC(sock_net(sk), SimultaneousOpens);
 	WRITE_ONCE(esp->crc, esp->user_crc || (f->features & ESP_FEATURE_CRC32C));
-	learn_peer(sk, f);
-	remember_ts(esp, f, esp_now());
+	conn_learn_peer(sk, f);
+	conn_remember_ts(esp, f, esp_now());
 	esp_set_state(sk, TCP_SYN_RECV);
 	esp_send_syn(sk, ESP_SYN | ESP_ACK);
-	start_conn_timer(sk);
+	conn_start_timer(sk);
 	return SKB_CONSUMED;
 }
 
@@ -336,7 +336,7 @@ bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 	/* its SYN|ACK was lost, but it has ours: first advice unknown */
 	if (!(f->flags & (ESP_RST | ESP_SYN)) && sk->sk_state == TCP_SYN_RECV &&
 	    f->cookie == esp->cookie) {
-		established(sk);
+		conn_established(sk);
 		return true;
 	}
 	if (f->flags & ESP_RST) {
@@ -364,8 +364,8 @@ bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 }
 
 /* A frame built without a socket: SYN|ACK and RST of a listener or of nobody. */
-static void reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
-		  struct esp_frame *f, unsigned int pad)
+static void handshake_reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
+			    struct esp_frame *f, unsigned int pad)
 {
 	unsigned int room = esp_dev_headroom(ed), hlen = esp_wire_hlen(f);
 	unsigned int len = max(hlen, pad);
@@ -386,7 +386,7 @@ static void reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
 }
 
 /* At most ESP_RESETS in ESP_RESET_US; a lost update costs one RST more. */
-static bool may_reset(struct esp_net *en)
+static bool reset_allowed(struct esp_net *en)
 {
 	u64 now = esp_now();
 
@@ -429,7 +429,7 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 		ESP_INC(net, InCRC);
 		return;
 	}
-	if (!may_reset(esp_net(net)))
+	if (!reset_allowed(esp_net(net)))
 		return;
 	/* a socket that was hashed elsewhere may have led the search astray */
 	sk = esp_lookup(net, ed->ifindex, in->dport, in->sport, eth_hdr(skb)->h_source);
@@ -438,7 +438,7 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 		return;
 	}
 	ESP_INC(net, OutResets);
-	reply(net, ed, skb, &f, 0);
+	handshake_reply(net, ed, skb, &f, 0);
 }
 
 /* A SYN for a listener: answer, and forget. */
@@ -473,7 +473,7 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		ESP_INC(net, ListenOverflows);
 		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
-	f.grant = esp_port_handshake(ed, eth_hdr(skb)->h_source);
+	f.grant = esp_link_handshake(ed, eth_hdr(skb)->h_source);
 	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in,
 					  f.grant, crc, 0);
 	f.pkt_seq = esp_isn(f.peer_cookie);
@@ -483,13 +483,13 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 	f.to_ack = esp_packets_to_ack(sk);
 	f.features = crc ? ESP_FEATURE_CRC32C : 0;
 	/* as large as the peer's SYN, to probe this way too; never larger */
-	reply(net, ed, skb, &f,
-	      probe_size(min_t(int, in->read, esp_dev_mtu(ed))));
+	handshake_reply(net, ed, skb, &f,
+			syn_probe_size(min_t(int, in->read, esp_dev_mtu(ed))));
 	return SKB_CONSUMED;
 }
 
 /* Options that accept()ed sockets inherit, as TCP's do. */
-static void inherit(struct sock *child, struct sock *sk)
+static void child_inherit(struct sock *child, struct sock *sk)
 {
 	struct esp_opt *c = esp_sk(child), *l = esp_sk(sk);
 
@@ -532,7 +532,7 @@ static void inherit(struct sock *child, struct sock *sk)
  * and the child's, which others reach from esp_peer_get() on. False: it is
  * destroyed, but for the caller's reference.
  */
-static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
+static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 		       struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
@@ -540,15 +540,15 @@ static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	u8 mac[ETH_ALEN] __aligned(2);
 	u64 now;
 
-	inherit(child, sk);
+	child_inherit(child, sk);
 	esp->sport = f->dport;
 	esp->dport = f->sport;
 	ether_addr_copy(esp->daddr, eth_hdr(skb)->h_source);
 	ether_addr_copy(esp->saddr, eth_hdr(skb)->h_dest);
-	set_cookie(child, f->cookie);
+	conn_set_cookie(child, f->cookie);
 	esp->accepted = 1;
 	esp->crc = !!(f->opts & ESP_HAS(ESP_OPT_CRC));
-	esp->advice_told = f->advice;
+	esp->burst_told = f->advice;
 	refcount_inc(&ed->ref);
 	esp->ifindex = ed->ifindex;
 	child->sk_bound_dev_if = ed->ifindex;
@@ -559,8 +559,8 @@ static bool make_child(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	esp_bind_child(child);
 	if (esp_peer_get(child))
 		goto fail;
-	init_numbers(child);
-	learn_peer(child, f);
+	conn_init_numbers(child);
+	conn_learn_peer(child, f);
 	esp->snd.advice = f->grant;
 	now = esp_now();
 	esp->ts_recent = (u64)f->ts_val << 32 | (u32)now;
@@ -627,7 +627,7 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 	esp_mem_nobodys(child);
 	sock_hold(child);
 	bh_lock_sock_nested(child);
-	if (!make_child(sk, child, ed, skb)) {
+	if (!child_make(sk, child, ed, skb)) {
 		ESP_INC(net, OutAllocFail);
 		bh_unlock_sock(child);
 		sock_put(child);
@@ -685,7 +685,7 @@ void esp_conn_timeout(struct sock *sk)
 	bool opening = sk->sk_state == TCP_SYN_SENT ||
 		       sk->sk_state == TCP_SYN_RECV;
 
-	if (!opening && !esp->echo) {
+	if (!opening && !esp->handshake_unconfirmed) {
 		if (sk->sk_state == TCP_TIME_WAIT) {
 			esp_done(sk, 0);
 		} else if (sock_flag(sk, SOCK_DEAD)) {

@@ -107,7 +107,7 @@ void esp_dev_put(struct esp_dev *ed)
 {
 	if (!refcount_dec_and_test(&ed->ref))
 		return;
-	esp_port_put(ed->port);
+	esp_link_put(ed->link);
 	kfree_rcu(ed, rcu);
 }
 
@@ -169,20 +169,20 @@ void esp_dev_release(struct sock *sk)
 }
 
 /**
- * esp_port_get() - where a device's frames congest (rule 12)
+ * esp_link_get() - where a device's frames congest (rule 12)
  * @ed:	device
  *
  * Return: the port, with a reference
  */
-struct esp_port *esp_port_get(struct esp_dev *ed)
+struct esp_link *esp_link_get(struct esp_dev *ed)
 {
-	struct esp_port *port;
+	struct esp_link *link;
 
 	spin_lock_bh(&ed->lock);
-	port = ed->port;
-	refcount_inc(&port->ref);
+	link = ed->link;
+	refcount_inc(&link->ref);
 	spin_unlock_bh(&ed->lock);
-	return port;
+	return link;
 }
 
 /* MTU, or 0 if the device has left. */
@@ -227,7 +227,7 @@ unsigned int esp_dev_update_headroom(struct esp_dev *ed, const struct net_device
 void esp_dev_features(struct esp_dev *ed, const struct net_device *dev)
 {
 	WRITE_ONCE(ed->sums, !!(dev->features & NETIF_F_HW_CSUM));
-	WRITE_ONCE(ed->whole, !!(dev->features & NETIF_F_GSO_SCTP));
+	WRITE_ONCE(ed->takes_gso, !!(dev->features & NETIF_F_GSO_SCTP));
 }
 
 /**
@@ -261,8 +261,8 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
 }
 
 /* Room for it is there. Ethernet's own needs no call; that of a VLAN, a macvlan ... is theirs. */
-static int hard_header(struct sk_buff *skb, struct net_device *dev, const u8 *daddr,
-		       const u8 *saddr)
+static int dev_header(struct sk_buff *skb, struct net_device *dev, const u8 *daddr,
+		      const u8 *saddr)
 {
 	const struct header_ops *ops = READ_ONCE(dev->header_ops);
 	struct ethhdr *eth;
@@ -305,14 +305,14 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	skb->protocol = esp_ethertype;
 	skb_reset_network_header(skb);
 	if ((skb_headroom(skb) < room && skb_cow_head(skb, room)) ||
-	    hard_header(skb, dev, daddr, saddr) < 0) {
+	    dev_header(skb, dev, daddr, saddr) < 0) {
 		ESP_INC_NS(ed->ns, OutDiscards);
 		reason = SKB_DROP_REASON_NOMEM;
 		goto drop;
 	}
 	if (skb_is_gso(skb)) {
 		ESP_ADD_NS(ed->ns, OutFrames, skb_shinfo(skb)->gso_segs);
-		ESP_INC_NS(ed->ns, OutRuns);
+		ESP_INC_NS(ed->ns, OutGsoFrames);
 	} else {
 		ESP_INC_NS(ed->ns, OutFrames);
 	}

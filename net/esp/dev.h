@@ -20,11 +20,11 @@
  *		by now, esp_dev_xmit() makes room
  * @sums:	it computes checksums of what leaves, as its notifier says; if it
  *		doesn't when a frame leaves, the kernel does
- * @whole:	it takes super-packets as they are, as no network adapter does
- * @lock:	guards @port's replacement and @socks
- * @port:	the receiving lower device's; sockets take a reference of their
+ * @takes_gso:	it takes super-packets as they are, as no network adapter does
+ * @lock:	guards @link's replacement and @socks
+ * @link:	the receiving lower device's; sockets take a reference of their
  *		own when they are connected
- * @own_port:	@port is this device's, not a lower one's
+ * @own_link:	@link is this device's, not a lower one's
  * @socks:	sockets bound to or connected over it, esp_opt.dev_node
  * @ctl:	net.esp.dev.NAME
  * @table:	its table
@@ -42,10 +42,10 @@ struct esp_dev {
 	unsigned int		headroom;
 	bool			up;
 	bool			sums;
-	bool			whole;
+	bool			takes_gso;
 	spinlock_t		lock;	/* see @lock */
-	struct esp_port		*port;
-	bool			own_port;
+	struct esp_link		*link;
+	bool			own_link;
 	struct list_head	socks;
 	struct ctl_table_header	*ctl;
 	struct ctl_table	*table;
@@ -61,7 +61,7 @@ void esp_dev_put(struct esp_dev *ed);
 int esp_dev_link(struct sock *sk, struct esp_dev *ed);
 void esp_dev_unlink(struct sock *sk);
 void esp_dev_release(struct sock *sk);
-struct esp_port *esp_port_get(struct esp_dev *ed);
+struct esp_link *esp_link_get(struct esp_dev *ed);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
 unsigned int esp_dev_update_headroom(struct esp_dev *ed, const struct net_device *dev);

@@ -39,7 +39,7 @@ static void sock_new_mtu(struct sock *sk)
 	}
 }
 
-static bool other_mac(struct esp_opt *esp)
+static bool sock_mac_changed(struct esp_opt *esp)
 {
 	u8 mac[ETH_ALEN];
 
@@ -64,7 +64,7 @@ void esp_dev_events_run(struct sock *sk)
 	}
 	if (sk->sk_state == TCP_CLOSE || !esp->peer)
 		return;
-	if ((ev & ESP_EV_MAC) && other_mac(esp)) {
+	if ((ev & ESP_EV_MAC) && sock_mac_changed(esp)) {
 		sock_lost_device(sk);
 		return;
 	}
@@ -124,11 +124,11 @@ void esp_dev_tell(struct esp_dev *ed, u8 event)
  */
 void esp_dev_enabled(struct esp_dev *ed)
 {
-	struct esp_port *port = esp_port_get(ed);
+	struct esp_link *link = esp_link_get(ed);
 
 	esp_dev_tell(ed, ESP_EV_UP);
-	esp_ack_pump(&port->ackq);
-	esp_port_put(port);
+	esp_ack_pump(&link->ackq);
+	esp_link_put(link);
 }
 
 /* Of two that are set at once the later one is to stay. */
@@ -148,16 +148,16 @@ void esp_dev_policy(struct net *net)
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
 		struct esp_dev *ed = esp_dev_rcu(dev);
-		struct esp_port *port = NULL;
+		struct esp_link *link = NULL;
 
 		if (!ed)
 			continue;
-		spin_lock_bh(&ed->lock);	/* as in dev_find_port() */
-		if (ed->own_port)
-			port = ed->port;
+		spin_lock_bh(&ed->lock);	/* as in dev_find_link() */
+		if (ed->own_link)
+			link = ed->link;
 		spin_unlock_bh(&ed->lock);
-		if (port)
-			esp_ackq_policy(&port->ackq, &policy);
+		if (link)
+			esp_ackq_policy(&link->ackq, &policy);
 	}
 	rcu_read_unlock();
 	mutex_unlock(&policy_mutex);

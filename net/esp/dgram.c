@@ -38,7 +38,7 @@ static int dgram_release(struct socket *sock)
 }
 
 /* A socket that sends or connects before bind() gets a free port. */
-static int autobind(struct sock *sk)
+static int dgram_autobind(struct sock *sk)
 {
 	int err;
 
@@ -116,7 +116,7 @@ static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 	err = esp_connect_device(sk, a);
 	if (err)
 		goto out;
-	err = autobind(sk);
+	err = dgram_autobind(sk);
 	if (err) {
 		dgram_disconnect(sk);
 		goto out;
@@ -258,7 +258,7 @@ static int dgram_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	err = -EACCES;
 	if ((a.sesp_addr[0] & 1) && !sock_flag(sk, SOCK_BROADCAST))
 		goto out;
-	err = autobind(sk);
+	err = dgram_autobind(sk);
 	if (err)
 		goto out;
 	ed = dgram_device(sk, &a);
@@ -275,7 +275,7 @@ out:
 	return err;
 }
 
-static void source_address(struct sk_buff *skb, struct sockaddr_esp *a)
+static void dgram_source(struct sk_buff *skb, struct sockaddr_esp *a)
 {
 	memset(a, 0, sizeof(*a));
 	a->sesp_family = esp_family;
@@ -289,7 +289,7 @@ static void source_address(struct sk_buff *skb, struct sockaddr_esp *a)
  * As skb_recv_datagram(), which does what is less frequent: nothing is looked at, no error is to
  * be told, and nobody waits.
  */
-static struct sk_buff *next_datagram(struct sock *sk, int flags, int *err)
+static struct sk_buff *dgram_next(struct sock *sk, int flags, int *err)
 {
 	struct sk_buff_head *queue = &sk->sk_receive_queue;
 	struct sk_buff *skb;
@@ -318,7 +318,7 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		return -EOPNOTSUPP;
 	if (flags & MSG_ERRQUEUE)	/* nothing is ever there */
 		return -EAGAIN;
-	skb = next_datagram(sk, flags, &err);
+	skb = dgram_next(sk, flags, &err);
 	if (!skb)
 		return err;
 	/* a socket filter may have cut it off, even within the header */
@@ -331,7 +331,7 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		err = esp_copy_packet(skb, ESP_RX(skb)->f.hlen, msg, n);
 	}
 	if (!err && msg->msg_name) {
-		source_address(skb, msg->msg_name);
+		dgram_source(skb, msg->msg_name);
 		msg->msg_namelen = sizeof(struct sockaddr_esp);
 	}
 	if (!err)
@@ -358,7 +358,7 @@ static int dgram_shutdown(struct socket *sock, int how)
 }
 
 /* A connected socket takes only what its peer sends. */
-static bool wants(struct sock *sk, struct sk_buff *skb)
+static bool dgram_wanted(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -371,7 +371,7 @@ static bool wants(struct sock *sk, struct sk_buff *skb)
 }
 
 /* Takes the buffer. */
-static void queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
+static void dgram_queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	enum skb_drop_reason reason;
 
@@ -388,7 +388,7 @@ static void queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
 }
 
 /* To every socket of a group's frame. */
-static enum skb_drop_reason queue_copy(struct net *net, struct sock *sk, struct sk_buff *skb)
+static enum skb_drop_reason dgram_queue_copy(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *copy = skb_clone(skb, GFP_ATOMIC);
 
@@ -396,7 +396,7 @@ static enum skb_drop_reason queue_copy(struct net *net, struct sock *sk, struct 
 		ESP_INC(net, DgramMemDrop);
 		return SKB_DROP_REASON_NOMEM;
 	}
-	queue_to(net, sk, copy);
+	dgram_queue_to(net, sk, copy);
 	return SKB_CONSUMED;
 }
 
@@ -405,7 +405,7 @@ static enum skb_drop_reason queue_copy(struct net *net, struct sock *sk, struct 
  * @net:	namespace
  * @ed:		device
  * @skb:	frame, checked; consumed. One to a group goes to every socket of
- *		the port, another one to the first that wants it
+ *		the port, another one to the first that dgram_wanted it
  *
  * Context: softirq, RCU read side.
  */
@@ -416,16 +416,16 @@ void esp_dgram_rcv(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	struct sock *sk = NULL;
 
 	while ((sk = esp_next_dgram(net, ed->ifindex, port, sk))) {
-		if (!wants(sk, skb))
+		if (!dgram_wanted(sk, skb))
 			continue;
 		if (skb->pkt_type == PACKET_HOST) {
-			queue_to(net, sk, skb);
+			dgram_queue_to(net, sk, skb);
 			return;
 		}
 		if (reason == SKB_CONSUMED)
-			queue_copy(net, sk, skb);
+			dgram_queue_copy(net, sk, skb);
 		else
-			reason = queue_copy(net, sk, skb);
+			reason = dgram_queue_copy(net, sk, skb);
 	}
 	if (reason == SKB_DROP_REASON_NO_SOCKET)
 		ESP_INC(net, InNoSocket);

@@ -16,7 +16,7 @@ struct walk {
 	bool				admin;
 };
 
-static bool wanted(struct sock *sk, const struct esp_diag_req *req)
+static bool diag_wanted(struct sock *sk, const struct esp_diag_req *req)
 {
 	if (req->sdiag_type && sk->sk_type != req->sdiag_type)
 		return false;
@@ -29,7 +29,7 @@ static bool wanted(struct sock *sk, const struct esp_diag_req *req)
  * Addresses without the socket's lock: what is fixed while the socket can be found,
  * but for EDP's peer, which may be two half; nothing that asks its device.
  */
-static void addresses(struct sock *sk, struct esp_diag_msg *m)
+static void diag_addresses(struct sock *sk, struct esp_diag_msg *m)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -55,7 +55,7 @@ static void addresses(struct sock *sk, struct esp_diag_msg *m)
  * and there are none before they are set, for a cookie that is new with numbers that are
  * not would tell it just as well.
  */
-static void hide_numbers(const struct esp_opt *esp, u8 state, struct esp_info *info)
+static void diag_hide_numbers(const struct esp_opt *esp, u8 state, struct esp_info *info)
 {
 	u32 snd = esp_isn(esp->cookie), rcv = esp_isn(esp->peer_cookie);
 
@@ -92,7 +92,7 @@ static const enum esp_timer timers[ESP_DIAG_T_MAX] = {
 	[ESP_DIAG_T_TELL]	= ESP_T_TELL,
 };
 
-static int put_timers(struct sk_buff *skb, const struct esp_opt *esp)
+static int diag_put_timers(struct sk_buff *skb, const struct esp_opt *esp)
 {
 	__u64 left[ESP_DIAG_T_MAX];
 	u64 now = esp_now();
@@ -107,7 +107,7 @@ static int put_timers(struct sk_buff *skb, const struct esp_opt *esp)
 	return nla_put(skb, ESP_DIAG_TIMERS, sizeof(left), left);
 }
 
-static int fill(struct walk *w, struct sock *sk)
+static int diag_fill(struct walk *w, struct sock *sk)
 {
 	struct esp_diag_msg *m;
 	struct nlmsghdr *nlh;
@@ -138,14 +138,14 @@ static int fill(struct walk *w, struct sock *sk)
 		m->wqueue = data_race(esp_sk(sk)->notsent + esp_sk(sk)->unacked);
 	}
 	sock_diag_save_cookie(sk, m->cookie);
-	addresses(sk, m);
+	diag_addresses(sk, m);
 	if (sk->sk_type != SOCK_DGRAM) {
 		/* likewise */
 		data_race(({ esp_get_info(sk, &info); 0; }));
 		if (!w->admin)
-			hide_numbers(esp_sk(sk), m->state, &info);
+			diag_hide_numbers(esp_sk(sk), m->state, &info);
 		if (nla_put(w->skb, ESP_DIAG_INFO, sizeof(info), &info) ||
-		    put_timers(w->skb, esp_sk(sk)))
+		    diag_put_timers(w->skb, esp_sk(sk)))
 			goto full;
 	}
 	if (sock_diag_put_meminfo(sk, w->skb, ESP_DIAG_MEMINFO))
@@ -157,11 +157,11 @@ full:
 	return -EMSGSIZE;
 }
 
-static bool visit(struct sock *sk, void *data)
+static bool diag_visit(struct sock *sk, void *data)
 {
 	struct walk *w = data;
 
-	return !wanted(sk, w->req) || !fill(w, sk);
+	return !diag_wanted(sk, w->req) || !diag_fill(w, sk);
 }
 
 static int esp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
@@ -174,7 +174,7 @@ static int esp_diag_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	};
 
 	BUILD_BUG_ON(sizeof(struct esp_walk) > sizeof(cb->ctx));
-	esp_for_each_sock(sock_net(skb->sk), (struct esp_walk *)cb->ctx, visit, &w);
+	esp_for_each_sock(sock_net(skb->sk), (struct esp_walk *)cb->ctx, diag_visit, &w);
 	return skb->len;
 }
 
@@ -198,7 +198,7 @@ struct quarry {
 	int		err;
 };
 
-static bool cookie_fits(struct sock *sk, void *data)
+static bool diag_cookie_fits(struct sock *sk, void *data)
 {
 	struct quarry *q = data;
 
@@ -219,7 +219,7 @@ static int esp_diag_handler_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 		return -EPERM;
 	q.cookie = req->cookie;
 	sk = esp_find_sock(sock_net(skb->sk), req->sdiag_type, &req->src, &req->dst,
-			   cookie_fits, &q);
+			   diag_cookie_fits, &q);
 	if (!sk)
 		return q.err;
 	q.err = sock_diag_destroy(sk, ECONNABORTED);

@@ -8,7 +8,7 @@
  *   1. RTNL (notifiers), then esp_tell_mutex (dev_event.c)
  *   2. lock_sock / slock of a listener
  *   3. the same of its child (nested)
- *   4. one of, never two: a bucket's (hash.c), esp_dev.lock, esp_port.lock,
+ *   4. one of, never two: a bucket's (hash.c), esp_dev.lock, esp_link.lock,
  *      esp_ackq.lock
  *   5. one of, never two: esp_opt.timer_lock, that of a line of delayed ACKs (delayed_ack.c)
  * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never
@@ -73,16 +73,16 @@ enum esp_timer {
  * @ns:		its namespace's state, which esp_net() would look up
  * @dev:	device; set by bind() or connect(), holds a reference until the
  *		socket is freed
- * @port:	has the ACK queue; from connecting until the socket is freed, or
+ * @link:	has the ACK queue; from connecting until the socket is freed, or
  *		connect() has failed; reference
  * @sport:	local port, 0: none
  * @dport:	peer's port
  * @daddr:	peer's MAC address
  * @saddr:	own MAC address at the time of connecting
- * @echo:	client: the handshake's options go with every frame until the
+ * @handshake_unconfirmed:	client: the handshake's options go with every frame until the
  *		first reply
- * @reset:	closed with RST: answers every frame with another one
- * @advice_told: first burst that the peer was told
+ * @rst_linger:	closed with RST: answers every frame with another one
+ * @burst_told: first burst that the peer was told
  * @cookie:	chosen by us, in every frame to us
  * @peer_cookie: chosen by the peer
  * @ts_off:	offset of our clock on the wire
@@ -104,11 +104,11 @@ enum esp_timer {
  *		trans_announced (see struct esp_window)
  * @notsent:	bytes on the write queue never sent
  * @unacked:	bytes sent and unacknowledged
- * @copying:	calls of sendmsg that feed the write queue (rule 4)
- * @waiting:	those of them that wait for memory
+ * @writers:	calls of sendmsg that feed the write queue (rule 4)
+ * @writers_asleep:	those of them that wait for memory
  * @agreed_burst: the smaller burst_length of both sides in the handshake; 0: none
- * @feeding:	one of the former has filled a buffer and has more
- * @for_room:	who began to wait last waits for room on the write queue, not
+ * @writer_has_more:	one of the former has filled a buffer and has more
+ * @waits_for_queue:	who began to wait last waits for room on the write queue, not
  *		for the system's memory
  * @idle_reads:	reads that will help the sender's CPU, since one slept
  * @retransmits: expirations in a row
@@ -119,13 +119,13 @@ enum esp_timer {
  * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
  * @progress_us: when the peer last answered, or sending started
  * @to_ack:	packets queued since the last ACK
- * @asked:	snd.send_next when an ACK was asked for, see esp_ask_for_ack()
+ * @ack_requested_seq:	snd.send_next when an ACK was asked for, see esp_ask_for_ack()
  *
  * @grant:	permission given to the peer: recv_announced, edge, tokens,
  *		rcv_mem_pressure
  * @recv_seq:	next packet expected
  * @ack_seq:	last acknowledgment sent
- * @told_seq:	last one that went with permission from the ACK queue; at least
+ * @queue_acked_seq:	last one that went with permission from the ACK queue; at least
  * @rcv_bytes:	bytes on the receive queue
  * @ooo:	packets that came out of order, by number
  * @ooo_high:	behind the highest of them
@@ -133,7 +133,7 @@ enum esp_timer {
  * @readers:	calls of recvmsg that wait
  * @reading:	a call of recvmsg copies from the head of the queue, unlocked
  * @rcv_discard: seqpacket: the rest of a record is to be thrown away
- * @any_room:	a probe, or a reader that waits, needs what room there is
+ * @advertise_any:	a probe, or a reader that waits, needs what room there is
  * @ack_pending: ACK due, waiting for data to carry it: ESP_ACK_RIDES in line (timer.c),
  *		ESP_ACK_WAITS by the socket's hrtimer
  * @advice_echo: we owe the peer an echo of its cut
@@ -159,21 +159,21 @@ enum esp_timer {
  * @deferred:	the timer fired while the owner was busy
  * @dev_events:	what happened to the device in the meantime, ESP_EV_*
  * @rrqs:	RRQs for the present gap
- * @peer:	the other host, as long as @port; reference
- * @peer_node:	in esp_peer.sockets, under esp_port.lock
+ * @peer:	the other host, as long as @link; reference
+ * @peer_node:	in esp_peer.sockets, under esp_link.lock
  * @bind_node:	in the table of bound ports
  * @dev_node:	in esp_dev.socks
  * @acceptq:	listener: children waiting for accept(), under its lock, with
  *		the reference of their creation; child: its place. accept() takes a
  *		child off, with the reference, and may put it back: put_back()
- * @place:	in its bucket: higher than of those behind it; see hash.c
+ * @walk_pos:	in its bucket: higher than of those behind it; see hash.c
  * @ifindex:	@dev's
  * @rto_high:	end of what was sent when the retransmission timer fired
  * @syn_since:	when the peer's SYN for a new connection came
  * @first_until: until then first bursts of others may come before the packets
  *		of this transmission
- * @told_at:	when @advice_told changed last, microseconds
- * @parked_at:	when the permission was parked
+ * @burst_told_at:	when @burst_told changed last, microseconds
+ * @queued_at:	when the permission was parked
  * @advice_gen:	esp_peer.gen that it has echoed
  * @fin_seq:	number of our FIN, once queued
  * @peer_mss:	the peer's limit
@@ -191,12 +191,12 @@ enum esp_timer {
  * @accepted:	passively opened
  * @conn_tries:	SYNs or echoes sent again
  * @path_small:	large frames did not come through (rule 9)
- * @advice_tries: times that @advice_told was told since
+ * @advice_tries: times that @burst_told was told since
  *
  * Owned by whoever has the socket's lock, but for: what is fixed before the
  * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
  * @recv_seq, @snd.send_next, @ts_recent and some more single words, which
- * esp_ack_send_other() reads; @parked_at and its sum, which whoever takes the
+ * esp_ack_send_other() reads; @queued_at and its sum, which whoever takes the
  * permission out of the queue writes; the timer, and the place in line (timer.c).
  */
 struct esp_opt {
@@ -205,14 +205,14 @@ struct esp_opt {
 	/* Every frame; but for sent_at written when the socket is connected. */
 	struct esp_net		*ns;
 	struct esp_dev		*dev;
-	struct esp_port		*port;
+	struct esp_link		*link;
 	__be16			sport;
 	__be16			dport;
 	u8			daddr[ETH_ALEN];
 	u8			saddr[ETH_ALEN];
-	u8			echo;
-	u8			reset;
-	u16			advice_told;
+	u8			handshake_unconfirmed;
+	u8			rst_linger;
+	u16			burst_told;
 	u32			cookie;
 	u32			peer_cookie;
 	u32			ts_off;
@@ -233,11 +233,11 @@ struct esp_opt {
 	struct esp_window	snd;
 	u32			notsent;
 	u32			unacked;
-	u16			copying;
-	u16			waiting;
+	u16			writers;
+	u16			writers_asleep;
 	u16			agreed_burst;
-	u8			feeding:1;
-	u8			for_room:1;
+	u8			writer_has_more:1;
+	u8			waits_for_queue:1;
 	u8			idle_reads:6;
 	u8			retransmits;
 	u8			probes;
@@ -247,13 +247,13 @@ struct esp_opt {
 	u32			rrq_wait;
 	u64			progress_us;
 	u32			to_ack;
-	u32			asked;
+	u32			ack_requested_seq;
 
 	/* Receiving: each data packet, and recvmsg(). */
 	struct esp_grant	grant;
 	u32			recv_seq;
 	u32			ack_seq;
-	u32			told_seq;
+	u32			queue_acked_seq;
 	u32			rcv_bytes;
 	struct rb_root		ooo;
 	u32			ooo_high;
@@ -261,7 +261,7 @@ struct esp_opt {
 	u16			readers;
 	u8			reading;
 	u8			rcv_discard;
-	u8			any_room;
+	u8			advertise_any;
 	u8			ack_pending;
 	u8			advice_echo;
 	u8			expiries;
@@ -292,13 +292,13 @@ struct esp_opt {
 	struct hlist_node	bind_node;
 	struct list_head	dev_node;
 	struct list_head	acceptq;
-	u64			place;
+	u64			walk_pos;
 	int			ifindex;
 	u32			rto_high;
 	u64			syn_since;
 	u64			first_until;
-	u64			told_at;
-	u64			parked_at;
+	u64			burst_told_at;
+	u64			queued_at;
 	u32			advice_gen;
 	u32			fin_seq;
 	u32			peer_mss;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ports, the hosts that are seen through them, and with how much those may
- * start (rules 12, 21). Connections come and go under the port's lock; packets
+ * Links, the hosts that are seen through them, and with how much those may
+ * start (rules 12, 21). Connections come and go under the link's lock; packets
  * take it once in a round trip, and when a first burst changes.
  */
 #include "esp.h"
@@ -13,62 +13,62 @@
 #define ESP_SLOT_US	(1000 * 1000)	/* of advice given in SYN|ACKs */
 #define ESP_SHARE_US	(10 * 1000)	/* between two looks for who has more than a share */
 
-static struct hlist_head *peer_bucket(struct esp_port *port, const u8 *mac)
+static struct hlist_head *peer_bucket(struct esp_link *link, const u8 *mac)
 {
-	return &port->peers[(mac[3] ^ mac[4] ^ mac[5]) % ESP_PEER_BUCKETS];
+	return &link->peers[(mac[3] ^ mac[4] ^ mac[5]) % ESP_PEER_BUCKETS];
 }
 
-static struct esp_peer *peer_find(struct esp_port *port, const u8 *mac)
+static struct esp_peer *peer_find(struct esp_link *link, const u8 *mac)
 {
 	struct esp_peer *peer;
 
-	hlist_for_each_entry(peer, peer_bucket(port, mac), node)
+	hlist_for_each_entry(peer, peer_bucket(link, mac), node)
 		if (ether_addr_equal_unaligned(peer->mac, mac))
 			return peer;
 	return NULL;
 }
 
 /* Advice in SYN|ACKs that nobody took up is forgotten after a slot or two. */
-static u32 pool_taken(struct esp_port *port)
+static u32 pool_taken(struct esp_link *link)
 {
 	u64 now = esp_now();
 
-	if (now - port->slot >= 2 * ESP_SLOT_US) {
-		port->pending[0] = 0;
-		port->pending[1] = 0;
-		port->slot = now;
-	} else if (now - port->slot >= ESP_SLOT_US) {
-		port->pending[1] = port->pending[0];
-		port->pending[0] = 0;
-		port->slot = now;
+	if (now - link->slot >= 2 * ESP_SLOT_US) {
+		link->pending[0] = 0;
+		link->pending[1] = 0;
+		link->slot = now;
+	} else if (now - link->slot >= ESP_SLOT_US) {
+		link->pending[1] = link->pending[0];
+		link->pending[0] = 0;
+		link->slot = now;
 	}
-	return port->given + port->pending[0] + port->pending[1];
+	return link->given + link->pending[0] + link->pending[1];
 }
 
 /**
- * esp_port_handshake() - first burst to be advised in a SYN|ACK
+ * esp_link_handshake() - first burst to be advised in a SYN|ACK
  * @ed:		the listener's device
  * @mac:	who asks
  *
  * Return: packets
  */
-u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac)
+u16 esp_link_handshake(struct esp_dev *ed, const u8 *mac)
 {
-	struct esp_port *port = esp_port_get(ed);
+	struct esp_link *link = esp_link_get(ed);
 	struct esp_peer *peer;
 	u32 n;
 
-	spin_lock_bh(&port->lock);
-	peer = peer_find(port, mac);
+	spin_lock_bh(&link->lock);
+	peer = peer_find(link, mac);
 	if (peer && !list_empty(&peer->sockets)) {
 		n = peer->want;
 	} else {
-		n = esp_advice_handshake(READ_ONCE(port->ackq.policy.first_pool),
-					 pool_taken(port));
-		port->pending[0] += n;
+		n = esp_advice_handshake(READ_ONCE(link->ackq.policy.first_pool),
+					 pool_taken(link));
+		link->pending[0] += n;
 	}
-	spin_unlock_bh(&port->lock);
-	esp_port_put(port);
+	spin_unlock_bh(&link->lock);
+	esp_link_put(link);
 	return n;
 }
 
@@ -77,14 +77,14 @@ static void peer_settled(struct esp_peer *peer)
 {
 	if (peer->behind)
 		return;
-	peer->port->given -= peer->own - peer->want;
+	peer->link->given -= peer->own - peer->want;
 	peer->own = peer->want;
 }
 
 /*
  * A peer's sockets are to start with less. That is told at once, but not within
  * a transmission: until they have echoed it their share isn't free. Under the
- * port's lock.
+ * link's lock.
  */
 static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 {
@@ -112,57 +112,57 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
 
 /*
  * Nothing is left for who comes next, or has less: whoever has more than a share
- * gives it up. Under the port's lock.
+ * gives it up. Under the link's lock.
  */
-static void share_out(struct esp_port *port)
+static void share_out(struct esp_link *link)
 {
-	u32 pool = READ_ONCE(port->ackq.policy.first_pool);
-	u32 share = pool / port->npeers;
+	u32 pool = READ_ONCE(link->ackq.policy.first_pool);
+	u32 share = pool / link->npeers;
 	struct esp_peer *peer;
 	int i;
 
-	if (pool_taken(port) < pool)
+	if (pool_taken(link) < pool)
 		return;
 	for (i = 0; i < ESP_PEER_BUCKETS; i++)
-		hlist_for_each_entry(peer, &port->peers[i], node)
+		hlist_for_each_entry(peer, &link->peers[i], node)
 			if (peer->want > share && !peer->behind)
 				peer_cut(peer, share, esp_now());
 }
 
 /*
  * A peer's first socket that may be sent first bursts, @esp: with the share that the
- * handshake's advice has taken already, or will. Under the port's lock.
+ * handshake's advice has taken already, or will. Under the link's lock.
  */
 static void peer_starts(struct esp_peer *peer, const struct esp_opt *esp)
 {
-	struct esp_port *port = peer->port;
-	u32 told = esp->advice_told;
+	struct esp_link *link = peer->link;
+	u32 told = esp->burst_told;
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		u32 n = min(told, port->pending[i]);
+		u32 n = min(told, link->pending[i]);
 
-		port->pending[i] -= n;
+		link->pending[i] -= n;
 		told -= n;
 	}
-	peer->own = esp->advice_told;
+	peer->own = esp->burst_told;
 	if (!esp->accepted)
-		peer->own = esp_advice_handshake(READ_ONCE(port->ackq.policy.first_pool),
-						 pool_taken(port));
+		peer->own = esp_advice_handshake(READ_ONCE(link->ackq.policy.first_pool),
+						 pool_taken(link));
 	peer->want = peer->own;
-	port->given += peer->own;
-	WRITE_ONCE(port->npeers, port->npeers + 1);
+	link->given += peer->own;
+	WRITE_ONCE(link->npeers, link->npeers + 1);
 }
 
-/* The last of them has left: its share is free. Under the port's lock. */
+/* The last of them has left: its share is free. Under the link's lock. */
 static void peer_rests(struct esp_peer *peer)
 {
-	struct esp_port *port = peer->port;
+	struct esp_link *link = peer->link;
 
-	port->given -= peer->own;
+	link->given -= peer->own;
 	peer->own = 0;
 	peer->want = 0;
-	WRITE_ONCE(port->npeers, port->npeers - 1);
+	WRITE_ONCE(link->npeers, link->npeers - 1);
 }
 
 /**
@@ -175,41 +175,41 @@ static void peer_rests(struct esp_peer *peer)
 int esp_peer_get(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct esp_port *port;
+	struct esp_link *link;
 	struct esp_peer *peer, *new;
 	bool starts;
 
 	new = kzalloc_obj(*new, GFP_ATOMIC);
 	if (!new)
 		return -ENOMEM;
-	port = esp_port_get(esp->dev);
-	spin_lock_bh(&port->lock);
-	peer = peer_find(port, esp->daddr);
+	link = esp_link_get(esp->dev);
+	spin_lock_bh(&link->lock);
+	peer = peer_find(link, esp->daddr);
 	if (!peer) {
 		peer = new;
 		new = NULL;
-		peer->port = port;
+		peer->link = link;
 		INIT_LIST_HEAD(&peer->sockets);
 		ether_addr_copy(peer->mac, esp->daddr);
-		hlist_add_head(&peer->node, peer_bucket(port, peer->mac));
+		hlist_add_head(&peer->node, peer_bucket(link, peer->mac));
 	}
 	starts = list_empty(&peer->sockets);
 	if (starts)
 		peer_starts(peer, esp);
 	peer->socks++;
 	list_add(&esp->peer_node, &peer->sockets);
-	esp->advice_told = peer->want;
+	esp->burst_told = peer->want;
 	esp->advice_gen = peer->gen;
-	esp->port = port;
+	esp->link = link;
 	esp->peer = peer;
 	if (starts)
-		share_out(port);
-	spin_unlock_bh(&port->lock);
+		share_out(link);
+	spin_unlock_bh(&link->lock);
 	kfree(new);
 	return 0;
 }
 
-/* This socket is not what the cut waits for. Under the port's lock. */
+/* This socket is not what the cut waits for. Under the link's lock. */
 static void peer_caught_up(struct esp_opt *esp)
 {
 	struct esp_peer *peer = esp->peer;
@@ -233,35 +233,35 @@ void esp_peer_leave(struct sock *sk)
 
 	if (!esp->peer)
 		return;
-	spin_lock_bh(&esp->port->lock);
+	spin_lock_bh(&esp->link->lock);
 	if (!list_empty(&esp->peer_node)) {
 		peer_caught_up(esp);
 		list_del_init(&esp->peer_node);
 		if (list_empty(&esp->peer->sockets))
 			peer_rests(esp->peer);
 	}
-	spin_unlock_bh(&esp->port->lock);
+	spin_unlock_bh(&esp->link->lock);
 }
 
 void esp_peer_put(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_peer *peer = esp->peer;
-	struct esp_port *port = esp->port;
+	struct esp_link *link = esp->link;
 
 	if (!peer)
 		return;
 	esp_peer_leave(sk);
 	esp->peer = NULL;
-	esp->port = NULL;
-	spin_lock_bh(&port->lock);
+	esp->link = NULL;
+	spin_lock_bh(&link->lock);
 	if (--peer->socks)
 		peer = NULL;
 	else
 		hlist_del(&peer->node);
-	spin_unlock_bh(&port->lock);
+	spin_unlock_bh(&link->lock);
 	kfree(peer);
-	esp_port_put(port);
+	esp_link_put(link);
 }
 
 /* May the peer begin something on it? Only its owner's calls change that. */
@@ -283,34 +283,34 @@ u16 esp_peer_advise(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_peer *peer = esp->peer;
-	struct esp_port *port = esp->port;
+	struct esp_link *link = esp->link;
 	u32 pool, n;
 	u64 now;
 
 	if (!peer || !in_share(esp))
 		return 0;
-	spin_lock_bh(&port->lock);
-	pool = READ_ONCE(port->ackq.policy.first_pool);
-	n = esp_advice_connected(pool, pool_taken(port), peer->own, port->npeers);
+	spin_lock_bh(&link->lock);
+	pool = READ_ONCE(link->ackq.policy.first_pool);
+	n = esp_advice_connected(pool, pool_taken(link), peer->own, link->npeers);
 	if (n > peer->want && !peer->behind) {
-		port->given += n - peer->own;
+		link->given += n - peer->own;
 		peer->own = n;
 		peer->want = n;
 	} else if (n < peer->want && !peer->behind) {
 		peer_cut(peer, n, esp_now());
 	}
 	n = peer->want;
-	if (2 * n < min_t(u32, ESP_ADVICE_MAX, pool / port->npeers)) {
+	if (2 * n < min_t(u32, ESP_ADVICE_MAX, pool / link->npeers)) {
 		now = esp_now();
-		if (now - port->shared >= ESP_SHARE_US) {
-			port->shared = now;
-			share_out(port);
+		if (now - link->shared >= ESP_SHARE_US) {
+			link->shared = now;
+			share_out(link);
 		}
 	}
-	spin_unlock_bh(&port->lock);
-	if (esp->advice_told != n) {
-		WRITE_ONCE(esp->advice_told, n);
-		esp->told_at = esp_now();
+	spin_unlock_bh(&link->lock);
+	if (esp->burst_told != n) {
+		WRITE_ONCE(esp->burst_told, n);
+		esp->burst_told_at = esp_now();
 	}
 	return n;
 }
@@ -323,9 +323,9 @@ void esp_peer_told(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	spin_lock_bh(&esp->port->lock);
-	esp->advice_told = esp->peer->want;
-	spin_unlock_bh(&esp->port->lock);
+	spin_lock_bh(&esp->link->lock);
+	esp->burst_told = esp->peer->want;
+	spin_unlock_bh(&esp->link->lock);
 }
 
 /**
@@ -355,14 +355,14 @@ bool esp_advice_changed(struct sock *sk)
 bool esp_advice_low(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct esp_port *port = esp->port;
+	struct esp_link *link = esp->link;
 
 	if (!esp->peer || !in_share(esp) || esp->grant.recv_announced ||
 	    ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
 		return false;
-	return 2 * esp->advice_told < min_t(u32, ESP_ADVICE_MAX,
-					    READ_ONCE(port->ackq.policy.first_pool) /
-					    READ_ONCE(port->npeers));
+	return 2 * esp->burst_told < min_t(u32, ESP_ADVICE_MAX,
+					   READ_ONCE(link->ackq.policy.first_pool) /
+					   READ_ONCE(link->npeers));
 }
 
 /**
@@ -380,12 +380,12 @@ void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now)
 
 	if (!peer || !in_share(esp) || READ_ONCE(esp->advice_gen) == READ_ONCE(peer->gen))
 		return;
-	if (rtt < ESP_RTT_MAX_US && now - esp->told_at < rtt)
+	if (rtt < ESP_RTT_MAX_US && now - esp->burst_told_at < rtt)
 		return;
-	spin_lock_bh(&esp->port->lock);
-	if (esp->advice_told <= peer->want && f->advice <= peer->want)
+	spin_lock_bh(&esp->link->lock);
+	if (esp->burst_told <= peer->want && f->advice <= peer->want)
 		peer_caught_up(esp);
-	spin_unlock_bh(&esp->port->lock);
+	spin_unlock_bh(&esp->link->lock);
 }
 
 /**
@@ -396,9 +396,9 @@ void esp_peer_give_up(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	spin_lock_bh(&esp->port->lock);
+	spin_lock_bh(&esp->link->lock);
 	peer_caught_up(esp);
-	spin_unlock_bh(&esp->port->lock);
+	spin_unlock_bh(&esp->link->lock);
 }
 
 /**
@@ -418,9 +418,9 @@ u32 esp_peer_rtt(struct sock *sk, u32 rtt, u64 now)
 		return rtt;
 	m = &esp->peer->min_rtt;
 	if (esp_min_rtt_changes(m, rtt, now)) {
-		spin_lock_bh(&esp->port->lock);
+		spin_lock_bh(&esp->link->lock);
 		esp_min_rtt_sample(m, rtt, now);
-		spin_unlock_bh(&esp->port->lock);
+		spin_unlock_bh(&esp->link->lock);
 	}
 	return esp_min_rtt_get(m);
 }

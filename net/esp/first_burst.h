@@ -9,22 +9,22 @@
 
 /**
  * struct esp_peer - another host, as a port sees it
- * @node:	in esp_port.peers
- * @port:	its port, which the sockets' references keep
+ * @node:	in esp_link.peers
+ * @link:	its port, which the sockets' references keep
  * @mac:	its address
  * @socks:	sockets that refer to it
  * @sockets:	those on which it may begin a transmission, esp_opt.peer_node
- * @own:	its share of the pool, counted in esp_port.given; 0 while there are none
+ * @own:	its share of the pool, counted in esp_link.given; 0 while there are none
  * @want:	what its sockets are advised from now on, at most @own
  * @gen:	grows with every cut of @want
  * @behind:	sockets that have not echoed the cut (rule 21)
  * @min_rtt:	of the last ten seconds (rule 22)
  *
- * Everything under esp_port.lock; @min_rtt is read without.
+ * Everything under esp_link.lock; @min_rtt is read without.
  */
 struct esp_peer {
 	struct hlist_node	node;
-	struct esp_port		*port;
+	struct esp_link		*link;
 	u8			mac[ETH_ALEN];
 	u32			socks;
 	struct list_head	sockets;
@@ -35,7 +35,7 @@ struct esp_peer {
 	struct esp_min_rtt	min_rtt;
 };
 
-u16 esp_port_handshake(struct esp_dev *ed, const u8 *mac);
+u16 esp_link_handshake(struct esp_dev *ed, const u8 *mac);
 int esp_peer_get(struct sock *sk);
 void esp_peer_leave(struct sock *sk);
 void esp_peer_put(struct sock *sk);

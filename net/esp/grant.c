@@ -24,10 +24,10 @@ static struct esp_opt *grant_owner(struct esp_grant *g)
  * first bursts whose announcement is on its way nobody knows; they begin when
  * this one's does.
  */
-static u32 others_time(struct esp_opt *esp, u64 now)
+static u32 grant_others_time(struct esp_opt *esp, u64 now)
 {
-	struct esp_ackq *q = &esp->port->ackq;
-	int n = atomic_read(&q->open) - atomic_read(&esp->grant.open);
+	struct esp_ackq *q = &esp->link->ackq;
+	int n = atomic_read(&q->outstanding) - atomic_read(&esp->grant.outstanding);
 	s64 first = READ_ONCE(esp->first_until) - now;
 	s64 known = n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
 
@@ -38,13 +38,13 @@ static u32 others_time(struct esp_opt *esp, u64 now)
  * Time for granted packets to come: the RRQ timer's (rule 17). On a slow link,
  * or machine, it is some frames' time.
  */
-static u32 expiry_time(struct esp_opt *esp, u64 now)
+static u32 grant_expiry_time(struct esp_opt *esp, u64 now)
 {
 	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 	u32 lo = max_t(u32, READ_ONCE(conf->rrq_min_us),
-		       esp_qctl_wire_time(&esp->port->ackq.ctl, ESP_EXTRA_FRAMES));
-	u32 wait = esp_rtt_timeout(&esp->rtt, others_time(esp, now), lo, hi);
+		       esp_qctl_wire_time(&esp->link->ackq.ctl, ESP_EXTRA_FRAMES));
+	u32 wait = esp_rtt_timeout(&esp->rtt, grant_others_time(esp, now), lo, hi);
 
 	return esp_rtt_backoff(wait, READ_ONCE(esp->expiries), hi);
 }
@@ -54,7 +54,7 @@ static u32 expiry_time(struct esp_opt *esp, u64 now)
  * after an expiry it is a few at a time (esp_ackq_expired()), and when those
  * have come nobody else may watch over the rest.
  */
-static bool packets_due(struct esp_opt *esp)
+static bool grant_packets_due(struct esp_opt *esp)
 {
 	struct esp_grant *g = &esp->grant;
 
@@ -71,10 +71,10 @@ void esp_start_rrq_timer(struct esp_opt *esp)
 	u32 wait;
 	u64 now;
 
-	if (!atomic_read(&esp->grant.open) && !packets_due(esp))
+	if (!atomic_read(&esp->grant.outstanding) && !grant_packets_due(esp))
 		return;
 	now = esp_now();
-	wait = expiry_time(esp, now);
+	wait = grant_expiry_time(esp, now);
 	WRITE_ONCE(esp->rrq_wait, wait);
 	esp_timer_move(esp, ESP_T_RRQ, now, wait, 0);
 }
@@ -86,33 +86,33 @@ void esp_start_rrq_timer(struct esp_opt *esp)
  * for more: it may want all of a message first. Records come in pieces only if
  * they must.
  */
-static u32 least_room(struct esp_opt *esp)
+static u32 grant_least_room(struct esp_opt *esp)
 {
 	u32 n = READ_ONCE(esp->sk.sk_rcvbuf) / 4 / READ_ONCE(esp->grant.rcv_est);
 
 	if (esp->sk.sk_type == SOCK_SEQPACKET || !n ||
-	    READ_ONCE(esp->any_room) || READ_ONCE(esp_memory_pressure))
+	    READ_ONCE(esp->advertise_any) || READ_ONCE(esp_memory_pressure))
 		return 1;
 	return READ_ONCE(esp->grant.rcv_mem_pressure) ? n :
 	       min_t(u32, n, ESP_GRANT_MAX / 2);
 }
 
 /* Packets for which there is memory, beyond those that are permitted. */
-static u32 more_room(struct esp_opt *esp, u32 recv_seq)
+static u32 grant_more_room(struct esp_opt *esp, u32 recv_seq)
 {
-	u32 n = esp_grant_room(esp) + READ_ONCE(esp->grant.here);
+	u32 n = esp_grant_room(esp) + READ_ONCE(esp->grant.ooo_pkts);
 	u32 edge = READ_ONCE(esp->grant.edge);
 
 	if (READ_ONCE(esp->grant.recv_announced) && esp_after(edge, recv_seq))
 		n -= min(n, edge - recv_seq);
-	return n < least_room(esp) && READ_ONCE(esp->rcv_bytes) ? 0 : n;
+	return n < grant_least_room(esp) && READ_ONCE(esp->rcv_bytes) ? 0 : n;
 }
 
 /* Memory is reserved when permission is given (rule 20). */
 static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 {
 	struct esp_opt *esp = grant_owner(g);
-	u32 edge = READ_ONCE(g->edge), n = more_room(esp, recv_seq);
+	u32 edge = READ_ONCE(g->edge), n = grant_more_room(esp, recv_seq);
 
 	if (esp_before(edge, recv_seq))
 		edge = recv_seq;
@@ -134,7 +134,7 @@ static void esp_ack_send_other(struct sock *sk)
 	skb = esp_skb_alloc_sk(sk, ESP_ACK, 0, READ_ONCE(esp->snd.send_next));
 	if (!skb)
 		return;		/* the RRQ timer will say it again */
-	WRITE_ONCE(esp->told_seq, told);
+	WRITE_ONCE(esp->queue_acked_seq, told);
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
 	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
@@ -145,13 +145,13 @@ static void esp_ack_send_other(struct sock *sk)
  * only when the owner has queued it again. So @parked_at is read first: it is never
  * ahead of the clock.
  */
-static u64 count_parked(struct esp_opt *esp)
+static u64 grant_count_wait(struct esp_opt *esp)
 {
-	u64 since = READ_ONCE(esp->parked_at), now = esp_now();
+	u64 since = READ_ONCE(esp->queued_at), now = esp_now();
 
 	/* a time may be missing from the sum, no more */
 	data_race(esp->stats.parked_us += now - since);
-	WRITE_ONCE(esp->parked_at, now);	/* where it stays for another turn */
+	WRITE_ONCE(esp->queued_at, now);	/* where it stays for another turn */
 	return now - since;
 }
 
@@ -168,8 +168,8 @@ static void grant_send(struct esp_grant *g, bool queued)
 			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		sk->sk_data_ready(sk);
 	}
-	ESP_INC_NS(esp->ns, AckReleased);
-	waited = count_parked(esp);
+	ESP_INC_NS(esp->ns, GrantReleased);
+	waited = grant_count_wait(esp);
 	rcu_read_lock();	/* esp_connect_failed() waits before it takes the port */
 	if (smp_load_acquire(&sk->sk_state) != TCP_CLOSE) {
 		trace_esp_ack_release(sk, waited);
@@ -181,40 +181,40 @@ static void grant_send(struct esp_grant *g, bool queued)
 		sock_put(sk);
 }
 
-static void grant_hold(struct esp_grant *g)
+static void grant_get(struct esp_grant *g)
 {
 	sock_hold(&grant_owner(g)->sk);
 }
 
-static void pump_later(struct esp_ackq *q, u32 wait)
+static void link_pump_later(struct esp_ackq *q, u32 wait)
 {
-	struct esp_port *port = container_of(q, struct esp_port, ackq);
+	struct esp_link *link = container_of(q, struct esp_link, ackq);
 
-	if (!hrtimer_is_queued(&port->pace))
-		hrtimer_start(&port->pace, ns_to_ktime(wait),
+	if (!hrtimer_is_queued(&link->pace))
+		hrtimer_start(&link->pace, ns_to_ktime(wait),
 			      HRTIMER_MODE_REL_SOFT);
 }
 
 /**
  * esp_pace_timeout() - permission that waited for the link may leave
- * @timer:	struct esp_port.pace
+ * @timer:	struct esp_link.pace
  *
  * Return: HRTIMER_NORESTART
  */
 enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer)
 {
-	struct esp_port *port = container_of(timer, struct esp_port, pace);
+	struct esp_link *link = container_of(timer, struct esp_link, pace);
 
 	/* not queued any more: whoever asks from now on starts it anew */
-	esp_ackq_resume(&port->ackq);
+	esp_ackq_resume(&link->ackq);
 	return HRTIMER_NORESTART;
 }
 
 const struct esp_ackq_ops esp_ackq_ops = {
 	.room	= grant_room,
 	.send	= grant_send,
-	.hold	= grant_hold,
-	.later	= pump_later,
+	.get	= grant_get,
+	.later	= link_pump_later,
 	.now	= ktime_get_ns,
 };
 
@@ -229,10 +229,10 @@ const struct esp_ackq_ops esp_ackq_ops = {
 void esp_announced(struct sock *sk, u32 recv_seq, u32 edge)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct esp_ackq *q = &esp->port->ackq;
+	struct esp_ackq *q = &esp->link->ackq;
 	u64 until = esp_now();
 
-	if (READ_ONCE(esp->port->npeers) > 1)
+	if (READ_ONCE(esp->link->npeers) > 1)
 		until += esp_qctl_wire_time(&q->ctl,
 					    READ_ONCE(q->policy.first_pool));
 	WRITE_ONCE(esp->first_until, until);
@@ -244,11 +244,11 @@ u32 esp_grant_left(struct esp_opt *esp)
 {
 	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
 
-	return left - min(left, esp->grant.here);
+	return left - min(left, esp->grant.ooo_pkts);
 }
 
 /**
- * esp_permission_due() - is it time for more permission?
+ * esp_grant_due() - is it time for more permission?
  * @esp:	socket with an announced transmission; its owner calls
  *
  * A gap is no reason to let the sender run dry: what came behind it doesn't
@@ -256,9 +256,9 @@ u32 esp_grant_left(struct esp_opt *esp)
  *
  * Return: true if so
  */
-bool esp_permission_due(struct esp_opt *esp)
+bool esp_grant_due(struct esp_opt *esp)
 {
-	struct esp_ackq *q = &esp->port->ackq;
+	struct esp_ackq *q = &esp->link->ackq;
 	u32 left = esp_grant_left(esp);
 
 	if (!READ_ONCE(q->policy.adaptive))
@@ -280,20 +280,20 @@ bool esp_permission_due(struct esp_opt *esp)
 bool esp_grant_arrived(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	bool pump = esp_ackq_arrived(&esp->port->ackq, &esp->grant, f->pkt_seq,
+	bool pump = esp_ackq_arrived(&esp->link->ackq, &esp->grant, f->pkt_seq,
 				     f->segs);
 	bool anew = esp->expiries;
 
 	WRITE_ONCE(esp->expiries, 0);
-	if ((READ_ONCE(esp->grant.recv_announced) || atomic_read(&esp->grant.open)) &&
-	    (READ_ONCE(esp->grant.begun) || READ_ONCE(esp->port->npeers) == 1) &&
+	if ((READ_ONCE(esp->grant.recv_announced) || atomic_read(&esp->grant.outstanding)) &&
+	    (READ_ONCE(esp->grant.granted_once) || READ_ONCE(esp->link->npeers) == 1) &&
 	    (anew || READ_ONCE(esp->deadline[ESP_T_RRQ]) < esp->progress_us +
 	     READ_ONCE(esp->rrq_wait) - READ_ONCE(esp->rrq_wait) / 8))
 		esp_start_rrq_timer(esp);
 	return pump;
 }
 
-static void hold(struct sock *sk)
+static void send_hold(struct sock *sk)
 {
 	ESP_INC_NS(esp_sk(sk)->ns, HoldsSent);
 	esp_send_ack(sk);
@@ -311,7 +311,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
-	struct esp_ackq *q = &esp->port->ackq;
+	struct esp_ackq *q = &esp->link->ackq;
 	u32 edge;
 
 	if (esp_dev_usable(esp->dev))
@@ -320,20 +320,20 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 		esp->to_ack = 0;
 		/* merged into the cause that is queued already (rule 11) */
 		if (answer)
-			hold(sk);
+			send_hold(sk);
 		return;
 	}
 	/* the reader tells when it has made room: esp_pressure_lifted() */
-	if (!answer && !more_room(esp, esp->recv_seq)) {
+	if (!answer && !grant_more_room(esp, esp->recv_seq)) {
 		if (esp->to_ack >= esp_ack_each(sk))
 			esp_send_ack(sk);
 		return;
 	}
 	esp->to_ack = 0;
 	if (esp_ackq_fast(q, g)) {
-		ESP_INC_NS(esp->ns, AckFast);
+		ESP_INC_NS(esp->ns, GrantFast);
 		/* the others' requests, while something comes of them */
-		while (packets-- > 1 && esp_permission_due(esp)) {
+		while (packets-- > 1 && esp_grant_due(esp)) {
 			edge = READ_ONCE(g->edge);
 			if (!esp_ackq_fast(q, g) || READ_ONCE(g->edge) == edge)
 				break;
@@ -348,18 +348,18 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 		sk->sk_data_ready(sk);	/* for it won't get more before it reads */
 		esp_ack_pump(q);
 		if (answer)
-			hold(sk);
+			send_hold(sk);
 		return;
 	}
-	WRITE_ONCE(esp->parked_at, esp_now());
+	WRITE_ONCE(esp->queued_at, esp_now());
 	esp->stats.parked++;
-	ESP_INC_NS(esp->ns, AckParked);
+	ESP_INC_NS(esp->ns, GrantQueued);
 	trace_esp_ack_park(sk);
 	sock_hold(sk);
 	esp_ackq_park(q, g);
 	esp_ack_pump(q);
 	if (answer && READ_ONCE(g->queued))
-		hold(sk);
+		send_hold(sk);
 }
 
 /**
@@ -374,11 +374,11 @@ void esp_ackq_leave(struct sock *sk, bool void_tokens)
 	struct esp_ackq *q;
 	u64 waited;
 
-	if (!esp->port)
+	if (!esp->link)
 		return;
-	q = &esp->port->ackq;
+	q = &esp->link->ackq;
 	if (esp_ackq_remove(q, &esp->grant)) {
-		waited = count_parked(esp);
+		waited = grant_count_wait(esp);
 		trace_esp_ack_leave(sk, waited);
 		__sock_put(sk);
 	}
@@ -404,10 +404,10 @@ void esp_expiry(struct sock *sk)
 	struct esp_ackq *q;
 	u32 edge;
 
-	if (!esp->port || (!esp_ackq_void(&esp->port->ackq, g) &&
-			   !packets_due(esp)))
+	if (!esp->link || (!esp_ackq_void(&esp->link->ackq, g) &&
+			   !grant_packets_due(esp)))
 		return;
-	q = &esp->port->ackq;
+	q = &esp->link->ackq;
 	esp->stats.expiries++;
 	ESP_INC(net, Expiries);
 	WRITE_ONCE(esp->expiries, esp->expiries + 1);
@@ -424,7 +424,7 @@ void esp_expiry(struct sock *sk)
 	if (g->recv_announced && esp_after(edge, esp->recv_seq)) {
 		esp_send_rrq(sk, edge);
 		if (!smp_load_acquire(&g->queued))	/* unlink_grant() */
-			WRITE_ONCE(esp->parked_at, esp_now());
+			WRITE_ONCE(esp->queued_at, esp_now());
 		sock_hold(sk);
 		if (!esp_ackq_expired(q, g, esp->expiries > 1))
 			__sock_put(sk);
@@ -444,19 +444,19 @@ void esp_pressure_lifted(struct sock *sk)
 	struct esp_grant *g = &esp->grant;
 
 	smp_mb();	/* what was freed, before the flag; grant_send() */
-	if (!READ_ONCE(g->rcv_mem_pressure) || !esp->port)
+	if (!READ_ONCE(g->rcv_mem_pressure) || !esp->link)
 		return;
-	if (esp->rcv_bytes && !more_room(esp, esp->recv_seq))
+	if (esp->rcv_bytes && !grant_more_room(esp, esp->recv_seq))
 		return;
 	/* not between the flag and the end of queueing: esp_ack_pump() */
-	spin_lock_bh(&esp->port->ackq.lock);
+	spin_lock_bh(&esp->link->ackq.lock);
 	WRITE_ONCE(g->rcv_mem_pressure, 0);
-	spin_unlock_bh(&esp->port->ackq.lock);
+	spin_unlock_bh(&esp->link->ackq.lock);
 	if (g->recv_announced)
 		esp_enqueue_ack(sk, true, 1);
 	else
 		esp_send_ack(sk);
-	WRITE_ONCE(esp->any_room, 0);
+	WRITE_ONCE(esp->advertise_any, 0);
 }
 
 /**
@@ -467,6 +467,6 @@ void esp_any_room(struct sock *sk)
 {
 	if (!READ_ONCE(esp_sk(sk)->grant.rcv_mem_pressure))
 		return;
-	WRITE_ONCE(esp_sk(sk)->any_room, 1);
+	WRITE_ONCE(esp_sk(sk)->advertise_any, 1);
 	esp_pressure_lifted(sk);
 }

@@ -10,7 +10,7 @@ void esp_start_rrq_timer(struct esp_opt *esp);
 enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer);
 void esp_announced(struct sock *sk, u32 recv_seq, u32 edge);
 u32 esp_grant_left(struct esp_opt *esp);
-bool esp_permission_due(struct esp_opt *esp);
+bool esp_grant_due(struct esp_opt *esp);
 bool esp_grant_arrived(struct sock *sk, struct esp_frame *f);
 void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets);
 void esp_ackq_leave(struct sock *sk, bool void_tokens);

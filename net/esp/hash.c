@@ -30,7 +30,7 @@ static u32 esp_hash_seed;
 static u64 esp_conn_key[4];
 
 /* One port space for the two reliable types, one for EDP. */
-static bool is_dgram(const struct sock *sk)
+static bool sock_is_dgram(const struct sock *sk)
 {
 	return sk->sk_type == SOCK_DGRAM;
 }
@@ -77,7 +77,7 @@ static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
 		int odev = READ_ONCE(other->sk.sk_bound_dev_if);
 
 		if (other->sport != port || sock_net(&other->sk) != sock_net(sk) ||
-		    is_dgram(&other->sk) != is_dgram(sk))
+		    sock_is_dgram(&other->sk) != sock_is_dgram(sk))
 			continue;
 		if (dev && odev && dev != odev)
 			continue;
@@ -90,10 +90,10 @@ static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
 	return false;
 }
 
-static bool take_port(struct sock *sk, __be16 port, bool reuse)
+static bool port_take(struct sock *sk, __be16 port, bool reuse)
 {
 	struct esp_bucket *b = port_bucket(esp_bound, sock_net(sk), port,
-					   is_dgram(sk));
+					   sock_is_dgram(sk));
 	unsigned char had = sk->sk_reuse;
 	bool taken;
 
@@ -123,10 +123,10 @@ int esp_bind_port(struct sock *sk, __be16 port)
 	u32 i, start;
 
 	if (port)
-		return take_port(sk, port, true) ? 0 : -EADDRINUSE;
+		return port_take(sk, port, true) ? 0 : -EADDRINUSE;
 	start = get_random_u32() % range;
 	for (i = 0; i < range; i++)
-		if (take_port(sk, htons(ESP_FREE_FIRST + (start + i) % range),
+		if (port_take(sk, htons(ESP_FREE_FIRST + (start + i) % range),
 			      false))
 			return 0;
 	return -EADDRINUSE;
@@ -174,7 +174,7 @@ void esp_unbind(struct sock *sk)
 
 	if (hlist_unhashed(&esp->bind_node))
 		return;
-	b = port_bucket(esp_bound, sock_net(sk), esp->sport, is_dgram(sk));
+	b = port_bucket(esp_bound, sock_net(sk), esp->sport, sock_is_dgram(sk));
 	spin_lock_bh(&b->lock);
 	hlist_del_init(&esp->bind_node);
 	spin_unlock_bh(&b->lock);
@@ -185,9 +185,9 @@ static struct esp_bucket *sock_bucket(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (sk->sk_state == TCP_LISTEN || is_dgram(sk))
+	if (sk->sk_state == TCP_LISTEN || sock_is_dgram(sk))
 		return port_bucket(esp_listeners, sock_net(sk), esp->sport,
-				   is_dgram(sk));
+				   sock_is_dgram(sk));
 	return conn_bucket(sock_net(sk), esp->ifindex, esp->sport,
 			   esp->dport, esp->daddr);
 }
@@ -204,9 +204,9 @@ static bool conn_matches(const struct sock *sk, const struct net *net,
 	return data_race(ether_addr_equal_unaligned(esp->daddr, mac));
 }
 
-static u64 first_place(const struct esp_bucket *b)
+static u64 bucket_first_pos(const struct esp_bucket *b)
 {
-	return esp_sk(hlist_entry(b->head.first, struct sock, sk_node))->place;
+	return esp_sk(hlist_entry(b->head.first, struct sock, sk_node))->walk_pos;
 }
 
 /**
@@ -223,7 +223,7 @@ int esp_hash(struct sock *sk)
 	int err = 0;
 
 	spin_lock_bh(&b->lock);
-	if (sk->sk_state != TCP_LISTEN && !is_dgram(sk)) {
+	if (sk->sk_state != TCP_LISTEN && !sock_is_dgram(sk)) {
 		sk_for_each(other, &b->head) {
 			if (conn_matches(other, sock_net(sk),
 					 esp->ifindex, esp->sport,
@@ -234,7 +234,7 @@ int esp_hash(struct sock *sk)
 		}
 	}
 	if (!err) {
-		esp->place = hlist_empty(&b->head) ? 1 : first_place(b) + 1;
+		esp->walk_pos = hlist_empty(&b->head) ? 1 : bucket_first_pos(b) + 1;
 		sk_add_node_rcu(sk, &b->head);
 		sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
 	}
@@ -303,7 +303,7 @@ struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
 
 	rcu_read_lock();
 	sk_for_each_rcu(sk, &b->head) {
-		if (is_dgram(sk) || !port_matches(sk, net, ifindex, port))
+		if (sock_is_dgram(sk) || !port_matches(sk, net, ifindex, port))
 			continue;
 		if (!best || READ_ONCE(sk->sk_bound_dev_if))
 			best = sk;
@@ -336,12 +336,12 @@ struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 		      rcu_dereference_raw(hlist_first_rcu(&b->head));
 	sk = hlist_entry_safe(next, struct sock, sk_node);
 	hlist_for_each_entry_from_rcu(sk, sk_node)
-		if (is_dgram(sk) && port_matches(sk, net, ifindex, port))
+		if (sock_is_dgram(sk) && port_matches(sk, net, ifindex, port))
 			return sk;
 	return NULL;
 }
 
-/* Those of a bucket that come after @walk->place; false: @fn has ended the walk. */
+/* Those of a bucket that come after @walk->pos; false: @fn has ended the walk. */
 static bool walk_bucket(struct esp_bucket *b, struct esp_walk *walk, struct net *net,
 			bool (*fn)(struct sock *sk, void *data), void *data)
 {
@@ -350,14 +350,14 @@ static bool walk_bucket(struct esp_bucket *b, struct esp_walk *walk, struct net 
 
 	spin_lock_bh(&b->lock);
 	sk_for_each(sk, &b->head) {
-		u64 place = esp_sk(sk)->place;
+		u64 place = esp_sk(sk)->walk_pos;
 
-		if ((walk->place && place >= walk->place) || !net_eq(sock_net(sk), net))
+		if ((walk->pos && place >= walk->pos) || !net_eq(sock_net(sk), net))
 			continue;
 		go_on = fn(sk, data);
 		if (!go_on)
 			break;
-		walk->place = place;
+		walk->pos = place;
 	}
 	spin_unlock_bh(&b->lock);
 	return go_on;
@@ -384,7 +384,7 @@ void esp_for_each_sock(struct net *net, struct esp_walk *walk,
 
 		if (!hlist_empty(&b->head) && !walk_bucket(b, walk, net, fn, data))
 			return;
-		walk->place = 0;
+		walk->pos = 0;
 		cond_resched();
 	}
 }
@@ -432,7 +432,7 @@ struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp 
 }
 EXPORT_SYMBOL_GPL(esp_find_sock);
 
-static void init_table(struct esp_bucket *table, unsigned int n)
+static void hash_init_table(struct esp_bucket *table, unsigned int n)
 {
 	while (n--) {
 		spin_lock_init(&table[n].lock);
@@ -454,9 +454,9 @@ int esp_hash_init(void)
 	esp_conns_mask = n - 1;
 	esp_hash_seed = get_random_u32();
 	get_random_bytes(esp_conn_key, sizeof(esp_conn_key));
-	init_table(esp_conns, n);
-	init_table(esp_bound, ESP_PORTS);
-	init_table(esp_listeners, ESP_PORTS);
+	hash_init_table(esp_conns, n);
+	hash_init_table(esp_bound, ESP_PORTS);
+	hash_init_table(esp_listeners, ESP_PORTS);
 	return 0;
 }
 

@@ -8,11 +8,11 @@
 /**
  * struct esp_walk - where a walk over the sockets has come to; zero: it begins
  * @bucket:	of listeners and EDP sockets, behind these of connections
- * @place:	in it: of the one that was visited last, 0: none
+ * @pos:	in it: of the one that was visited last, 0: none
  */
 struct esp_walk {
 	unsigned int	bucket;
-	u64		place;
+	u64		pos;
 };
 
 int esp_bind_port(struct sock *sk, __be16 port);

@@ -51,7 +51,7 @@ static enum skb_drop_reason reset_rcv(struct sock *sk, struct esp_frame *f)
 		esp_done(sk, 0);
 		break;
 	default:
-		esp_done(sk, esp->echo ? -ECONNREFUSED : -ECONNRESET);
+		esp_done(sk, esp->handshake_unconfirmed ? -ECONNREFUSED : -ECONNRESET);
 	}
 	return SKB_CONSUMED;
 }
@@ -100,7 +100,7 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 		}
 		goto out;
 	}
-	if (esp->reset) {
+	if (esp->rst_linger) {
 		reason = SKB_DROP_REASON_TCP_CLOSE;
 		if (!(f->flags & ESP_RST))
 			esp_send_reset(sk, f->ack_seq);
@@ -114,8 +114,8 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 	late = esp_overtaken(esp, f, now);
 	if (!late)
 		WRITE_ONCE(esp->ts_recent, (u64)f->ts_val << 32 | (u32)now);
-	if (esp->echo) {
-		WRITE_ONCE(esp->echo, 0);
+	if (esp->handshake_unconfirmed) {
+		WRITE_ONCE(esp->handshake_unconfirmed, 0);
 		esp_timer_clear(esp, ESP_T_CONN);
 		esp_start_orphan_timer(sk);
 		esp_update_mss(sk);
@@ -135,7 +135,7 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 	f->segs = skb_is_gso(skb) && f->len ?
 		  DIV_ROUND_UP(f->len, skb_shinfo(skb)->gso_size) : 1;
 	/* GRO chains what it puts together */
-	esp_qctl_came(&esp->port->ackq.ctl, f->segs > 1 && !skb_has_frag_list(skb) &&
+	esp_qctl_came(&esp->link->ackq.ctl, f->segs > 1 && !skb_has_frag_list(skb) &&
 		      skb_headlen(skb) == f->hlen, skb_has_frag_list(skb));
 	esp_data_rcv(sk, skb);
 	if (esp->advice_echo && sk->sk_state != TCP_CLOSE)
@@ -171,7 +171,7 @@ static void listen_rcv(struct sock *sk, struct sk_buff *skb)
  * A connection that has a CRC: it must be there, but on what is sent without a
  * connection, too; and be right. What it covers isn't believed before.
  */
-static bool crc_fits(struct sock *sk, struct sk_buff *skb)
+static bool sock_crc_fits(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 
@@ -186,7 +186,7 @@ static bool crc_fits(struct sock *sk, struct sk_buff *skb)
 
 static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 {
-	if (!crc_fits(sk, skb)) {
+	if (!sock_crc_fits(sk, skb)) {
 		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_SKB_CSUM);
 		return;
 	}
@@ -226,7 +226,7 @@ static u32 backlog_limit(struct sock *sk)
 }
 
 /* Hand a frame to the socket, or to its backlog. Takes over the reference. */
-static void deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
+static void sock_deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	bh_lock_sock(sk);
 	if (!esp_owned(sk)) {
@@ -254,7 +254,7 @@ static const int malformed_mib[] = {
  * SYN are taken to be where ours are: a SYN gets one rate-limited RST, and
  * our own SYN that is answered so ends with EPROTONOSUPPORT.
  */
-static noinline_for_stack bool other_version(struct sk_buff *skb)
+static noinline_for_stack bool frame_other_version(struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	u8 version = f->version, copy[ESP_HLEN_MAX];
@@ -274,7 +274,7 @@ static noinline_for_stack bool other_version(struct sk_buff *skb)
  * sum of the whole frame is a NIC's help; that it knows the frame to be good is
  * not, for it doesn't know ESP.
  */
-static bool checksum_good(struct sk_buff *skb)
+static bool frame_checksum_good(struct sk_buff *skb)
 {
 	if (skb->ip_summed == CHECKSUM_PARTIAL)
 		return true;
@@ -302,18 +302,18 @@ static enum skb_drop_reason frame_malformed(struct net *net, struct esp_dev *ed,
 		SNMP_INC_STATS(esp_net(net)->mib, malformed_mib[bad]);
 		if (bad == ESP_WIRE_SHORT)
 			return SKB_DROP_REASON_PKT_TOO_SMALL;
-		if (bad != ESP_WIRE_VERSION || !other_version(skb))
+		if (bad != ESP_WIRE_VERSION || !frame_other_version(skb))
 			return SKB_DROP_REASON_IP_INHDR;
 	}
 	if (skb_is_gso(skb) && !esp_gso_valid(skb)) {
-		ESP_INC(net, InGSO);
+		ESP_INC(net, InBadGso);
 		return SKB_DROP_REASON_SKB_BAD_GSO;
 	}
 	if (f->flags & ESP_SYN)
 		f->read = min_t(unsigned int, skb->len, U16_MAX);
 	if (pskb_trim_rcsum(skb, f->hlen + f->len))
 		return SKB_DROP_REASON_NOMEM;
-	if (!checksum_good(skb)) {
+	if (!frame_checksum_good(skb)) {
 		ESP_INC(net, InChecksum);
 		return SKB_DROP_REASON_SKB_CSUM;
 	}
@@ -333,7 +333,7 @@ static enum skb_drop_reason frame_malformed(struct net *net, struct esp_dev *ed,
 }
 
 /* May this frame be for a socket of a connection? Its cookies are fixed. */
-static bool cookie_fits(struct sock *sk, struct esp_frame *f)
+static bool sock_cookie_fits(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -374,8 +374,8 @@ static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 		sk = NULL;
 	}
 	if (sk) {
-		if (cookie_fits(sk, f)) {
-			deliver(net, sk, skb);
+		if (sock_cookie_fits(sk, f)) {
+			sock_deliver(net, sk, skb);
 			return;
 		}
 		if (f->flags & ESP_RST) {
@@ -390,7 +390,7 @@ static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 	}
 	sk = esp_lookup_listener(net, ed->ifindex, f->dport);
 	if (sk) {
-		deliver(net, sk, skb);
+		sock_deliver(net, sk, skb);
 		return;
 	}
 	ESP_INC(net, InNoSocket);
@@ -435,7 +435,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	if (skb_is_gso(skb)) {
 		ESP_ADD_BH(ed->ns, InFrames,
 			   max_t(u32, skb_shinfo(skb)->gso_segs, 1));
-		ESP_INC_BH(ed->ns, InRuns);
+		ESP_INC_BH(ed->ns, InGsoFrames);
 	} else {
 		ESP_INC_BH(ed->ns, InFrames);
 	}

@@ -26,45 +26,45 @@ void esp_policy_get(struct net *net, struct esp_policy *p)
 	p->first_pool = READ_ONCE(conf->first_burst_pool);
 }
 
-static void port_free(struct rcu_head *rcu)
+static void link_free(struct rcu_head *rcu)
 {
-	struct esp_port *port = container_of(rcu, struct esp_port, rcu);
+	struct esp_link *link = container_of(rcu, struct esp_link, rcu);
 
-	hrtimer_cancel(&port->pace);
-	kfree(port);
+	hrtimer_cancel(&link->pace);
+	kfree(link);
 }
 
 /**
- * esp_port_put() - give a reference back
- * @port:	port
+ * esp_link_put() - give a reference back
+ * @link:	link
  */
-void esp_port_put(struct esp_port *port)
+void esp_link_put(struct esp_link *link)
 {
-	if (refcount_dec_and_test(&port->ref))
-		call_rcu(&port->rcu, port_free);
+	if (refcount_dec_and_test(&link->ref))
+		call_rcu(&link->rcu, link_free);
 }
 
 /**
- * esp_port_alloc() - a port for a new device
+ * esp_link_alloc() - a link for a new device
  * @net:	its namespace
  * @ops:	how the ACK queue reaches the sockets
  * @pace:	function of the timer with which the ACK queue waits for the link
  *
- * Return: the port, with a reference; NULL: no memory
+ * Return: the link, with a reference; NULL: no memory
  */
-struct esp_port *esp_port_alloc(struct net *net, const struct esp_ackq_ops *ops,
+struct esp_link *esp_link_alloc(struct net *net, const struct esp_ackq_ops *ops,
 				enum hrtimer_restart (*pace)(struct hrtimer *timer))
 {
-	struct esp_port *port = kzalloc_obj(*port, GFP_KERNEL);
+	struct esp_link *link = kzalloc_obj(*link, GFP_KERNEL);
 	struct esp_policy policy;
 
-	if (!port)
+	if (!link)
 		return NULL;
-	refcount_set(&port->ref, 1);
-	spin_lock_init(&port->lock);
+	refcount_set(&link->ref, 1);
+	spin_lock_init(&link->lock);
 	esp_policy_get(net, &policy);
-	esp_ackq_init(&port->ackq, &policy, ops);
-	hrtimer_setup(&port->pace, pace, CLOCK_MONOTONIC,
+	esp_ackq_init(&link->ackq, &policy, ops);
+	hrtimer_setup(&link->pace, pace, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
-	return port;
+	return link;
 }

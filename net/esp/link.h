@@ -8,7 +8,7 @@
 #define ESP_PEER_BUCKETS 64
 
 /**
- * struct esp_port - a receiving lower device: where frames congest (rule 12)
+ * struct esp_link - a receiving lower device: where frames congest (rule 12)
  * @ref:	esp_dev and connected sockets hold it
  * @ackq:	the ACK queue
  * @lock:	guards what follows, but for @pace; taken when connections come, go
@@ -26,7 +26,7 @@
  *
  * Lives as long as a device or a socket refers to it.
  */
-struct esp_port {
+struct esp_link {
 	refcount_t		ref;
 	struct esp_ackq		ackq;
 	spinlock_t		lock;	/* see @lock */
@@ -41,8 +41,8 @@ struct esp_port {
 };
 
 void esp_policy_get(struct net *net, struct esp_policy *p);
-void esp_port_put(struct esp_port *port);
-struct esp_port *esp_port_alloc(struct net *net, const struct esp_ackq_ops *ops,
+void esp_link_put(struct esp_link *link);
+struct esp_link *esp_link_alloc(struct net *net, const struct esp_ackq_ops *ops,
 				enum hrtimer_restart (*pace)(struct hrtimer *timer));
 
 #endif /* _ESP_LINK_H */

@@ -16,14 +16,14 @@ struct percpu_counter esp_sockets_allocated ____cacheline_aligned_in_smp;
 unsigned long esp_memory_pressure;
 
 /* What sockets charge ahead, or keep, is to be no reason for memory pressure. */
-static bool memory_is_ample(void)
+static bool mem_is_ample(void)
 {
 	return atomic_long_read(&esp_memory_allocated) <=
 	       READ_ONCE(esp_mem[0]) / 2;
 }
 
 /* In the middle of much: what is charged now will be used, or used again. */
-static bool charges_ahead(struct sock *sk)
+static bool mem_charges_ahead(struct sock *sk)
 {
 	return esp_sk(sk)->grant.recv_announced ||
 	       READ_ONCE(sk->sk_wmem_queued) >= 65536;
@@ -41,9 +41,9 @@ static bool charges_ahead(struct sock *sk)
 void esp_mem_uncharge(struct sock *sk, int size)
 {
 	sk_forward_alloc_add(sk, size);
-	if (memory_is_ample() &&
+	if (mem_is_ample() &&
 	    (sk->sk_forward_alloc < 2 * (int)PAGE_SIZE ||
-	     (sk->sk_forward_alloc < 2 * ESP_CHARGE && charges_ahead(sk))))
+	     (sk->sk_forward_alloc < 2 * ESP_CHARGE && mem_charges_ahead(sk))))
 		return;
 	sk_mem_reclaim(sk);
 }
@@ -53,7 +53,7 @@ bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size)
 {
 	int all = size;
 
-	if (size < ESP_CHARGE && charges_ahead(sk) && memory_is_ample())
+	if (size < ESP_CHARGE && mem_charges_ahead(sk) && mem_is_ample())
 		all = ESP_CHARGE;
 	if (skb)
 		return sk_rmem_schedule(sk, skb, all) ||

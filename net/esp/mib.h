@@ -8,8 +8,8 @@
 #define ESP_MIBS(X) \
 	X(InFrames)		/* frames received on devices that carry ESP, as on a cable */ \
 	X(OutFrames)		/* frames handed to a device, likewise */ \
-	X(InRuns)		/* frames received that stand for several: super-packets */ \
-	X(OutRuns)		/* and handed to a device */ \
+	X(InGsoFrames)		/* frames received that stand for several: super-packets */ \
+	X(OutGsoFrames)		/* and handed to a device */ \
 	X(OutDiscards)		/* frames that the device or its queue refused */ \
 	X(InDevDisabled)	/* frames on a device that isn't enabled for ESP */ \
 	X(InShort)		/* malformed: ends before its header or payload */ \
@@ -19,7 +19,7 @@
 	X(InOption)		/* malformed: options */ \
 	X(InPort)		/* malformed: port 0 */ \
 	X(InRange)		/* malformed: ranges of an RRQ */ \
-	X(InGSO)		/* malformed: a super-packet that isn't one of ESP's */ \
+	X(InBadGso)		/* malformed: a super-packet that isn't one of ESP's */ \
 	X(InChecksum)		/* malformed: checksum */ \
 	X(InCRC)		/* malformed: CRC32c, or none on a connection that has it */ \
 	X(InGroupSource)	/* malformed: sent by or to a group address */ \
@@ -51,9 +51,9 @@
 	X(AbortOnData)		/* connections reset because data came after close */ \
 	X(AbortOnMTU)		/* connections ended because the MTU shrank */ \
 	X(AbortOnDevice)	/* sockets whose device left or changed */ \
-	X(AckFast)		/* permissions given past the ACK queue */ \
-	X(AckParked)		/* permissions parked in the ACK queue; not expired ones */ \
-	X(AckReleased)		/* ACKs with permission from the ACK queue */ \
+	X(GrantFast)		/* permissions given past the ACK queue */ \
+	X(GrantQueued)		/* permissions parked in the ACK queue; not expired ones */ \
+	X(GrantReleased)		/* ACKs with permission from the ACK queue */ \
 	X(HoldsSent)		/* HOLDs sent */ \
 	X(HoldsReceived)	/* HOLDs received */ \
 	X(AckDelayed)		/* ACKs sent because nothing came to carry them */ \

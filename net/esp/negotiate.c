@@ -15,7 +15,7 @@ void esp_update_mss(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	int mtu = esp_dev_mtu(esp->dev);
-	u32 mss, hlen = esp->echo ? ESP_HLEN_MAX : esp_data_hlen(esp);
+	u32 mss, hlen = esp->handshake_unconfirmed ? ESP_HLEN_MAX : esp_data_hlen(esp);
 
 	if (mtu < ESP_MTU_MIN)
 		mtu = ESP_MTU_MIN;
@@ -102,7 +102,7 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 	f->to_ack = esp_packets_to_ack(sk);
 	/* one side's wish is enough; who answers a SYN knows both */
 	f->features = esp->user_crc || esp->crc ? ESP_FEATURE_CRC32C : 0;
-	if (READ_ONCE(esp->echo)) {
+	if (READ_ONCE(esp->handshake_unconfirmed)) {
 		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->syn_advice;
 		/* the CRC takes their room, and says so much: listen_cookie() */

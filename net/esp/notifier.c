@@ -18,22 +18,22 @@
 
 static bool esp_default_enable;
 
-static bool device_fits(const struct net_device *dev)
+static bool dev_fits(const struct net_device *dev)
 {
 	return (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_LOOPBACK) &&
 	       dev->addr_len == ETH_ALEN;
 }
 
 /* Where no frame leaves the machine, an administrator needn't be asked. */
-static bool is_kind(const struct net_device *dev, const char *kind)
+static bool dev_is_kind(const struct net_device *dev, const char *kind)
 {
 	return dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, kind);
 }
 
 /* No frame of theirs gets any further, whatever they are connected to. */
-static bool stays_here(const struct net_device *dev)
+static bool dev_stays_here(const struct net_device *dev)
 {
-	return (dev->flags & IFF_LOOPBACK) || is_kind(dev, "dummy");
+	return (dev->flags & IFF_LOOPBACK) || dev_is_kind(dev, "dummy");
 }
 
 static struct esp_dev *dev_find(const struct net_device *dev)
@@ -47,11 +47,11 @@ static struct esp_dev *dev_find(const struct net_device *dev)
 }
 
 /* VLAN and macvlan congest where their lower device does (rule 12). */
-static void dev_find_port(struct esp_dev *ed, struct net_device *dev)
+static void dev_find_link(struct esp_dev *ed, struct net_device *dev)
 {
 	struct list_head *iter = dev->adj_list.lower.next;
 	struct net_device *lower;
-	struct esp_port *old;
+	struct esp_link *old;
 	struct esp_dev *led;
 
 	if (!is_vlan_dev(dev) && !netif_is_macvlan(dev))
@@ -61,29 +61,29 @@ static void dev_find_port(struct esp_dev *ed, struct net_device *dev)
 	if (!led)
 		return;
 	spin_lock_bh(&ed->lock);
-	old = ed->port;
-	ed->port = led->port;
-	ed->own_port = false;
-	refcount_inc(&ed->port->ref);
+	old = ed->link;
+	ed->link = led->link;
+	ed->own_link = false;
+	refcount_inc(&ed->link->ref);
 	spin_unlock_bh(&ed->lock);
-	esp_port_put(old);
+	esp_link_put(old);
 }
 
 static int dev_register(struct net_device *dev)
 {
 	struct esp_dev *ed;
 
-	if (!device_fits(dev) || dev_find(dev))
+	if (!dev_fits(dev) || dev_find(dev))
 		return 0;
 	ed = kzalloc_obj(*ed, GFP_KERNEL);
 	if (!ed)
 		return -ENOMEM;
-	ed->port = esp_port_alloc(dev_net(dev), &esp_ackq_ops, esp_pace_timeout);
-	if (!ed->port) {
+	ed->link = esp_link_alloc(dev_net(dev), &esp_ackq_ops, esp_pace_timeout);
+	if (!ed->link) {
 		kfree(ed);
 		return -ENOMEM;
 	}
-	ed->own_port = true;
+	ed->own_link = true;
 	refcount_set(&ed->ref, 1);
 	spin_lock_init(&ed->lock);
 	INIT_LIST_HEAD(&ed->socks);
@@ -92,10 +92,10 @@ static int dev_register(struct net_device *dev)
 	ed->up = !!(dev->flags & IFF_UP);
 	esp_dev_update_headroom(ed, dev);
 	esp_dev_features(ed, dev);
-	ed->enabled = esp_default_enable || stays_here(dev) || is_kind(dev, "veth");
-	ed->tx_checksum = stays_here(dev);
+	ed->enabled = esp_default_enable || dev_stays_here(dev) || dev_is_kind(dev, "veth");
+	ed->tx_checksum = dev_stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);
-	dev_find_port(ed, dev);
+	dev_find_link(ed, dev);
 	esp_dev_add(ed, dev);
 	if (esp_sysctl_dev_init(dev_net(dev), ed, dev->name))
 		netdev_warn(dev, "no sysctl net.esp.dev.%s: out of memory\n",
@@ -135,7 +135,7 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 
 		ed = info->linking ? dev_find(info->upper_dev) : NULL;
 		if (ed)
-			dev_find_port(ed, info->upper_dev);
+			dev_find_link(ed, info->upper_dev);
 		return NOTIFY_DONE;
 	}
 	ed = dev_find(dev);

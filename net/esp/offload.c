@@ -37,14 +37,14 @@
 #define ESP_RUN_FLAGS		(ESP_ACK | ESP_TXS | ESP_TXF | ESP_EOR)
 
 /* A frame's own: it has to stand alone. */
-static bool alone(const struct esp_wire *h)
+static bool frame_stands_alone(const struct esp_wire *h)
 {
 	return h->ver_hlen != (ESP_VERSION << 4 | ESP_HLEN / 4) ||
 	       (h->flags & ~ESP_RUN_FLAGS) || !(h->flags & ESP_ACK);
 }
 
 /* The checksum is still to be computed, by the device or by gso_segment(). */
-static void leave_checksum(struct sk_buff *skb, unsigned int offset)
+static void gso_leave_checksum(struct sk_buff *skb, unsigned int offset)
 {
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_headroom(skb) + offset;
@@ -73,7 +73,7 @@ void esp_gso_mark(struct sk_buff *skb, u16 size, u16 segs)
 	info->gso_segs = segs;
 	info->gso_type = SKB_GSO_SCTP;
 	skb_set_transport_header(skb, ESP_GSO_TRANSPORT);
-	leave_checksum(skb, 0);
+	gso_leave_checksum(skb, 0);
 }
 
 /**
@@ -97,7 +97,7 @@ bool esp_gso_valid(const struct sk_buff *skb)
  * Each frame of the list is as long as skb_segment() relies on, and in one
  * piece, if it is to be copied: of others it would mistake one for another.
  */
-static bool list_uniform(const struct sk_buff *skb, unsigned int first, bool sg)
+static bool gso_list_uniform(const struct sk_buff *skb, unsigned int first, bool sg)
 {
 	unsigned int size = skb_shinfo(skb)->gso_size, rest = skb->len;
 	const struct sk_buff *iter;
@@ -124,7 +124,7 @@ static void gso_packet(struct sk_buff *skb, u32 pkt_seq, u8 clear,
 	h->len = htons(skb->len - offset - hlen);
 	h->csum = 0;
 	if (by_device) {
-		leave_checksum(skb, offset);
+		gso_leave_checksum(skb, offset);
 		return;
 	}
 	skb->ip_summed = CHECKSUM_NONE;
@@ -136,7 +136,7 @@ static void gso_packet(struct sk_buff *skb, u32 pkt_seq, u8 clear,
  * Whether a device that says it computes checksums is to be believed, its
  * entry knows: esp_dev_checksums().
  */
-static bool checksum_by_device(struct sk_buff *skb, netdev_features_t features)
+static bool gso_checksum_by_device(struct sk_buff *skb, netdev_features_t features)
 {
 	struct esp_dev *ed = esp_dev_rcu(skb->dev);
 
@@ -165,12 +165,12 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 		return ERR_PTR(-EINVAL);
 	pkt_seq = ntohl(h->pkt_seq);
 	flags = h->flags;
-	by_device = checksum_by_device(skb, features);
+	by_device = gso_checksum_by_device(skb, features);
 	/* skb_segment() copies what is DODGY */
 	sg = (features & NETIF_F_SG) &&
 	     !(skb_shinfo(skb)->gso_type & SKB_GSO_DODGY);
 	if (skb_has_frag_list(skb) &&
-	    !list_uniform(skb, hlen + skb_shinfo(skb)->gso_size, sg) &&
+	    !gso_list_uniform(skb, hlen + skb_shinfo(skb)->gso_size, sg) &&
 	    skb_linearize(skb))
 		return ERR_PTR(-ENOMEM);
 
@@ -197,7 +197,7 @@ static bool gro_checksum(struct sk_buff *skb, unsigned int offset)
 	__wsum sum;
 
 	if (skb->ip_summed == CHECKSUM_PARTIAL)
-		return true;	/* of this machine: checksum_good() */
+		return true;	/* of this machine: frame_checksum_good() */
 	if (offset)
 		return !csum_fold(skb_checksum(skb, offset, skb->len - offset, 0));
 	if (skb->ip_summed == CHECKSUM_COMPLETE && !csum_fold(skb->csum))
@@ -210,7 +210,7 @@ static bool gro_checksum(struct sk_buff *skb, unsigned int offset)
 	return true;
 }
 
-static bool same_connection(const struct esp_wire *a, const struct esp_wire *b)
+static bool gro_same_connection(const struct esp_wire *a, const struct esp_wire *b)
 {
 	return a->sport == b->sport && a->dport == b->dport &&
 	       a->cookie == b->cookie;
@@ -293,12 +293,12 @@ static struct sk_buff *esp_gro_receive(struct list_head *head,
 	list_for_each_entry(p, head, list) {
 		if (!NAPI_GRO_CB(p)->same_flow)
 			continue;
-		if (same_connection((struct esp_wire *)(p->data + offset), &h))
+		if (gro_same_connection((struct esp_wire *)(p->data + offset), &h))
 			kept = p;
 		else
 			NAPI_GRO_CB(p)->same_flow = 0;
 	}
-	if (alone(&h) || skb_is_gso(skb) || skb_has_frag_list(skb) ||
+	if (frame_stands_alone(&h) || skb_is_gso(skb) || skb_has_frag_list(skb) ||
 	    skb->destructor ||
 	    ntohs(h.len) < ESP_MSS_MIN ||
 	    skb->len - offset != ESP_HLEN + ntohs(h.len))
@@ -326,7 +326,7 @@ static int esp_gro_complete(struct sk_buff *skb, int offset)
 	skb_shinfo(skb)->gso_segs = NAPI_GRO_CB(skb)->count;
 	skb_shinfo(skb)->gso_type = SKB_GSO_SCTP;
 	skb_set_transport_header(skb, offset + ESP_GSO_TRANSPORT);
-	leave_checksum(skb, offset);
+	gso_leave_checksum(skb, offset);
 	atomic_dec(&gro_runs);
 	return 0;
 }

@@ -25,14 +25,14 @@
  * What the peer may send beyond @recv_seq, or is advised to start with. That
  * the sender may take the one for the other, @recv_seq and what follows from
  * it belong together: whoever reads a recv_seq reads also that its
- * transmission has begun or ended (update_recv_seq()).
+ * transmission has begun or ended (data_update_recv_seq()).
  */
-static u16 grant_now(struct esp_opt *esp, u32 recv_seq)
+static u16 frame_grant(struct esp_opt *esp, u32 recv_seq)
 {
 	u32 edge;
 
 	if (!READ_ONCE(esp->grant.recv_announced))
-		return min_t(u32, READ_ONCE(esp->advice_told),
+		return min_t(u32, READ_ONCE(esp->burst_told),
 			     esp_grant_room(esp));
 	smp_rmb();	/* pairs with esp_ackq_announced() */
 	edge = READ_ONCE(esp->grant.edge);
@@ -41,7 +41,7 @@ static u16 grant_now(struct esp_opt *esp, u32 recv_seq)
 }
 
 /* The echo of the last ts_val, plus the time for which it was held. */
-static u32 ts_echo(struct esp_opt *esp, u32 now)
+static u32 frame_ts_echo(struct esp_opt *esp, u32 now)
 {
 	u64 ts = READ_ONCE(esp->ts_recent);
 
@@ -49,7 +49,7 @@ static u32 ts_echo(struct esp_opt *esp, u32 now)
 }
 
 /* Fill in what every frame of a connection carries. */
-static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
+static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		       u16 len, u32 pkt_seq, u32 now)
 {
 	memset_startat(f, 0, peer_cookie);
@@ -63,16 +63,16 @@ static void fill_frame(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 	f->ts_val = now + esp->ts_off;
 	f->len = len;
 	if (flags & ESP_ACK) {
-		/* pairs with update_recv_seq() */
+		/* pairs with data_update_recv_seq() */
 		f->ack_seq = smp_load_acquire(&esp->recv_seq);
-		f->grant = grant_now(esp, f->ack_seq);
-		f->ts_ecr = ts_echo(esp, now);
+		f->grant = frame_grant(esp, f->ack_seq);
+		f->ts_ecr = frame_ts_echo(esp, now);
 	} else {
 		f->ack_seq = 0;
 		f->grant = 0;
 		f->ts_ecr = 0;
 	}
-	if ((flags & ESP_SYN) || READ_ONCE(esp->echo)) {
+	if ((flags & ESP_SYN) || READ_ONCE(esp->handshake_unconfirmed)) {
 		if (flags == ESP_SYN)
 			f->cookie = 0;
 		esp_hello(&esp->sk, f);
@@ -115,7 +115,7 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 	struct sk_buff *skb;
 	unsigned int room;
 
-	fill_frame(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
+	frame_fill(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
 		   (u32)esp_now());
 	room = esp_dev_headroom(esp->dev);
 	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
@@ -156,12 +156,12 @@ void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 }
 
 /* An ACK is leaving, on whatever frame: none is owed any more. */
-static void ack_left(struct esp_opt *esp, u16 len)
+static void frame_ack_left(struct esp_opt *esp, u16 len)
 {
 	esp->ack_seq = esp->recv_seq;
 	WRITE_ONCE(esp->ack_pending, 0);
 	esp->to_ack = 0;
-	if (len + 4u <= esp->mss)	/* the option went with it: fill_frame() */
+	if (len + 4u <= esp->mss)	/* the option went with it: frame_fill() */
 		WRITE_ONCE(esp->advice_echo, 0);
 	esp_timer_clear(esp, ESP_T_ACK);
 }
@@ -194,7 +194,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	skb_orphan(out);
-	fill_frame(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
+	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
 		kfree_skb_reason(out, SKB_DROP_REASON_NOMEM);
 		ESP_INC(net, OutAllocFail);
@@ -210,7 +210,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	else
 		esp_finish_frame(esp->dev, out, out->len, 0);
 	esp_skb_classify(out, sk);
-	ack_left(esp, skb->len);
+	frame_ack_left(esp, skb->len);
 	if (again) {
 		trace_esp_again(sk, cb->seq, cb->segs);
 		cb->retrans = 1;
@@ -247,7 +247,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)
 		return;
-	ack_left(esp, 0);
+	frame_ack_left(esp, 0);
 	esp->last_ack_us = esp_now();
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
@@ -288,7 +288,7 @@ void esp_send_reset(struct sock *sk, u32 pkt_seq)
 	esp_send_empty(sk, ESP_RST, pkt_seq);
 }
 
-static u32 put_range(__be16 *p, u32 ack_seq, u32 from, u32 to)
+static u32 rrq_put_range(__be16 *p, u32 ack_seq, u32 from, u32 to)
 {
 	p[0] = htons(from - ack_seq);
 	p[1] = htons(to - from);
@@ -317,11 +317,11 @@ void esp_send_rrq(struct sock *sk, u32 end)
 		if (!esp_before(seq, end))
 			break;
 		if (seq != next)
-			count += put_range(r + 2 * count, esp->recv_seq, next, seq);
+			count += rrq_put_range(r + 2 * count, esp->recv_seq, next, seq);
 		next = esp_rx_end(rb_to_skb(n));
 	}
 	if (count < ESP_RRQ_RANGES && esp_before(next, end))
-		count += put_range(r + 2 * count, esp->recv_seq, next, end);
+		count += rrq_put_range(r + 2 * count, esp->recv_seq, next, end);
 	if (!count)
 		return;
 	skb = esp_skb_alloc_sk(sk, ESP_ACK | ESP_RRQ, 4 * count,
@@ -329,7 +329,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);
-	ack_left(esp, 0);
+	frame_ack_left(esp, 0);
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
 	trace_esp_rrq_out(sk, esp->recv_seq + ntohs(r[0]), count);

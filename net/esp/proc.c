@@ -18,7 +18,20 @@ static const struct {
 #undef ESP_MIB_NAME
 };
 
-static unsigned long fold(struct net *net, int item)
+/* Names of the release before, printed in addition until the next one. */
+static const struct {
+	const char	*name;
+	int		item;
+} esp_mib_old_names[] = {
+	{ "InRuns",	 ESP_MIB_InGsoFrames },
+	{ "OutRuns",	 ESP_MIB_OutGsoFrames },
+	{ "InGSO",	 ESP_MIB_InBadGso },
+	{ "AckFast",	 ESP_MIB_GrantFast },
+	{ "AckParked",	 ESP_MIB_GrantQueued },
+	{ "AckReleased", ESP_MIB_GrantReleased },
+};
+
+static unsigned long mib_fold(struct net *net, int item)
 {
 	unsigned long sum = 0;
 	int cpu;
@@ -35,7 +48,10 @@ static int stat_show(struct seq_file *seq, void *v)
 
 	for (i = 0; i < ARRAY_SIZE(esp_mib_names); i++)
 		seq_printf(seq, "%s %lu\n", esp_mib_names[i].name,
-			   fold(net, esp_mib_names[i].item));
+			   mib_fold(net, esp_mib_names[i].item));
+	for (i = 0; i < ARRAY_SIZE(esp_mib_old_names); i++)
+		seq_printf(seq, "%s %lu\n", esp_mib_old_names[i].name,
+			   mib_fold(net, esp_mib_old_names[i].item));
 	return 0;
 }
 
@@ -52,12 +68,12 @@ static int dev_show(struct seq_file *seq, void *v)
 
 		if (!ed)
 			continue;
-		q = &ed->port->ackq;
+		q = &ed->link->ackq;
 		seq_printf(seq, "%s %d %u %d %u %d %u %u\n", dev->name,
-			   READ_ONCE(ed->enabled), READ_ONCE(ed->port->npeers),
+			   READ_ONCE(ed->enabled), READ_ONCE(ed->link->npeers),
 			   atomic_read(&q->esp_recv_count), READ_ONCE(q->qlen),
-			   atomic_read(&q->open), READ_ONCE(q->ctl.q),
-			   READ_ONCE(ed->port->given));
+			   atomic_read(&q->outstanding), READ_ONCE(q->ctl.q),
+			   READ_ONCE(ed->link->given));
 	}
 	rcu_read_unlock();
 	return 0;

@@ -34,7 +34,7 @@ static void fin_acked(struct sock *sk)
 }
 
 /* One more sample of a round. At its end they tell the receiver's budget what to be. */
-static noinline void take_sample(struct sock *sk, u32 rtt, u64 now)
+static noinline void ack_take_sample(struct sock *sk, u32 rtt, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 median, min;
@@ -44,9 +44,9 @@ static noinline void take_sample(struct sock *sk, u32 rtt, u64 now)
 		return;
 	min = esp_peer_rtt(sk, esp->round.sample[0], now);
 	esp->min_rtt = min;
-	if (esp->port && esp->grant.recv_announced &&
-	    READ_ONCE(esp->port->ackq.policy.adaptive)) {
-		struct esp_ackq *q = &esp->port->ackq;
+	if (esp->link && esp->grant.recv_announced &&
+	    READ_ONCE(esp->link->ackq.policy.adaptive)) {
+		struct esp_ackq *q = &esp->link->ackq;
 
 		spin_lock_bh(&q->lock);
 		esp_qctl_arrivals(&q->ctl, (u32)atomic_read(&q->arrived),
@@ -60,7 +60,7 @@ static noinline void take_sample(struct sock *sk, u32 rtt, u64 now)
 }
 
 /* A round trip: for the timers, and for the budget that the receiver hands out. */
-static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
+static void ack_take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
@@ -69,14 +69,14 @@ static void take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 		return;
 	esp_rtt_sample(&esp->rtt, rtt);
 	if (!esp_rtt_round_full(&esp->round, esp_rtt_smooth(&esp->rtt), now))
-		take_sample(sk, rtt, now);
+		ack_take_sample(sk, rtt, now);
 }
 
 /*
  * How long ago a packet must have been sent for its absence from this frame's
  * ack_seq to mean something: the round trip that this very frame took.
  */
-static u32 proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
+static u32 ack_proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
 {
 	u32 rtt = now + esp->ts_off - f->ts_ecr;
 
@@ -84,7 +84,7 @@ static u32 proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
 }
 
 /* The next buffer that has been sent, or NULL. */
-static struct sk_buff *next_sent(struct sock *sk, struct sk_buff *skb)
+static struct sk_buff *sent_next_buffer(struct sock *sk, struct sk_buff *skb)
 {
 	if (skb_queue_is_last(&sk->sk_write_queue, skb))
 		return NULL;
@@ -93,15 +93,15 @@ static struct sk_buff *next_sent(struct sock *sk, struct sk_buff *skb)
 }
 
 /* After a timeout: repair from the front, a few packets for each ACK. */
-static void recover(struct sock *sk, struct esp_frame *f, u32 now)
+static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 proof = proof_time(esp, f, now), n = 4;
+	u32 proof = ack_proof_time(esp, f, now), n = 4;
 	u32 from = esp->snd.una_seq;
 	struct sk_buff *skb;
 
 	for (skb = skb_peek(&sk->sk_write_queue); skb;
-	     skb = next_sent(sk, skb)) {
+	     skb = sent_next_buffer(sk, skb)) {
 		u32 end = esp_tx_end(skb), to;
 
 		if (!n || !esp_before(from, esp->rto_high))
@@ -120,10 +120,10 @@ static void recover(struct sock *sk, struct esp_frame *f, u32 now)
 }
 
 /* Returns false if the frame must not be used. */
-static bool take_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
+static bool ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	bool held = esp->snd.held;
+	bool held = esp->snd.on_hold;
 	unsigned int res;
 
 	res = late && f->ack_seq == esp->snd.una_seq ? ESP_ACK_STALE :
@@ -132,7 +132,7 @@ static bool take_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		ESP_INC(sock_net(sk), InAckInvalid);
 		return false;
 	}
-	take_rtt(sk, f, now);
+	ack_take_rtt(sk, f, now);
 	esp->progress_us = now;
 	WRITE_ONCE(esp->probes, 0);
 	esp->keep_probes = 0;
@@ -152,7 +152,7 @@ static bool take_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		esp_start_orphan_timer(sk);
 		if (esp->snd.recovering) {
 			if (esp_before(esp->snd.una_seq, esp->rto_high))
-				recover(sk, f, (u32)now);
+				ack_recover(sk, f, (u32)now);
 			else
 				esp->snd.recovering = 0;
 		}
@@ -161,7 +161,7 @@ static bool take_ack(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		esp->probe_tries = 0;
 		esp_arm_send(sk, now);
 	}
-	if (held && !esp->snd.held && esp->retransmits &&
+	if (held && !esp->snd.on_hold && esp->retransmits &&
 	    esp->snd.una_seq != esp->snd.send_next) {
 		/* what found no memory does now */
 		esp->retransmits = 0;
@@ -175,7 +175,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
-	u32 proof = proof_time(esp, f, (u32)now);
+	u32 proof = ack_proof_time(esp, f, (u32)now);
 	struct esp_wire_range r[ESP_RRQ_RANGES];
 	unsigned int i, n = f->len / sizeof(r[0]);
 	struct sk_buff *p;
@@ -194,7 +194,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 
 		if (esp_before(from, esp->snd.una_seq))
 			from = esp->snd.una_seq;
-		for (; p; p = next_sent(sk, p)) {
+		for (; p; p = sent_next_buffer(sk, p)) {
 			u32 end = esp_tx_end(p);
 
 			if (!esp_before(ESP_TX(p)->seq, to))
@@ -223,16 +223,16 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 /*
  * Where there is no wire, the processor that an ACK comes on is the reader's, who
  * has to copy. A writer that waited for room and has been woken (SOCK_NOSPACE is off)
- * has another one, and sends: wait_memory(). If it gets no processor, there is the timer,
+ * has another one, and sends: send_wait_memory(). If it gets no processor, there is the timer,
  * whose question has an answer without progress; so much for a writer whose control
  * group is throttled. A device that takes super-packets may stand before a wire, as
  * macvlan does; the round trip tells.
  */
-static bool writer_sends(struct sock *sk)
+static bool ack_writer_sends(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	return esp->for_room && !esp->probe_tries && READ_ONCE(esp->dev->whole) &&
+	return esp->waits_for_queue && !esp->probe_tries && READ_ONCE(esp->dev->takes_gso) &&
 	       esp->min_rtt && esp->min_rtt <= ESP_NO_WIRE_RTT_US &&
 	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !esp_owned(sk) &&
 	       sk->sk_socket && !test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
@@ -254,14 +254,14 @@ bool esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 
-	if (!take_ack(sk, f, now, late))
+	if (!ack_take(sk, f, now, late))
 		return false;
 	/* the handshake's, which has MSS, is no echo of a cut */
 	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
 		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)
 		rrq_rcv(sk, skb, now);
-	if (sk->sk_send_head && !writer_sends(sk))
+	if (sk->sk_send_head && !ack_writer_sends(sk))
 		esp_push_frames(sk);
 	if (esp->snd.una_seq != esp->snd.send_next)
 		esp_ask_for_ack(sk);

@@ -12,7 +12,7 @@
  * that was taken apart on this machine: they become part of it. The reader then
  * copies once for many packets.
  */
-static bool extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *delta)
+static bool rcvq_extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *delta)
 {
 	const struct skb_shared_info *from = skb_shinfo(skb);
 	int n = skb_shinfo(to)->nr_frags, len = skb->data_len;
@@ -38,7 +38,7 @@ static bool extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *delta)
  * memory than the payload, and the reader more time. One record's only, and no
  * more than a part of what may wait: its memory is given back as a whole.
  */
-static bool coalesce(struct sock *sk, struct sk_buff *skb)
+static bool rcvq_coalesce(struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
 	u32 most = min_t(u32, U16_MAX, (u32)READ_ONCE(sk->sk_rcvbuf) / 8);
@@ -53,7 +53,7 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
 	to = &ESP_RX(tail)->f;
 	if ((to->flags & ESP_EOR) || to->len + len > most)
 		return false;
-	if (skb_headlen(skb) != front || !extend_fragment(tail, skb, &delta)) {
+	if (skb_headlen(skb) != front || !rcvq_extend_fragment(tail, skb, &delta)) {
 		__skb_pull(skb, front);
 		if (!skb_try_coalesce(tail, skb, &stolen, &delta)) {
 			__skb_push(skb, front);
@@ -78,7 +78,7 @@ static bool coalesce(struct sock *sk, struct sk_buff *skb)
  * somebody else looks at: a packet socket has a copy of the first buffer, or, if that had to
  * be written to since, the same list. Returns those behind @skb.
  */
-static struct sk_buff *unchain(struct sk_buff *skb)
+static struct sk_buff *rcvq_unchain(struct sk_buff *skb)
 {
 	struct sk_buff *list = skb_shinfo(skb)->frag_list, *iter;
 	struct esp_frame *f = &ESP_RX(skb)->f, own;
@@ -120,10 +120,10 @@ static struct sk_buff *unchain(struct sk_buff *skb)
 /* Behind what waits to be read. */
 void esp_rcvq_append(struct sock *sk, struct sk_buff *skb)
 {
-	struct sk_buff *next = skb_has_frag_list(skb) ? unchain(skb) : NULL;
+	struct sk_buff *next = skb_has_frag_list(skb) ? rcvq_unchain(skb) : NULL;
 
 	for (;;) {
-		if (!coalesce(sk, skb)) {
+		if (!rcvq_coalesce(sk, skb)) {
 			skb->dev = NULL;
 			if (!skb->sk)	/* one that was ahead has been charged */
 				esp_set_owner_r(skb, sk);

@@ -24,16 +24,16 @@
 #include "timer.h"
 
 /* How long reordering explains a gap: srtt / 4 (rule 19). */
-static u32 reorder_time(struct esp_opt *esp)
+static u32 gap_reorder_time(struct esp_opt *esp)
 {
 	return max_t(u32, esp_rtt_smooth(&esp->rtt) / 4, 20);
 }
 
-/* After what ends or announces a transmission: grant_now() relies on it. */
-static void update_recv_seq(struct esp_opt *esp, u32 seq)
+/* After what ends or announces a transmission: frame_grant() relies on it. */
+static void data_update_recv_seq(struct esp_opt *esp, u32 seq)
 {
 	WRITE_ONCE(esp->grant.recv_seq, seq);
-	/* pairs with fill_frame() */
+	/* pairs with frame_fill() */
 	smp_store_release(&esp->recv_seq, seq);
 }
 
@@ -63,7 +63,7 @@ static void fin_rcv(struct sock *sk)
 }
 
 /* Take packets in order (rule 18: TXS and TXF act here, once). */
-static void consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c)
+static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	u32 seq = f->pkt_seq, end = esp_rx_end(skb), len = f->len - f->read;
@@ -79,7 +79,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c
 			WRITE_ONCE(esp->expiries, 0);
 			c->at_once = true;
 		}
-		update_recv_seq(esp, end);
+		data_update_recv_seq(esp, end);
 		fin_rcv(sk);
 		c->at_once |= sk->sk_state != TCP_CLOSE_WAIT;
 		return;
@@ -87,7 +87,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c
 	if (!(flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: given up after too many expiries, and goes on */
 		esp_announced(sk, end, seq +
-			      (flags & ESP_TXS ? esp->advice_told : 1));
+			      (flags & ESP_TXS ? esp->burst_told : 1));
 		c->ask = true;
 	}
 	if ((flags & ESP_TXF) && g->recv_announced) {
@@ -99,7 +99,7 @@ static void consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c
 	}
 	/* charged before others may give permission for what is behind it */
 	esp_rcvq_append(sk, skb);
-	update_recv_seq(esp, end);
+	data_update_recv_seq(esp, end);
 	if (c->ask)
 		esp_start_rrq_timer(esp);
 	esp->stats.rx_packets += segs;
@@ -121,7 +121,7 @@ static struct sk_buff *ooo_first(struct esp_opt *esp)
 }
 
 /* Packets kept out of order whose turn has come. */
-static void consume_ooo(struct sock *sk, struct esp_consumed *c)
+static void ooo_consume(struct sock *sk, struct esp_consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
@@ -133,18 +133,18 @@ static void consume_ooo(struct sock *sk, struct esp_consumed *c)
 		skb->next = NULL;
 		skb->prev = NULL;
 		skb->dev = NULL;
-		WRITE_ONCE(esp->grant.here,
-			   esp->grant.here - ESP_RX(skb)->f.segs);
+		WRITE_ONCE(esp->grant.ooo_pkts,
+			   esp->grant.ooo_pkts - ESP_RX(skb)->f.segs);
 		/* its sender has waited for what was missing */
 		if (ESP_RX(skb)->f.flags & ESP_FIN)
 			c->at_once = true;
 		if (esp->fin_rcvd) {
 			ESP_INC(sock_net(sk), InAfterFin);
-			update_recv_seq(esp, esp_rx_end(skb));
+			data_update_recv_seq(esp, esp_rx_end(skb));
 			sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_CLOSE);
 			continue;
 		}
-		consume(sk, skb, c);
+		data_consume(sk, skb, c);
 	}
 }
 
@@ -170,7 +170,7 @@ static struct rb_node **ooo_place(struct esp_opt *esp, u32 seq, u32 end,
 }
 
 /* Keep what is ahead; false: it is here already. */
-static bool keep_ooo(struct esp_opt *esp, struct sk_buff *skb)
+static bool ooo_keep(struct esp_opt *esp, struct sk_buff *skb)
 {
 	u32 seq = ESP_RX(skb)->f.pkt_seq, end = esp_rx_end(skb);
 	struct rb_node *parent, **p = ooo_place(esp, seq, end, &parent);
@@ -180,7 +180,7 @@ static bool keep_ooo(struct esp_opt *esp, struct sk_buff *skb)
 	esp_set_owner_r(skb, &esp->sk);
 	rb_link_node(&skb->rbnode, parent, p);
 	rb_insert_color(&skb->rbnode, &esp->ooo);
-	WRITE_ONCE(esp->grant.here, esp->grant.here + ESP_RX(skb)->f.segs);
+	WRITE_ONCE(esp->grant.ooo_pkts, esp->grant.ooo_pkts + ESP_RX(skb)->f.segs);
 	if (esp_after(end, esp->ooo_high))
 		esp->ooo_high = end;
 	return true;
@@ -201,7 +201,7 @@ void esp_gap_seen(struct sock *sk, u32 end)
 		return;
 	esp->rrqs = 0;
 	esp->gap_seq = esp->recv_seq;
-	esp_timer_set(esp, ESP_T_REORDER, esp_now() + reorder_time(esp));
+	esp_timer_set(esp, ESP_T_REORDER, esp_now() + gap_reorder_time(esp));
 }
 
 /**
@@ -224,8 +224,8 @@ void esp_gap_timeout(struct sock *sk)
 		esp->gap_seq = esp->recv_seq;
 		esp->rrqs = 0;
 	}
-	if (!esp->rrqs && esp->port) {
-		struct esp_ackq *q = &esp->port->ackq;
+	if (!esp->rrqs && esp->link) {
+		struct esp_ackq *q = &esp->link->ackq;
 
 		spin_lock_bh(&q->lock);
 		esp_qctl_loss(&q->ctl, &q->policy, esp_rtt_smooth(&esp->rtt),
@@ -246,7 +246,7 @@ void esp_gap_timeout(struct sock *sk)
  * Was the sender allowed to send this? By a grant, or by the advice for its
  * first burst; of the latter no more than fits, for in number it is without end.
  */
-static bool was_allowed(struct sock *sk, struct esp_frame *f)
+static bool data_was_allowed(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 last = f->pkt_seq + f->segs - 1;
@@ -257,7 +257,7 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
 	/* with nothing to read, nobody can make room before it comes */
 	if (last == esp->recv_seq && skb_queue_empty(&sk->sk_receive_queue))
 		return true;
-	return esp_before(last, esp->recv_seq + esp->advice_told) &&
+	return esp_before(last, esp->recv_seq + esp->burst_told) &&
 	       atomic_read(&sk->sk_rmem_alloc) <
 	       sk->sk_rcvbuf + (int)(ESP_ADVICE_MAX * esp->grant.rcv_est);
 }
@@ -266,7 +266,7 @@ static bool was_allowed(struct sock *sk, struct esp_frame *f)
  * Memory for a data packet: allowed ones always find some (rule 20). It is
  * charged where the packet is put. Returns 0, or why there is none.
  */
-static enum skb_drop_reason no_memory_for(struct sock *sk, struct sk_buff *skb)
+static enum skb_drop_reason data_no_memory(struct sock *sk, struct sk_buff *skb)
 {
 	u32 size = skb_shinfo(skb)->gso_size, segs = ESP_RX(skb)->f.segs;
 	struct esp_opt *esp = esp_sk(sk);
@@ -277,7 +277,7 @@ static enum skb_drop_reason no_memory_for(struct sock *sk, struct sk_buff *skb)
 		reason = SKB_DROP_REASON_PROTO_MEM;
 	else if (atomic_read(&sk->sk_rmem_alloc) > sk->sk_rcvbuf)
 		reason = SKB_DROP_REASON_SOCKET_RCVBUFF;
-	if (reason && !was_allowed(sk, &ESP_RX(skb)->f))
+	if (reason && !data_was_allowed(sk, &ESP_RX(skb)->f))
 		return reason;
 	if (size) {	/* those that were here already, too */
 		segs += ESP_RX(skb)->f.read / size;
@@ -294,7 +294,7 @@ static enum skb_drop_reason no_memory_for(struct sock *sk, struct sk_buff *skb)
  * whoever has been told need not be told again with each packet. @told: there
  * was something.
  */
-static void wake_reader(struct sock *sk, bool told)
+static void data_wake_reader(struct sock *sk, bool told)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -304,7 +304,7 @@ static void wake_reader(struct sock *sk, bool told)
 }
 
 /* Data for a socket that nobody reads any more: tell the sender. */
-static bool nobody_reads(struct sock *sk, struct esp_frame *f)
+static bool data_unwanted(struct sock *sk, struct esp_frame *f)
 {
 	if (!f->len || !sock_flag(sk, SOCK_DEAD))
 		return false;
@@ -313,7 +313,7 @@ static bool nobody_reads(struct sock *sk, struct esp_frame *f)
 	return true;
 }
 
-static void duplicate(struct sock *sk, u32 n)
+static void data_duplicate(struct sock *sk, u32 n)
 {
 	esp_sk(sk)->stats.rx_dup += n;
 	ESP_ADD(sock_net(sk), InDuplicate, n);
@@ -321,7 +321,7 @@ static void duplicate(struct sock *sk, u32 n)
 }
 
 /* The first @n packets of a super-packet are here already. */
-static void trim_front(struct sk_buff *skb, u32 n)
+static void data_trim_front(struct sk_buff *skb, u32 n)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 
@@ -335,7 +335,7 @@ static void trim_front(struct sk_buff *skb, u32 n)
  * @n bytes of a super-packet, in memory of their own: for one packet that is
  * kept, and charged, the others are not to stay.
  */
-static struct sk_buff *copy_part(struct sk_buff *skb, u32 at, u32 n)
+static struct sk_buff *data_copy_part(struct sk_buff *skb, u32 at, u32 n)
 {
 	struct sk_buff *part = alloc_skb(n, GFP_ATOMIC);
 
@@ -349,7 +349,7 @@ static struct sk_buff *copy_part(struct sk_buff *skb, u32 at, u32 n)
 }
 
 /* A super-packet can't be taken as a whole: one after the other, then. */
-static void one_by_one(struct sock *sk, struct sk_buff *skb)
+static void data_one_by_one(struct sock *sk, struct sk_buff *skb)
 {
 	enum skb_drop_reason reason = SKB_CONSUMED;
 	struct esp_frame all = ESP_RX(skb)->f;
@@ -358,7 +358,7 @@ static void one_by_one(struct sock *sk, struct sk_buff *skb)
 
 	for (i = 0; i < all.segs; i++) {
 		u32 at = all.read + i * size, n = min(all.len - at, size);
-		struct sk_buff *one = copy_part(skb, all.hlen + at, n);
+		struct sk_buff *one = data_copy_part(skb, all.hlen + at, n);
 		struct esp_frame *f;
 
 		if (!one) {	/* the rest is as good as lost */
@@ -377,7 +377,7 @@ static void one_by_one(struct sock *sk, struct sk_buff *skb)
 		if (i < all.segs - 1u)
 			f->flags &= ~(ESP_TXF | ESP_EOR);
 		esp_data_rcv(sk, one);
-		if (sk->sk_state == TCP_CLOSE || esp->reset)
+		if (sk->sk_state == TCP_CLOSE || esp->rst_linger)
 			break;
 	}
 	sk_skb_reason_drop(sk, skb, reason);
@@ -402,11 +402,11 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	if (esp_before(f->pkt_seq, esp->recv_seq)) {
 		u32 n = esp->recv_seq - f->pkt_seq;
 
-		duplicate(sk, min_t(u32, n, f->segs));
+		data_duplicate(sk, min_t(u32, n, f->segs));
 		reason = SKB_DROP_REASON_TCP_OLD_DATA;
 		if (n >= f->segs)
 			goto drop;
-		trim_front(skb, n);
+		data_trim_front(skb, n);
 	}
 	seq = f->pkt_seq;
 	if (seq + f->segs - 1 - esp->recv_seq >= ESP_SEQ_WINDOW) {
@@ -420,14 +420,14 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		goto drop;
 	}
 	reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
-	if (nobody_reads(sk, f))
+	if (data_unwanted(sk, f))
 		goto drop;
 	reason = SKB_NOT_DROPPED_YET;
 	if (!(f->flags & ESP_FIN) || seq != esp->recv_seq)	/* that one is not kept */
-		reason = no_memory_for(sk, skb);
-	if (f->segs > 1 && (reason || (esp->grant.here &&
+		reason = data_no_memory(sk, skb);
+	if (f->segs > 1 && (reason || (esp->grant.ooo_pkts &&
 				       !ooo_place(esp, seq, esp_rx_end(skb), &parent)))) {
-		one_by_one(sk, skb);
+		data_one_by_one(sk, skb);
 		return;
 	}
 	if (reason) {
@@ -438,8 +438,8 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		goto drop;
 	}
 	if (seq != esp->recv_seq) {
-		if (!keep_ooo(esp, skb)) {
-			duplicate(sk, 1);
+		if (!ooo_keep(esp, skb)) {
+			data_duplicate(sk, 1);
 			reason = SKB_DROP_REASON_TCP_OFOMERGE;
 			goto drop;
 		}
@@ -448,9 +448,9 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		pump = esp_grant_arrived(sk, f);
 		esp_gap_seen(sk, seq);
 		if (pump)
-			esp_ack_pump(&esp->port->ackq);
+			esp_ack_pump(&esp->link->ackq);
 		if (esp->grant.recv_announced && !READ_ONCE(esp->grant.queued) &&
-		    esp_permission_due(esp))
+		    esp_grant_due(esp))
 			esp_enqueue_ack(sk, false, f->segs);
 		if (esp->ack_seq != esp->recv_seq)
 			esp_ack_now(sk);
@@ -459,12 +459,12 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	pump = esp_grant_arrived(sk, f);
 	told = esp->rcv_bytes &&
 	       esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
-	consume(sk, skb, &c);
-	if (esp->grant.here)
-		consume_ooo(sk, &c);
-	if ((esp_ackq_consumed(&esp->port->ackq, &esp->grant) || pump) &&
-	    !esp_ackq_paced(&esp->port->ackq, esp->progress_us))
-		esp_ack_pump(&esp->port->ackq);
+	data_consume(sk, skb, &c);
+	if (esp->grant.ooo_pkts)
+		ooo_consume(sk, &c);
+	if ((esp_ackq_consumed(&esp->link->ackq, &esp->grant) || pump) &&
+	    !esp_ackq_paced(&esp->link->ackq, esp->progress_us))
+		esp_ack_pump(&esp->link->ackq);
 	if (!esp_after(esp->ooo_high, esp->recv_seq)) {
 		esp->ooo_high = esp->recv_seq;
 		esp_timer_clear(esp, ESP_T_REORDER);
@@ -473,10 +473,10 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		esp->gap_seq = esp->recv_seq;
 		esp->rrqs = 0;
 		esp_timer_set(esp, ESP_T_REORDER,
-			      esp_now() + reorder_time(esp));
+			      esp_now() + gap_reorder_time(esp));
 	}
 	if (c.bytes)
-		wake_reader(sk, told && !c.end);
+		data_wake_reader(sk, told && !c.end);
 	esp_ack_consumed(sk, &c);
 	return;
 drop:

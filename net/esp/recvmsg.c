@@ -21,7 +21,7 @@
 #define ESP_IDLE_READS	4		/* for so many a reader that slept helps */
 
 /* Nothing more will come. */
-static bool at_end(struct sock *sk)
+static bool recv_at_end(struct sock *sk)
 {
 	/* pairs with esp_set_state() */
 	int state = smp_load_acquire(&sk->sk_state);
@@ -37,7 +37,7 @@ bool esp_readable_part(struct sock *sk)
 
 	if (sk->sk_type == SOCK_SEQPACKET && READ_ONCE(esp->rcv_records))
 		return true;
-	return at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
+	return recv_at_end(sk) || READ_ONCE(esp->grant.rcv_mem_pressure);
 }
 
 /**
@@ -75,9 +75,9 @@ int esp_copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
  * One reference less. Newer kernels let the CPU that made it free it, as they do for
  * TCP: its pages go where the next ones are taken from, and no lock of all is needed.
  */
-static void give_back(struct sk_buff *skb)
+static void recv_free_skb(struct sk_buff *skb)
 {
-	if (!skb_is_nonlinear(skb) || skb_shared(skb)) {	/* by detach() */
+	if (!skb_is_nonlinear(skb) || skb_shared(skb)) {	/* by recvq_detach() */
 		consume_skb(skb);
 		return;
 	}
@@ -87,7 +87,7 @@ static void give_back(struct sk_buff *skb)
 }
 
 /* Take @n bytes off the packet at the head; true if it is used up. */
-static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
+static bool recvq_take(struct sock *sk, struct sk_buff *skb, u32 n)
 {
 	struct esp_rx_cb *cb = ESP_RX(skb);
 	struct esp_opt *esp = esp_sk(sk);
@@ -99,12 +99,12 @@ static bool take(struct sock *sk, struct sk_buff *skb, u32 n)
 	if (cb->f.flags & ESP_EOR)
 		WRITE_ONCE(esp->rcv_records, esp->rcv_records - 1);
 	__skb_unlink(skb, &sk->sk_receive_queue);
-	give_back(skb);
+	recv_free_skb(skb);
 	return true;
 }
 
 /* The end of a record whose beginning did not fit: throw it away. */
-static void discard(struct sock *sk)
+static void recvq_discard(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
@@ -114,7 +114,7 @@ static void discard(struct sock *sk)
 	while (esp->rcv_discard && (skb = skb_peek(&sk->sk_receive_queue))) {
 		if (ESP_RX(skb)->f.flags & ESP_EOR)
 			WRITE_ONCE(esp->rcv_discard, 0);
-		take(sk, skb, ESP_RX(skb)->f.len - ESP_RX(skb)->f.read);
+		recvq_take(sk, skb, ESP_RX(skb)->f.len - ESP_RX(skb)->f.read);
 	}
 	esp_pressure_lifted(sk);
 }
@@ -123,7 +123,7 @@ static void discard(struct sock *sk)
  * Whole packets from the head of the queue, at most @len bytes, and none after the
  * first @most; a record's.
  */
-static void detach(struct sock *sk, struct sk_buff_head *list, size_t len, u32 most)
+static void recvq_detach(struct sock *sk, struct sk_buff_head *list, size_t len, u32 most)
 {
 	u32 left, n = 0;
 	bool end = false;
@@ -138,7 +138,7 @@ static void detach(struct sock *sk, struct sk_buff_head *list, size_t len, u32 m
 		n += left;
 		end = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR);
 		skb_get(skb);
-		take(sk, skb, left);
+		recvq_take(sk, skb, left);
 		skb_orphan(skb);
 		f->read -= left;
 		__skb_queue_tail(list, skb);
@@ -146,7 +146,7 @@ static void detach(struct sock *sk, struct sk_buff_head *list, size_t len, u32 m
 }
 
 /* Back where they were: the user's memory can't be written. */
-static void put_back(struct sock *sk, struct sk_buff_head *list)
+static void recvq_put_back(struct sock *sk, struct sk_buff_head *list)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
@@ -167,11 +167,11 @@ static void put_back(struct sock *sk, struct sk_buff_head *list)
  * the sender, need not wait for it. But the CPU that they come by has to do all
  * that is to be done about them, and on a host's own cable that is the sender's.
  * So @help: the reader has time, keeps the lock while it copies a packet, and then
- * sees to what came. Nobody else reads until it is done: wait_turn().
+ * sees to what came. Nobody else reads until it is done: recv_wait_turn().
  * Returns bytes, 0 if there is no whole packet, or an error.
  */
-static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
-					size_t len, bool *eor, bool help)
+static noinline_for_stack int recv_copy_much(struct sock *sk, struct msghdr *msg,
+					     size_t len, bool *eor, bool help)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff_head list;
@@ -180,7 +180,7 @@ static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
 	struct sk_buff *skb;
 
 	__skb_queue_head_init(&list);
-	detach(sk, &list, len, help ? 1 : ESP_COPY_MOST);
+	recvq_detach(sk, &list, len, help ? 1 : ESP_COPY_MOST);
 	if (skb_queue_empty(&list))
 		return 0;
 	WRITE_ONCE(esp->reading, 1);
@@ -196,7 +196,7 @@ static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
 		copied += f->len - f->read;
 		*eor = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR);
 		__skb_unlink(skb, &list);
-		give_back(skb);
+		recv_free_skb(skb);
 	}
 	if (help)
 		release_sock(sk);
@@ -204,17 +204,17 @@ static noinline_for_stack int copy_much(struct sock *sk, struct msghdr *msg,
 	if (esp->cookie != cookie)	/* reset, and connected anew */
 		__skb_queue_purge(&list);
 	if (!skb_queue_empty(&list)) {
-		put_back(sk, &list);
+		recvq_put_back(sk, &list);
 		sk->sk_data_ready(sk);
 	}
 	WRITE_ONCE(esp->reading, 0);
-	smp_mb();	/* before it is seen whether anybody waits: wait_turn() */
+	smp_mb();	/* before it is seen whether anybody waits: recv_wait_turn() */
 	wake_up_var(&esp->reading);
 	return copied ? copied : err;
 }
 
 /* Another call copies from the head of the queue. */
-static void wait_turn(struct sock *sk)
+static void recv_wait_turn(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -227,9 +227,9 @@ static void wait_turn(struct sock *sk)
 
 /*
  * Is the reader faster than what it reads from? It slept in this call, or in one of
- * those before that found more than read_small() takes.
+ * those before that found more than recv_small() takes.
  */
-static bool has_time(struct esp_opt *esp, bool slept)
+static bool reader_has_time(struct esp_opt *esp, bool slept)
 {
 	if (slept)
 		esp->idle_reads = ESP_IDLE_READS;
@@ -242,14 +242,14 @@ static bool has_time(struct esp_opt *esp, bool slept)
  * Copy what is there, up to @len bytes, to the end of a record at most.
  * Returns bytes or an error; *@eor: the record's end has been reached.
  */
-static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
-		    bool *eor, bool slept)
+static int recv_copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
+			 bool *eor, bool slept)
 {
 	bool record = sk->sk_type == SOCK_SEQPACKET;
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb, *next;
 	bool much = len >= ESP_COPY_LEAST && !(flags & (MSG_PEEK | MSG_TRUNC));
-	bool help = much && has_time(esp, slept);
+	bool help = much && reader_has_time(esp, slept);
 	u32 cookie = esp->cookie;
 	int copied = 0, n;
 
@@ -264,8 +264,8 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 				WRITE_ONCE(esp->rcv_discard, 1);
 			return copied;
 		}
-		n = copy_much(sk, msg, len - copied, eor,
-			      help && esp->rcv_bytes < ESP_COPY_MOST);
+		n = recv_copy_much(sk, msg, len - copied, eor,
+				   help && esp->rcv_bytes < ESP_COPY_MOST);
 		if (n < 0)
 			return copied ? copied : n;
 		if (!n)
@@ -291,7 +291,7 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		next = skb_queue_is_last(&sk->sk_receive_queue, skb) ? NULL :
 		       skb_queue_next(&sk->sk_receive_queue, skb);
 		if (!(flags & MSG_PEEK))
-			take(sk, skb, n);
+			recvq_take(sk, skb, n);
 		if (end) {
 			*eor = true;
 			break;
@@ -303,10 +303,10 @@ static int copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 /*
  * What can be read is one small packet, which fits: it is copied under the spinlock, for
  * lock_sock() and release_sock() would take it twice. Nothing may sleep there: if the user's
- * memory isn't present, and in all other cases, do_recvmsg() does it.
+ * memory isn't present, and in all other cases, recv_locked() does it.
  * Returns bytes, or 0.
  */
-static int read_small(struct sock *sk, struct msghdr *msg, size_t len, int flags)
+static int recv_small(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool slow, done = false, lifted = false;
@@ -328,7 +328,7 @@ static int read_small(struct sock *sk, struct msghdr *msg, size_t len, int flags
 		done = !esp_copy_packet(skb, f->hlen + f->read, msg, n);
 		pagefault_enable();
 		if (done) {
-			take(sk, skb, n);
+			recvq_take(sk, skb, n);
 			smp_mb();	/* what was freed, before the flag: esp_pressure_lifted() */
 			lifted = READ_ONCE(esp->grant.rcv_mem_pressure);
 		}
@@ -343,7 +343,7 @@ static int read_small(struct sock *sk, struct msghdr *msg, size_t len, int flags
 }
 
 /* Why a read with nothing to read ends; 0: end of stream, 1: wait. */
-static int ending(struct sock *sk)
+static int recv_ending(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -356,7 +356,7 @@ static int ending(struct sock *sk)
 	return 1;
 }
 
-static int wait_data(struct sock *sk, long *timeo)
+static int recv_wait_data(struct sock *sk, long *timeo)
 {
 	int n;
 
@@ -373,19 +373,19 @@ static int wait_data(struct sock *sk, long *timeo)
 }
 
 /* Nothing to read, and nothing that would tell why. */
-static bool silent(struct sock *sk)
+static bool recv_silent(struct sock *sk)
 {
-	return !esp_readable(sk, 1) && !READ_ONCE(sk->sk_err) && !at_end(sk) &&
+	return !esp_readable(sk, 1) && !READ_ONCE(sk->sk_err) && !recv_at_end(sk) &&
 	       READ_ONCE(sk->sk_state) != TCP_LISTEN;
 }
 
 /*
  * Wait for the first byte before the socket is locked, which it would have to
  * be twice otherwise. Why the wait has ended is found out under the lock. Not
- * for those of whom wake_reader() must know, nor where the connection that comes
+ * for those of whom data_wake_reader() must know, nor where the connection that comes
  * may be another one. Returns true if it slept.
  */
-static bool wait_unlocked(struct sock *sk, long *timeo)
+static bool recv_wait_unlocked(struct sock *sk, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	bool slept = false;
@@ -397,8 +397,8 @@ static bool wait_unlocked(struct sock *sk, long *timeo)
 		return false;
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
-	smp_mb();	/* in the queue, before silent(); pairs with wq_has_sleeper() */
-	while (*timeo && silent(sk) && !signal_pending(current)) {
+	smp_mb();	/* in the queue, before recv_silent(); pairs with wq_has_sleeper() */
+	while (*timeo && recv_silent(sk) && !signal_pending(current)) {
 		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
 		slept = true;
 	}
@@ -407,8 +407,8 @@ static bool wait_unlocked(struct sock *sk, long *timeo)
 	return slept;
 }
 
-static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
-		      int flags, long timeo, bool slept)
+static int recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
+		       int flags, long timeo, bool slept)
 {
 	int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	bool record = sk->sk_type == SOCK_SEQPACKET, eor = false;
@@ -417,15 +417,15 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	int copied = 0, err;
 
 	for (;;) {
-		wait_turn(sk);
-		discard(sk);
+		recv_wait_turn(sk);
+		recvq_discard(sk);
 		if (flags & MSG_PEEK) {	/* from the start again */
 			iov_iter_revert(&msg->msg_iter,
 					room - msg_data_left(msg));
 			copied = 0;
 		}
 		if (esp_readable(sk, 1)) {
-			err = copy_out(sk, msg, len - copied, flags, &eor, slept);
+			err = recv_copy_out(sk, msg, len - copied, flags, &eor, slept);
 			if (err < 0)
 				return copied ? copied : err;
 			copied += err;
@@ -438,13 +438,13 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 			break;
 		if (copied && sk->sk_err)
 			break;		/* the next call tells */
-		err = ending(sk);
+		err = recv_ending(sk);
 		if (err <= 0) {
 			if (!copied)
 				return err;
 			break;
 		}
-		err = wait_data(sk, &timeo);
+		err = recv_wait_data(sk, &timeo);
 		if (err) {
 			if (!copied)
 				return err;
@@ -460,14 +460,14 @@ static int do_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 		msg->msg_flags |= MSG_TRUNC;
 		if (!(flags & MSG_PEEK)) {
 			WRITE_ONCE(esp->rcv_discard, 1);
-			discard(sk);
+			recvq_discard(sk);
 		}
 	}
 	return copied;
 }
 
-static ssize_t do_splice_read(struct sock *sk, struct pipe_inode_info *pipe,
-			      size_t len, unsigned int flags, long timeo)
+static ssize_t splice_locked(struct sock *sk, struct pipe_inode_info *pipe,
+			     size_t len, unsigned int flags, long timeo)
 {
 	ssize_t spliced = 0;
 	int n;
@@ -477,12 +477,12 @@ static ssize_t do_splice_read(struct sock *sk, struct pipe_inode_info *pipe,
 		struct esp_frame *f;
 		bool end;
 
-		wait_turn(sk);
-		discard(sk);
+		recv_wait_turn(sk);
+		recvq_discard(sk);
 		if (!esp_readable(sk, 1)) {
-			n = spliced ? 0 : ending(sk);
+			n = spliced ? 0 : recv_ending(sk);
 			if (n > 0)
-				n = wait_data(sk, &timeo);
+				n = recv_wait_data(sk, &timeo);
 			else
 				break;
 			if (n)
@@ -499,7 +499,7 @@ static ssize_t do_splice_read(struct sock *sk, struct pipe_inode_info *pipe,
 			break;
 		end = sk->sk_type == SOCK_SEQPACKET && (f->flags & ESP_EOR) &&
 		      f->read + n == f->len;
-		take(sk, skb, n);
+		recvq_take(sk, skb, n);
 		esp_pressure_lifted(sk);
 		spliced += n;
 		len -= n;
@@ -531,8 +531,8 @@ ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 	if (!len)
 		return 0;
 	lock_sock(sk);
-	res = do_splice_read(sk, pipe, len, flags,
-			     sock_rcvtimeo(sk, sock->file->f_flags & O_NONBLOCK));
+	res = splice_locked(sk, pipe, len, flags,
+			    sock_rcvtimeo(sk, sock->file->f_flags & O_NONBLOCK));
 	release_sock(sk);
 	return res;
 }
@@ -562,12 +562,12 @@ int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 	if (sk_can_busy_loop(sk) && READ_ONCE(sk->sk_state) == TCP_ESTABLISHED &&
 	    skb_queue_empty_lockless(&sk->sk_receive_queue))
 		sk_busy_loop(sk, flags & MSG_DONTWAIT);
-	slept = wait_unlocked(sk, &timeo);
-	err = read_small(sk, msg, len, flags);
+	slept = recv_wait_unlocked(sk, &timeo);
+	err = recv_small(sk, msg, len, flags);
 	if (err)
 		return err;
 	lock_sock(sk);
-	err = do_recvmsg(sk, msg, len, flags, timeo, slept);
+	err = recv_locked(sk, msg, len, flags, timeo, slept);
 	release_sock(sk);
 	return err;
 }

@@ -14,7 +14,7 @@
 /* Packets that leave together while a message is copied, at least. */
 #define ESP_PUSH	8
 
-static bool may_send(struct sock *sk)
+static bool send_state_allows(struct sock *sk)
 {
 	return (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
 }
@@ -46,7 +46,7 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 }
 
 /* Bytes were put behind it, more packets perhaps. */
-static void grow(struct esp_opt *esp, struct sk_buff *skb)
+static void send_grow_tail(struct esp_opt *esp, struct sk_buff *skb)
 {
 	u32 segs = DIV_ROUND_UP(skb->len, ESP_TX(skb)->size);
 
@@ -59,7 +59,7 @@ static void grow(struct esp_opt *esp, struct sk_buff *skb)
  * Where unsent data waits, clearing TXF on the last packet merges this write
  * into that transmission.
  */
-static u8 announce(struct sock *sk)
+static u8 send_announce(struct sock *sk)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
 	struct esp_opt *esp = esp_sk(sk);
@@ -78,7 +78,7 @@ static u8 announce(struct sock *sk)
  * The unsent buffer at the tail that takes more bytes, or NULL. What refers to
  * the user's memory is one call's.
  */
-static struct sk_buff *open_tail(struct sock *sk, struct ubuf_info *uarg)
+static struct sk_buff *send_open_tail(struct sock *sk, struct ubuf_info *uarg)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
 	struct esp_opt *esp = esp_sk(sk);
@@ -92,8 +92,8 @@ static struct sk_buff *open_tail(struct sock *sk, struct ubuf_info *uarg)
 }
 
 /* Copy up to @n bytes into page fragments; returns bytes or an error. */
-static int copy_to_frags(struct sock *sk, struct sk_buff *skb,
-			 struct msghdr *msg, int n)
+static int send_copy_to_frags(struct sock *sk, struct sk_buff *skb,
+			      struct msghdr *msg, int n)
 {
 	struct page_frag *pfrag = sk_page_frag(sk);
 	int i = skb_shinfo(skb)->nr_frags;
@@ -123,8 +123,8 @@ static int copy_to_frags(struct sock *sk, struct sk_buff *skb,
 }
 
 /* Copy @n bytes into the packet itself; sum them, if the device doesn't. */
-static int copy_linear(struct sock *sk, struct sk_buff *skb,
-		       struct msghdr *msg, int n)
+static int send_copy_linear(struct sock *sk, struct sk_buff *skb,
+			    struct msghdr *msg, int n)
 {
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		return skb_add_data_nocache(sk, skb, &msg->msg_iter, n);
@@ -139,8 +139,8 @@ static int copy_linear(struct sock *sk, struct sk_buff *skb,
  * may change on their way: then the checksum is wrong, and the packet is sent
  * again. So it is not computed before it leaves. Returns bytes or an error.
  */
-static int lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
-		      int n)
+static int send_lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
+			   int n)
 {
 	if (!esp_mem_schedule(sk, NULL, n))
 		return -ENOMEM;
@@ -160,8 +160,8 @@ static int lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
  * Refer to up to @n bytes of the user's memory itself, who is told when it is no
  * longer used (MSG_ZEROCOPY). Returns bytes or an error.
  */
-static int lend_user(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
-		     int n, struct ubuf_info *uarg)
+static int send_lend_user(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
+			  int n, struct ubuf_info *uarg)
 {
 	if (!esp_mem_schedule(sk, NULL, n))
 		return -ENOMEM;
@@ -171,43 +171,43 @@ static int lend_user(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 }
 
 /* Put up to @n bytes behind a packet's payload; returns bytes or an error. */
-static int append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
-		  int n, struct ubuf_info *uarg)
+static int send_append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
+		       int n, struct ubuf_info *uarg)
 {
 	int room = ESP_TX(skb)->linear - (int)skb->len;
 	int err;
 
 	if (room > 0) {
 		n = min(n, room);
-		err = copy_linear(sk, skb, msg, n);
+		err = send_copy_linear(sk, skb, msg, n);
 		return err ? err : n;
 	}
 	if (uarg)
-		return lend_user(sk, skb, msg, n, uarg);
+		return send_lend_user(sk, skb, msg, n, uarg);
 	if (msg->msg_flags & MSG_SPLICE_PAGES)
-		return lend_pages(sk, skb, msg, n);
-	return copy_to_frags(sk, skb, msg, n);
+		return send_lend_pages(sk, skb, msg, n);
+	return send_copy_to_frags(sk, skb, msg, n);
 }
 
 /* All that must be true before a byte is taken (rule 1). */
-static int preconditions(struct sock *sk)
+static int send_preconditions(struct sock *sk)
 {
 	if (sk->sk_err)
 		return sock_error(sk);
-	if ((sk->sk_shutdown & SEND_SHUTDOWN) || !may_send(sk))
+	if ((sk->sk_shutdown & SEND_SHUTDOWN) || !send_state_allows(sk))
 		return -EPIPE;
 	return esp_dev_usable(esp_sk(sk)->dev);
 }
 
 /* The same, but an error stays for the next call. */
-static bool may_go_on(struct sock *sk)
+static bool send_may_go_on(struct sock *sk)
 {
 	return !sk->sk_err && !(sk->sk_shutdown & SEND_SHUTDOWN) &&
-	       may_send(sk) && !esp_dev_usable(esp_sk(sk)->dev);
+	       send_state_allows(sk) && !esp_dev_usable(esp_sk(sk)->dev);
 }
 
 /* A buffer that was begun and got no byte must not stay. */
-static void drop_empty_tail(struct sock *sk)
+static void send_drop_empty_tail(struct sock *sk)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
 	struct esp_opt *esp = esp_sk(sk);
@@ -223,25 +223,25 @@ static void drop_empty_tail(struct sock *sk)
 }
 
 /* Wait for room on the write queue; what is there may go meanwhile. */
-static int wait_memory(struct sock *sk, long *timeo)
+static int send_wait_memory(struct sock *sk, long *timeo)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool waits = *timeo;	/* who doesn't has come to its end (rule 4) */
 	int err;
 
-	drop_empty_tail(sk);
-	esp->for_room = waits && !sk_stream_memory_free(sk);
+	send_drop_empty_tail(sk);
+	esp->waits_for_queue = waits && !sk_stream_memory_free(sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	esp->waiting += waits;
+	esp->writers_asleep += waits;
 	esp_push_frames(sk);
 	if (waits)
 		esp_ask_for_ack(sk);
 	err = sk_stream_wait_memory(sk, timeo);
-	esp->waiting -= waits;
-	esp->for_room = 0;
-	if (waits && sk->sk_send_head)	/* writer_sends(); whatever woke us */
+	esp->writers_asleep -= waits;
+	esp->waits_for_queue = 0;
+	if (waits && sk->sk_send_head)	/* ack_writer_sends(); whatever woke us */
 		esp_push_frames(sk);
-	return err ? err : preconditions(sk);
+	return err ? err : send_preconditions(sk);
 }
 
 /*
@@ -249,7 +249,7 @@ static int wait_memory(struct sock *sk, long *timeo)
  * So it starts small, and grows if a quarter of it, or more, is on its way: who
  * is woken when a third is free must come before it is empty.
  */
-static bool grow_sndbuf(struct sock *sk)
+static bool send_grow_sndbuf(struct sock *sk)
 {
 	int most = READ_ONCE(esp_sk(sk)->ns->conf.sndbuf);
 
@@ -262,30 +262,30 @@ static bool grow_sndbuf(struct sock *sk)
 }
 
 /* A buffer to write into: the open one at the tail, or a new one. */
-static struct sk_buff *packet_for(struct sock *sk, size_t left,
-				  struct ubuf_info *uarg)
+static struct sk_buff *send_packet_for(struct sock *sk, size_t left,
+				       struct ubuf_info *uarg)
 {
-	struct sk_buff *skb = open_tail(sk, uarg);
+	struct sk_buff *skb = send_open_tail(sk, uarg);
 	u8 flags;
 
 	/* a new packet needs room, be it in an old buffer */
 	if ((!skb || !(skb->len % ESP_TX(skb)->size)) &&
-	    !sk_stream_memory_free(sk) && !grow_sndbuf(sk))
+	    !sk_stream_memory_free(sk) && !send_grow_sndbuf(sk))
 		return NULL;
 	if (skb) {
-		announce(sk);
+		send_announce(sk);
 		return skb;
 	}
 	skb = esp_stream_alloc_skb(sk, left <= ESP_SMALL ? ESP_SMALL : 0);
 	if (!skb)
 		return NULL;
-	flags = announce(sk);
+	flags = send_announce(sk);
 	esp_write_queue_append(sk, skb, flags);
 	return skb;
 }
 
 /* Bytes that may be put into a buffer, its packet's at least. */
-static u32 room_in(struct sock *sk, struct sk_buff *skb)
+static u32 send_room_in(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_tx_cb *cb = ESP_TX(skb);
 	int memory = READ_ONCE(sk->sk_sndbuf) - READ_ONCE(sk->sk_wmem_queued);
@@ -294,25 +294,25 @@ static u32 room_in(struct sock *sk, struct sk_buff *skb)
 	return min(cb->limit - skb->len, max_t(u32, packet, max(memory, 0)));
 }
 
-static int copy_message(struct sock *sk, struct msghdr *msg, long timeo,
-			struct ubuf_info *uarg)
+static int send_copy_message(struct sock *sk, struct msghdr *msg, long timeo,
+			     struct ubuf_info *uarg)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	int copied = 0, n;
 
 	while (msg_data_left(msg)) {
-		struct sk_buff *skb = packet_for(sk, msg_data_left(msg), uarg);
+		struct sk_buff *skb = send_packet_for(sk, msg_data_left(msg), uarg);
 
 		if (!skb) {
-			n = wait_memory(sk, &timeo);
+			n = send_wait_memory(sk, &timeo);
 			if (n)
 				return copied ? copied : n;
 			continue;
 		}
-		n = append(sk, skb, msg, min_t(size_t, msg_data_left(msg),
-					       room_in(sk, skb)), uarg);
+		n = send_append(sk, skb, msg, min_t(size_t, msg_data_left(msg),
+						    send_room_in(sk, skb)), uarg);
 		if (n > 0) {
-			grow(esp, skb);
+			send_grow_tail(esp, skb);
 			esp->notsent += n;
 			copied += n;
 			/* what comes last does not leave before do_sendmsg() */
@@ -320,12 +320,12 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 			    (esp->snd.una_seq == esp->snd.send_next ||
 			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)) {
 				/* who doesn't wait may have to end here */
-				esp->feeding = timeo || sk_stream_memory_free(sk);
+				esp->writer_has_more = timeo || sk_stream_memory_free(sk);
 				esp_push_frames(sk);
-				esp->feeding = 0;
+				esp->writer_has_more = 0;
 			}
 			/* permission doesn't wait for the end of a long copy */
-			if (sk_flush_backlog(sk) && !may_go_on(sk))
+			if (sk_flush_backlog(sk) && !send_may_go_on(sk))
 				return copied;
 			continue;
 		}
@@ -334,9 +334,9 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 			continue;
 		}
 		if (n == -ENOMEM)
-			n = wait_memory(sk, &timeo);
+			n = send_wait_memory(sk, &timeo);
 		else
-			drop_empty_tail(sk);
+			send_drop_empty_tail(sk);
 		if (n)
 			return copied ? copied : n;
 	}
@@ -348,8 +348,8 @@ static int copy_message(struct sock *sk, struct msghdr *msg, long timeo,
  * is NULL if nobody wants to know. Calls are numbered in the order in which they
  * begin to take: not before there is room.
  */
-static int zerocopy(struct sock *sk, struct msghdr *msg, size_t len, long *timeo,
-		    struct ubuf_info **uarg)
+static int zerocopy_begin(struct sock *sk, struct msghdr *msg, size_t len, long *timeo,
+			  struct ubuf_info **uarg)
 {
 	int err;
 
@@ -358,8 +358,8 @@ static int zerocopy(struct sock *sk, struct msghdr *msg, size_t len, long *timeo
 	*uarg = msg->msg_ubuf;		/* io_uring */
 	if (*uarg || !sock_flag(sk, SOCK_ZEROCOPY))
 		return 0;
-	while (!sk_stream_memory_free(sk) && !grow_sndbuf(sk)) {
-		err = wait_memory(sk, timeo);
+	while (!sk_stream_memory_free(sk) && !send_grow_sndbuf(sk)) {
+		err = send_wait_memory(sk, timeo);
 		if (err)
 			return err;
 	}
@@ -394,13 +394,13 @@ static struct ubuf_info *zerocopy_lends(struct sock *sk, struct msghdr *msg,
 }
 
 /* A record is one thing: another writer's must be whole before ours begins. */
-static int wait_turn(struct sock *sk, long *timeo)
+static int send_wait_turn(struct sock *sk, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int disconnects = sk->sk_disconnects, err = 0;
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (esp_sk(sk)->copying && !err) {
+	while (esp_sk(sk)->writers && !err) {
 		if (!*timeo) {
 			err = -EAGAIN;
 		} else if (signal_pending(current)) {
@@ -409,7 +409,7 @@ static int wait_turn(struct sock *sk, long *timeo)
 			release_sock(sk);
 			*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
 			lock_sock(sk);
-			err = sk->sk_disconnects != disconnects ? -EPIPE : preconditions(sk);
+			err = sk->sk_disconnects != disconnects ? -EPIPE : send_preconditions(sk);
 		}
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
@@ -431,25 +431,25 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 		if (n)
 			return n;
 	}
-	n = preconditions(sk);
+	n = send_preconditions(sk);
 	if (n)
 		return n;
 	if (!len)	/* an empty record could not be told from the end */
 		return record ? -EINVAL : 0;
 
 	if (record) {
-		n = wait_turn(sk, &timeo);
+		n = send_wait_turn(sk, &timeo);
 		if (n)
 			return n;
 	}
 	esp->more = !!(msg->msg_flags & MSG_MORE);
-	esp->copying++;
-	n = zerocopy(sk, msg, len, &timeo, &uarg);
+	esp->writers++;
+	n = zerocopy_begin(sk, msg, len, &timeo, &uarg);
 	if (!n)
-		n = copy_message(sk, msg, timeo, zerocopy_lends(sk, msg, len, uarg));
-	esp->copying--;
+		n = send_copy_message(sk, msg, timeo, zerocopy_lends(sk, msg, len, uarg));
+	esp->writers--;
 	if (record)
-		wake_up_interruptible(sk_sleep(sk));	/* wait_turn() */
+		wake_up_interruptible(sk_sleep(sk));	/* send_wait_turn() */
 	if (uarg && !msg->msg_ubuf)
 		zerocopy_end(sk, uarg, n > 0);
 
@@ -461,7 +461,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	if (!msg_data_left(msg) &&
 	    (record ? !esp->more : !!(msg->msg_flags & MSG_EOR)))
 		ESP_TX(tail)->flags |= ESP_EOR;
-	if (!esp->copying) {
+	if (!esp->writers) {
 		ESP_TX(tail)->flags |= ESP_TXF;
 		esp->snd.trans_announced = 0;
 	}

@@ -84,10 +84,10 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 		sk->sk_write_space = esp_write_space;
 	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
 	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
-	if (type != SOCK_DGRAM)		/* it grows: grow_sndbuf() */
+	if (type != SOCK_DGRAM)		/* it grows: send_grow_sndbuf() */
 		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
 	sk->sk_state = TCP_CLOSE;
-	if (type == SOCK_DGRAM)		/* of a connection: set_cookie() */
+	if (type == SOCK_DGRAM)		/* of a connection: conn_set_cookie() */
 		sk_set_txhash(sk);
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	if (type != SOCK_DGRAM)

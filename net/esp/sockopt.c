@@ -9,66 +9,66 @@
 #include "timer.h"
 #include "write_queue.h"
 
-static bool idle(struct sock *sk)
+static bool sock_is_idle(struct sock *sk)
 {
 	return sk->sk_state == TCP_CLOSE;
 }
 
-static int bounded(int v, int lo, int hi)
+static int opt_bounded(int v, int lo, int hi)
 {
 	return v < lo || v > hi ? -EINVAL : 0;
 }
 
 /* Set an unsigned field if @v is within bounds. */
-static int set_u32(u32 *field, int v, int lo, int hi)
+static int opt_set_u32(u32 *field, int v, int lo, int hi)
 {
-	int err = bounded(v, lo, hi);
+	int err = opt_bounded(v, lo, hi);
 
 	if (!err)
 		*field = v;
 	return err;
 }
 
-static void push_now(struct sock *sk)
+static void opt_push_now(struct sock *sk)
 {
 	if (sk->sk_send_head && sk->sk_state != TCP_CLOSE)
 		esp_push_frames(sk);
 }
 
-static int set_option(struct sock *sk, int name, int v)
+static int opt_set(struct sock *sk, int name, int v)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	int err = 0;
 
 	switch (name) {
 	case ESP_MAXSEG:
-		if (!idle(sk))
+		if (!sock_is_idle(sk))
 			return -EISCONN;
-		return set_u32(&esp->user_mss, v, ESP_MSS_MIN, ESP_PAYLOAD_MAX);
+		return opt_set_u32(&esp->user_mss, v, ESP_MSS_MIN, ESP_PAYLOAD_MAX);
 	case ESP_NODELAY:
 		esp->nodelay = !!v;
-		push_now(sk);
+		opt_push_now(sk);
 		break;
 	case ESP_CORK:
 		esp->cork = !!v;
-		push_now(sk);
+		opt_push_now(sk);
 		break;
 	case ESP_USER_TIMEOUT:
-		return set_u32(&esp->user_timeout_ms, v, 0, INT_MAX);
+		return opt_set_u32(&esp->user_timeout_ms, v, 0, INT_MAX);
 	case ESP_KEEPIDLE:
-		err = set_u32(&esp->keep_idle, v, 1, 32767);
+		err = opt_set_u32(&esp->keep_idle, v, 1, 32767);
 		if (!err)
 			esp_start_keepalive(sk);
 		break;
 	case ESP_KEEPINTVL:
-		return set_u32(&esp->keep_intvl, v, 1, 32767);
+		return opt_set_u32(&esp->keep_intvl, v, 1, 32767);
 	case ESP_KEEPCNT:
-		err = bounded(v, 1, 127);
+		err = opt_bounded(v, 1, 127);
 		if (!err)
 			esp->keep_cnt = v;
 		break;
 	case ESP_BURST_LENGTH:
-		err = bounded(v, 0, ESP_SEQ_WINDOW);
+		err = opt_bounded(v, 0, ESP_SEQ_WINDOW);
 		if (!err) {
 			esp->user_burst = v;
 			if (sk->sk_state == TCP_LISTEN)
@@ -77,30 +77,30 @@ static int set_option(struct sock *sk, int name, int v)
 		}
 		break;
 	case ESP_INITIAL_ACK_BURST_LENGTH:
-		err = bounded(v, -1, ESP_ADVICE_MAX);
+		err = opt_bounded(v, -1, ESP_ADVICE_MAX);
 		if (!err) {
 			esp->user_initial = v;
 			esp->snd.initial = v;
 		}
 		break;
 	case ESP_PACKETS_TO_ACK:
-		err = bounded(v, 1, 64);
+		err = opt_bounded(v, 1, 64);
 		if (!err)
 			esp->user_to_ack = v;
 		break;
 	case ESP_ZEROCOPY:
 		if (sk->sk_type == SOCK_DGRAM)
 			return -EOPNOTSUPP;
-		err = bounded(v, 0, 1);
+		err = opt_bounded(v, 0, 1);
 		if (!err)
 			sock_valbool_flag(sk, SOCK_ZEROCOPY, v);
 		break;
 	case ESP_CRC32C:
 		if (sk->sk_type == SOCK_DGRAM)
 			return -EOPNOTSUPP;
-		if (!idle(sk))
+		if (!sock_is_idle(sk))
 			return -EISCONN;
-		err = bounded(v, 0, 1);
+		err = opt_bounded(v, 0, 1);
 		if (!err)
 			esp->user_crc = v;
 		break;
@@ -132,12 +132,12 @@ int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 	if (copy_from_sockptr(&v, val, sizeof(v)))
 		return -EFAULT;
 	lock_sock(sk);
-	err = set_option(sk, name, v);
+	err = opt_set(sk, name, v);
 	release_sock(sk);
 	return err;
 }
 
-static u32 conf_or(u32 own, int conf)
+static u32 opt_or_conf(u32 own, int conf)
 {
 	return own ? own : conf;
 }
@@ -159,8 +159,8 @@ void esp_get_info(struct sock *sk, struct esp_info *info)
 		      (g->recv_announced ? ESP_IF_RECV_ANNOUNCED : 0) |
 		      (g->rcv_mem_pressure ? ESP_IF_RCV_MEM_PRESSURE : 0) |
 		      (g->queued ? ESP_IF_PARKED : 0) |
-		      (esp->snd.held ? ESP_IF_HELD : 0) |
-		      (esp->echo ? ESP_IF_ECHOING : 0) |
+		      (esp->snd.on_hold ? ESP_IF_HELD : 0) |
+		      (esp->handshake_unconfirmed ? ESP_IF_ECHOING : 0) |
 		      (esp->crc ? ESP_IF_CRC32C : 0);
 	info->retransmits = esp->retransmits;
 	info->probes = esp->probes;
@@ -178,16 +178,16 @@ void esp_get_info(struct sock *sk, struct esp_info *info)
 	info->recv_seq = esp->recv_seq;
 	info->ack_seq = esp->ack_seq;
 	info->recv_edge = g->recv_announced ? g->edge : esp->recv_seq;
-	info->open = atomic_read(&g->open);
+	info->open = atomic_read(&g->outstanding);
 	info->advice = esp->snd.advice;
-	info->advice_given = esp->advice_told;
+	info->advice_given = esp->burst_told;
 	info->notsent = esp->notsent;
 	info->unacked = esp->unacked;
 	info->stats = esp->stats;
 }
 EXPORT_SYMBOL_GPL(esp_get_info);
 
-static int get_int(struct sock *sk, int name, int *v)
+static int opt_get_int(struct sock *sk, int name, int *v)
 {
 	struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
@@ -218,13 +218,13 @@ static int get_int(struct sock *sk, int name, int *v)
 		*v = esp->user_timeout_ms;
 		break;
 	case ESP_KEEPIDLE:
-		*v = conf_or(esp->keep_idle, READ_ONCE(conf->keepalive_time));
+		*v = opt_or_conf(esp->keep_idle, READ_ONCE(conf->keepalive_time));
 		break;
 	case ESP_KEEPINTVL:
-		*v = conf_or(esp->keep_intvl, READ_ONCE(conf->keepalive_intvl));
+		*v = opt_or_conf(esp->keep_intvl, READ_ONCE(conf->keepalive_intvl));
 		break;
 	case ESP_KEEPCNT:
-		*v = conf_or(esp->keep_cnt, READ_ONCE(conf->keepalive_probes));
+		*v = opt_or_conf(esp->keep_cnt, READ_ONCE(conf->keepalive_probes));
 		break;
 	case ESP_BURST_LENGTH:
 		*v = esp->user_burst >= 0 ? esp->user_burst :
@@ -269,7 +269,7 @@ int esp_getsockopt(struct socket *sock, int level, int name,
 		size = sizeof(info);
 		break;
 	default:
-		err = get_int(sk, name, &v);
+		err = opt_get_int(sk, name, &v);
 		from = &v;
 		size = sizeof(v);
 	}
@@ -282,7 +282,7 @@ int esp_getsockopt(struct socket *sock, int level, int name,
 	return 0;
 }
 
-static int queued_in(struct sock *sk)
+static int ioctl_queued_in(struct sock *sk)
 {
 	struct sk_buff *skb;
 	int n = 0;
@@ -316,7 +316,7 @@ int esp_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 		err = -EINVAL;
 	switch (cmd) {
 	case SIOCINQ:
-		n = queued_in(sk);
+		n = ioctl_queued_in(sk);
 		break;
 	case SIOCOUTQ:
 		n = sk->sk_type == SOCK_DGRAM ? sk_wmem_alloc_get(sk) :

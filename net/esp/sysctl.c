@@ -64,7 +64,7 @@ static int esp_range(ESP_CTL_CONST struct ctl_table *table, int write,
 	return err;
 }
 
-static struct net *table_net(const struct ctl_table *table);
+static struct net *sysctl_table_net(const struct ctl_table *table);
 
 /* What the ACK queues work with: all of them are told. */
 static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
@@ -73,7 +73,7 @@ static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
 	int err = esp_range(table, write, buffer, lenp, ppos);
 
 	if (write && !err)
-		esp_dev_policy(table_net(table));
+		esp_dev_policy(sysctl_table_net(table));
 	return err;
 }
 
@@ -118,7 +118,7 @@ static const struct ctl_table esp_table[] = {
 };
 
 /* The namespace whose configuration @table's data belongs to. */
-static struct net *table_net(const struct ctl_table *table)
+static struct net *sysctl_table_net(const struct ctl_table *table)
 {
 	struct esp_conf *conf;
 	size_t i = 0;
@@ -137,7 +137,7 @@ static struct ctl_table esp_mem_template = {
 	.proc_handler	= proc_doulongvec_minmax,
 };
 
-static void init_mem(void)
+static void sysctl_init_mem(void)
 {
 	unsigned long limit = max(nr_free_buffer_pages() / 16, 128UL);
 
@@ -162,7 +162,7 @@ int esp_sysctl_net_init(struct net *net)
 	for (i = 0; i < n; i++)
 		table[i].data = (char *)&en->conf + (unsigned long)table[i].data;
 	if (net_eq(net, &init_net)) {
-		init_mem();
+		sysctl_init_mem();
 		table[n++] = esp_mem_template;
 	}
 	en->table = table;

@@ -17,7 +17,7 @@
 #define LINE_RUN	64	/* ACKs in a row, then other softirqs have their turn */
 
 /* Nobody answers: is it time to give up? */
-static bool gave_up(struct sock *sk, u32 tries, u64 now)
+static bool send_gave_up(struct sock *sk, u32 tries, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 limit = READ_ONCE(esp_sk(sk)->ns->conf.retries);
@@ -38,7 +38,7 @@ static void send_timeout(struct sock *sk, u64 now)
 	struct sk_buff *skb = skb_peek(&sk->sk_write_queue);
 
 	if (skb && esp->snd.una_seq != esp->snd.send_next) {
-		if (gave_up(sk, esp->probes + 1u, now))
+		if (send_gave_up(sk, esp->probes + 1u, now))
 			return;
 		if (esp->probes < 255)
 			WRITE_ONCE(esp->probes, esp->probes + 1);
@@ -53,7 +53,7 @@ static void send_timeout(struct sock *sk, u64 now)
 		if (esp->probes >= ESP_FORGOTTEN)
 			esp_send_ack(sk);	/* with a cookie: a question */
 	} else if (sk->sk_send_head) {
-		if (gave_up(sk, esp->probes + 1u, now))
+		if (send_gave_up(sk, esp->probes + 1u, now))
 			return;
 		if (esp->probes < 255)
 			WRITE_ONCE(esp->probes, esp->probes + 1);
@@ -129,7 +129,7 @@ static void tell_timeout(struct sock *sk)
 	esp_pressure_lifted(sk);
 }
 
-static void fire(struct sock *sk, enum esp_timer t, u64 now)
+static void timeout_fire(struct sock *sk, enum esp_timer t, u64 now)
 {
 	switch (t) {
 	case ESP_T_SEND:
@@ -162,7 +162,7 @@ static void fire(struct sock *sk, enum esp_timer t, u64 now)
 }
 
 /* What was due is done: arm for the next. */
-static void rearm(struct esp_opt *esp)
+static void timeout_rearm(struct esp_opt *esp)
 {
 	enum esp_timer t;
 	u64 at;
@@ -192,13 +192,13 @@ void esp_timers_run(struct sock *sk)
 		if (!at || at > now)
 			continue;
 		WRITE_ONCE(esp->deadline[t], 0);
-		fire(sk, t, now);
+		timeout_fire(sk, t, now);
 	}
 	if (sk->sk_state != TCP_CLOSE)
-		rearm(esp);
+		timeout_rearm(esp);
 }
 
-static void run_or_defer(struct sock *sk)
+static void timeout_run_or_defer(struct sock *sk)
 {
 	bh_lock_sock(sk);
 	if (!esp_owned(sk))
@@ -227,7 +227,7 @@ enum hrtimer_restart esp_line_timeout(struct hrtimer *timer)
 		spin_unlock(&line->lock);
 		smp_mb();	/* from here on a deadline lines up anew: esp_ack_wait() */
 		if (READ_ONCE(esp->deadline[ESP_T_ACK]))
-			run_or_defer(&esp->sk);
+			timeout_run_or_defer(&esp->sk);
 		sock_put(&esp->sk);
 	}
 	if (esp)	/* those that are due by now wait for the next softirq */
@@ -247,7 +247,7 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 	spin_unlock(&esp->timer_lock);
 	smp_mb();	/* from here on a deadline arms anew: esp_timer_set() */
 
-	run_or_defer(sk);
+	timeout_run_or_defer(sk);
 
 	spin_lock(&esp->timer_lock);
 	if (esp->timer_ref && !hrtimer_is_queued(timer)) {

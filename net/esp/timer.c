@@ -38,7 +38,7 @@
 #include "timer.h"
 
 /* Under timer_lock, and who calls has taken the reference. */
-static void start(struct esp_opt *esp, enum esp_timer t, u64 at)
+static void timer_start(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	u64 slack = esp_timer_slack(esp, t);
 
@@ -64,7 +64,7 @@ void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 			esp->timer_ref = 1;
 			sock_hold(&esp->sk);
 		}
-		start(esp, t, at);
+		timer_start(esp, t, at);
 	}
 	spin_unlock_bh(&esp->timer_lock);
 }
@@ -124,7 +124,7 @@ void esp_timer_follow(struct esp_opt *esp)
 		smp_mb();	/* what is set from here on arms, as in timer_fn() */
 		t = esp_timer_earliest(esp, &at);
 		if (t != ESP_T_MAX)
-			start(esp, t, at);
+			timer_start(esp, t, at);
 	}
 	spin_unlock_bh(&esp->timer_lock);
 }

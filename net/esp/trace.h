@@ -180,9 +180,9 @@ TRACE_EVENT(esp_ack_park,
 
 	TP_fast_assign(
 		ESP_TRACE_FILL(sk);
-		__entry->queued = READ_ONCE(esp_sk(sk)->port->ackq.qlen);
-		__entry->open = atomic_read(&esp_sk(sk)->port->ackq.open);
-		__entry->budget = READ_ONCE(esp_sk(sk)->port->ackq.ctl.q);
+		__entry->queued = READ_ONCE(esp_sk(sk)->link->ackq.qlen);
+		__entry->open = atomic_read(&esp_sk(sk)->link->ackq.outstanding);
+		__entry->budget = READ_ONCE(esp_sk(sk)->link->ackq.ctl.q);
 	),
 
 	TP_printk(ESP_TRACE_FORMAT "queued=%u open=%d budget=%u", ESP_TRACE_PRINT,
@@ -208,9 +208,9 @@ DECLARE_EVENT_CLASS(esp_waited,
 		ESP_TRACE_FILL(sk);
 		__entry->waited = waited;
 		__entry->edge = READ_ONCE(esp_sk(sk)->grant.edge);
-		__entry->queued = READ_ONCE(esp_sk(sk)->port->ackq.qlen);
-		__entry->open = atomic_read(&esp_sk(sk)->port->ackq.open);
-		__entry->budget = READ_ONCE(esp_sk(sk)->port->ackq.ctl.q);
+		__entry->queued = READ_ONCE(esp_sk(sk)->link->ackq.qlen);
+		__entry->open = atomic_read(&esp_sk(sk)->link->ackq.outstanding);
+		__entry->budget = READ_ONCE(esp_sk(sk)->link->ackq.ctl.q);
 	),
 
 	TP_printk(ESP_TRACE_FORMAT "waited=%lluus edge=%u queued=%u open=%d budget=%u",

@@ -46,7 +46,7 @@ void esp_write_queue_append(struct sock *sk, struct sk_buff *skb, u8 flags)
 }
 
 /* It is as large as it was before; its memory may be not. */
-static void unshare(struct sock *sk, struct sk_buff *skb, unsigned int before)
+static void buffer_unshare(struct sock *sk, struct sk_buff *skb, unsigned int before)
 {
 	int more = skb->truesize - before;
 
@@ -83,7 +83,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 		ESP_INC(sock_net(sk), OutAllocFail);
 		return NULL;
 	}
-	unshare(sk, skb, before);
+	buffer_unshare(sk, skb, before);
 	skb_reserve(rest, room);
 	*ESP_TX(rest) = *ESP_TX(skb);
 	ESP_TX(rest)->seq += n;
@@ -109,7 +109,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 }
 
 /* Move @n bytes of page fragments from the front of @next behind @skb. */
-static void move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
+static void buffer_move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
 {
 	struct skb_shared_info *to = skb_shinfo(skb), *from = skb_shinfo(next);
 	u32 i, left = n;
@@ -176,7 +176,7 @@ void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most)
 
 	n = min(most - cb->segs, ncb->segs);
 	skb->ip_summed = CHECKSUM_PARTIAL;
-	move_frags(skb, next, min(n * cb->size, next->len));
+	buffer_move_frags(skb, next, min(n * cb->size, next->len));
 	cb->segs += n;
 	ncb->segs -= n;
 	ncb->seq += n;
@@ -282,7 +282,7 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
  * Nagle, cork, MSG_MORE: a packet that is not full may have to wait. Asked of
  * the last one of a buffer.
  */
-static bool hold_back(struct sock *sk, struct sk_buff *skb)
+static bool nagle_defer(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
@@ -299,9 +299,9 @@ static bool hold_back(struct sock *sk, struct sk_buff *skb)
 }
 
 /* Nothing but a packet that may have to wait is unsent. */
-bool esp_hold_back(struct sock *sk, struct sk_buff *skb)
+bool esp_nagle_defer(struct sock *sk, struct sk_buff *skb)
 {
-	return ESP_TX(skb)->segs == 1 && hold_back(sk, skb);
+	return ESP_TX(skb)->segs == 1 && nagle_defer(sk, skb);
 }
 
 /**
@@ -317,10 +317,10 @@ void esp_arm_send(struct sock *sk, u64 now)
 
 	if (esp->snd.una_seq != esp->snd.send_next) {
 		wait = esp_rto(esp);
-	} else if (sk->sk_send_head && !esp_hold_back(sk, sk->sk_send_head)) {
+	} else if (sk->sk_send_head && !esp_nagle_defer(sk, sk->sk_send_head)) {
 		/* the answer may be lost; but a HOLD says that it takes time */
 		wait = esp_rtt_backoff(esp_rto(esp), esp->probe_tries +
-				       (esp->snd.held ? ESP_HELD_SHIFT : 0),
+				       (esp->snd.on_hold ? ESP_HELD_SHIFT : 0),
 				       1000 * READ_ONCE(conf->probe_max_ms));
 	} else {
 		esp_timer_clear(esp, ESP_T_SEND);
@@ -330,7 +330,7 @@ void esp_arm_send(struct sock *sk, u64 now)
 }
 
 /* A whole transmission in one small packet (rule 7). */
-static bool is_small(struct sk_buff *skb)
+static bool buffer_is_small(struct sk_buff *skb)
 {
 	return (ESP_TX(skb)->flags & (ESP_TXS | ESP_TXF)) == (ESP_TXS | ESP_TXF) &&
 	       skb->len <= ESP_SMALL && ESP_TX(skb)->segs == 1;
@@ -352,7 +352,7 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 	if (ESP_TX(skb)->flags & ESP_FIN)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
-		esp_window_announce(&esp->snd, is_small(skb));
+		esp_window_announce(&esp->snd, buffer_is_small(skb));
 		if (trace_esp_announce_enabled())
 			trace_esp_announce(sk, ESP_TX(skb)->seq,
 					   esp->snd.edge - esp->snd.send_next);
@@ -374,12 +374,12 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
  * TXF. But if that call has more to put behind it, or waits for the memory of
  * this very buffer, it goes.
  */
-static bool more_follows(struct sock *sk)
+static bool writer_more_follows(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	return esp->feeding || (esp->waiting == esp->copying &&
-				skb_queue_len(&sk->sk_write_queue) == 1);
+	return esp->writer_has_more || (esp->writers_asleep == esp->writers &&
+					skb_queue_len(&sk->sk_write_queue) == 1);
 }
 
 /**
@@ -407,17 +407,17 @@ u32 esp_push_one_frame(struct sock *sk)
 	if (!(cb->flags & ESP_TXS) && esp_after(limit, esp_tx_end(skb)))
 		esp_fill_up(sk, skb, limit - cb->seq);
 	n = cb->segs;
-	if (hold_back(sk, skb)) {
+	if (nagle_defer(sk, skb)) {
 		n--;
 		if (n < ESP_MORE_RUN && (esp->cork || esp->more) && !esp->uncork &&
 		    esp->snd.una_seq != esp->snd.send_next)
 			n = 0;
 	} else if (skb_queue_is_last(&sk->sk_write_queue, skb) &&
 		   !(cb->flags & ESP_FIN)) {
-		if (!esp->copying) {
+		if (!esp->writers) {
 			cb->flags |= ESP_TXF;
 			esp->snd.trans_announced = 0;
-		} else if (!more_follows(sk)) {
+		} else if (!writer_more_follows(sk)) {
 			n--;
 		}
 	}
@@ -473,7 +473,7 @@ void esp_push_frames(struct sock *sk)
 }
 
 /* Is there something that only an ACK can set going, and no permission? */
-static bool needs_ack(struct sock *sk)
+static bool sender_needs_ack(struct sock *sk)
 {
 	struct sk_buff *skb = sk->sk_send_head;
 	struct esp_opt *esp = esp_sk(sk);
@@ -484,15 +484,15 @@ static bool needs_ack(struct sock *sk)
 	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
 		return true;
 	/* what is on its way asks for nothing, and was all that may go unasked (rule 3) */
-	if (skb && esp->snd.whole && esp->snd.announcing && esp->snd.first &&
+	if (skb && esp->snd.sent_alone && esp->snd.announcing && esp->snd.first &&
 	    !esp_window_test(&esp->snd) && esp->snd.announce_seq != esp->snd.send_next &&
-	    !esp_hold_back(sk, skb))
+	    !esp_nagle_defer(sk, skb))
 		return true;
 	if (skb && (ESP_TX(skb)->segs > 1 ||
 		    !skb_queue_is_last(&sk->sk_write_queue, skb)))
 		return false;
 	/* Nagle's rule: whoever has said that more comes has a timer */
-	if (skb && !esp->cork && !esp->more && esp_hold_back(sk, skb) &&
+	if (skb && !esp->cork && !esp->more && esp_nagle_defer(sk, skb) &&
 	    esp->snd.send_next - esp->snd.una_seq > ESP_ACK_SURE)
 		return true;
 	/* room on the write queue */
@@ -511,10 +511,10 @@ void esp_ask_for_ack(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	u32 n = esp->snd.send_next - esp->snd.una_seq;
 
-	if (!n || n > ESP_ACK_MOST || esp->asked == esp->snd.send_next ||
-	    !needs_ack(sk))
+	if (!n || n > ESP_ACK_MOST || esp->ack_requested_seq == esp->snd.send_next ||
+	    !sender_needs_ack(sk))
 		return;
-	esp->asked = esp->snd.send_next;
+	esp->ack_requested_seq = esp->snd.send_next;
 	if (esp->snd.in_trans)
 		esp_send_probe(sk);
 	else	/* nothing is in progress, and nothing to be announced by this */

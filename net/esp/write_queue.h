@@ -16,7 +16,7 @@ void esp_clean_write_queue(struct sock *sk);
 void esp_queue_fin(struct sock *sk);
 struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 			       u32 to);
-bool esp_hold_back(struct sock *sk, struct sk_buff *skb);
+bool esp_nagle_defer(struct sock *sk, struct sk_buff *skb);
 void esp_arm_send(struct sock *sk, u64 now);
 u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb);
 u32 esp_push_one_frame(struct sock *sk);

@@ -96,7 +96,7 @@ static void check(bool ok, const char *what)
 		struct sk *s = &socks[i];
 
 		printf("# %d: open %d edge %u tok_lo %u recv_seq %u", i,
-		       s->g.open.v, s->g.edge, s->g.tok_lo, s->recv_seq);
+		       s->g.outstanding.v, s->g.edge, s->g.token_start, s->recv_seq);
 		printf(" next %u end %u sender's edge %u%s%s%s\n", s->next,
 		       s->end, s->edge,
 		       s->g.recv_announced ? " announced" : "",
@@ -115,7 +115,7 @@ static void say(const char *fmt, ...)
 	va_start(ap, fmt);
 	printf("# %*s", 2 * depth, "");
 	vprintf(fmt, ap);
-	printf(" | open %d q %u queued %u count %d\n", q.open.v, q.ctl.q, q.qlen,
+	printf(" | open %d q %u queued %u count %d\n", q.outstanding.v, q.ctl.q, q.qlen,
 	       q.esp_recv_count.v);
 	va_end(ap);
 }
@@ -190,7 +190,7 @@ static bool packets_due(struct sk *s)
 
 static void start_rrq_timer(struct sk *s)
 {
-	if (s->g.open.v || packets_due(s))
+	if (s->g.outstanding.v || packets_due(s))
 		s->timer = true;
 }
 
@@ -230,7 +230,7 @@ static void model_hold(struct esp_grant *g)
 
 static void model_later(struct esp_ackq *a, u32 wait)
 {
-	check(wait && (smp || a->open.v >= ESP_GRANT_LONE), "paced without a token");
+	check(wait && (smp || a->outstanding.v >= ESP_GRANT_LONE), "paced without a token");
 	pump_due = true;
 }
 
@@ -242,7 +242,7 @@ static u64 model_now(void)
 static const struct esp_ackq_ops model_ops = {
 	.room	= model_room,
 	.send	= model_send,
-	.hold	= model_hold,
+	.get	= model_hold,
 	.later	= model_later,
 	.now	= model_now,
 };
@@ -359,11 +359,11 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 	u8 f = s->flags[seq % RING];
 
 	s->unread++;
-	s->g.here -= s->at[seq % RING] == HERE;
+	s->g.ooo_pkts -= s->at[seq % RING] == HERE;
 	s->at[seq % RING] = UNSENT;
 	if (f == TXS && !s->g.recv_announced) {
 		esp_ackq_announced(&q, &s->g, seq + 1, seq + s->advice);
-		firsts += s->g.open.v;
+		firsts += s->g.outstanding.v;
 		s->said = s->g.edge;
 		c->ask = true;
 	}
@@ -391,7 +391,7 @@ static void arrive(struct sk *s, u32 seq)
 	s->expiries = 0;
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
-		s->g.here++;
+		s->g.ooo_pkts++;
 		start_rrq_timer(s);
 		if (pump)
 			esp_ack_pump(&q);
@@ -613,7 +613,7 @@ static void invariants(void)
 		u32 left = esp_after(s->g.edge, s->recv_seq) ?
 			   s->g.edge - s->recv_seq : 0;
 
-		check(s->g.open.v >= 0, "negative tokens");
+		check(s->g.outstanding.v >= 0, "negative tokens");
 		if (left && esp_after(s->g.edge, s->said)) {
 			check((int)left + s->unread <= s->cap,
 			      "permission without memory (rule 20)");
@@ -622,24 +622,24 @@ static void invariants(void)
 			      "permission beyond burst_length (rule 14)");
 		}
 		s->said = s->g.edge;
-		open += s->g.open.v;
+		open += s->g.outstanding.v;
 		count += s->g.recv_announced;
 		queued += s->g.queued;
 		check(s->refs == s->g.queued, "references and queue differ");
-		check(!s->g.open.v || s->timer, "tokens without a timer");
+		check(!s->g.outstanding.v || s->timer, "tokens without a timer");
 		check(!packets_due(s) || s->timer,
 		      "permission that no timer watches (rule 17)");
-		check(!s->g.open.v || s->g.recv_announced,
+		check(!s->g.outstanding.v || s->g.recv_announced,
 		      "tokens without a transmission");
 		check(!s->g.queued || s->g.recv_announced,
 		      "queued without a transmission");
-		check((u32)s->g.open.v <= left,
+		check((u32)s->g.outstanding.v <= left,
 		      "more tokens than packets that can still come");
 		check(s->g.expired || !s->g.recv_announced ||
-		      s->g.open.v >= missing(s),
+		      s->g.outstanding.v >= missing(s),
 		      "permitted, missing, and without a token");
 	}
-	check(q.open.v == open, "open is not the sum over the sockets");
+	check(q.outstanding.v == open, "open is not the sum over the sockets");
 	check(q.esp_recv_count.v == count, "esp_recv_count leaks");
 	check((int)q.qlen == queued, "length of the queue");
 	check(smp || nfifo == queued, "an entry lost");
@@ -741,7 +741,7 @@ static void run(void)
 	for (int i = 0; i < nsocks; i++)
 		leave(&socks[i]);
 	invariants();
-	check(!q.open.v && !q.qlen && !q.esp_recv_count.v, "leak at the end");
+	check(!q.outstanding.v && !q.qlen && !q.esp_recv_count.v, "leak at the end");
 }
 
 static void report(void)

@@ -73,7 +73,7 @@ static void check(bool ok, const char *what)
 	printf("# sender: una %u next %u made %u announce %u edge %u advice %u%s%s%s\n",
 	       w.una_seq, w.send_next, w.send_seq, w.announce_seq, w.edge,
 	       w.advice, w.announcing ? " announcing" : "",
-	       w.in_trans ? " in_trans" : "", w.held ? " held" : "");
+	       w.in_trans ? " in_trans" : "", w.on_hold ? " held" : "");
 	printf("# receiver: recv_seq %u edge %u advice %u%s%s, promised %u\n",
 	       r.recv_seq, r.edge, r.advice, r.announced ? " announced" : "",
 	       r.parked ? " parked" : "", promised);
@@ -214,7 +214,7 @@ static void ack_rcv(struct frame *f)
 		check(!old.announcing || !esp_before(f->seq, old.announce_seq) ||
 		      w.edge == old.edge,
 		      "took permission that announcing had voided");
-		held += !!w.held;
+		held += !!w.on_hold;
 		if (!esp_before(f->seq, begun) &&
 		    esp_after(f->seq + f->grant, own_limit))
 			own_limit = f->seq + f->grant;

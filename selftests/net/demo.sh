@@ -146,11 +146,11 @@ echo "  The same bytes.  Now against the clock, then TCP over the same cable ...
 ip netns exec n1 taskset -c "$FAR" esp perf -s %v1:5201 >/dev/null &
 ip netns exec n1 taskset -c "$FAR" esp perf -s --tcp 10.9.0.2:5201 >/dev/null &
 sleep 0.5
-in_order=$(counter InData) empty=$(counter OutEmpty) fast=$(counter AckFast) parked=$(counter AckParked)
+in_order=$(counter InData) empty=$(counter OutEmpty) fast=$(counter GrantFast) parked=$(counter GrantQueued)
 again=$(n0 awk '$1 == "OutRetrans" { print $2 }' /proc/net/esp/stat)
 measure esp -c "$peer%v0:5201"
 in_order=$(($(counter InData) - in_order)) empty=$(($(counter OutEmpty) - empty))
-fast=$(($(counter AckFast) - fast)) parked=$(($(counter AckParked) - parked))
+fast=$(($(counter GrantFast) - fast)) parked=$(($(counter GrantQueued) - parked))
 again=$(($(n0 awk '$1 == "OutRetrans" { print $2 }' /proc/net/esp/stat) - again))
 measure tcp -c 10.9.0.2:5201 --tcp
 measure esp-rtt -c "$peer%v0:5201" --latency --histogram

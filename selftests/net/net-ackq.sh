@@ -32,11 +32,11 @@ counted()
 {
 	local status
 
-	PARKED=$(both AckParked) RELEASED=$(both AckReleased)
+	PARKED=$(both GrantQueued) RELEASED=$(both GrantReleased)
 	"$@"
 	status=$?
 	until_true 30 no_connections
-	PARKED=$(($(both AckParked) - PARKED)) RELEASED=$(($(both AckReleased) - RELEASED))
+	PARKED=$(($(both GrantQueued) - PARKED)) RELEASED=$(($(both GrantReleased) - RELEASED))
 	echo "counters: $PARKED parked, $RELEASED let go; status $status"
 	return $status
 }

@@ -44,7 +44,7 @@ by_crc()
 
 check "$N in both directions, with a CRC" transfer n0 v0 n1 v1 -C -n "$N"
 check "records" transfer n0 v0 n1 v1 -C -q -n 1M
-check "no super-packets" [ "$(stat n0 OutRuns InRuns)" = 0 ]
+check "no super-packets" [ "$(stat n0 OutGsoFrames InGsoFrames)" = 0 ]
 
 # One bit of some frames, behind the checksum.
 damage qdisc add dev DEV root netem limit 10000 delay 1ms loss 1% corrupt 2%

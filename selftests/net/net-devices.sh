@@ -73,10 +73,10 @@ in_runs()
 {
 	local out in
 
-	out=$(stat n0 OutRuns) in=$(stat n1 InRuns)
+	out=$(stat n0 OutGsoFrames) in=$(stat n1 InGsoFrames)
 	"$@" || return
-	echo "OutRuns $(($(stat n0 OutRuns) - out)), InRuns $(($(stat n1 InRuns) - in))"
-	counted n0 OutRuns $((out + 3)) && counted n1 InRuns $((in + 3))
+	echo "OutGsoFrames $(($(stat n0 OutGsoFrames) - out)), InGsoFrames $(($(stat n1 InGsoFrames) - in))"
+	counted n0 OutGsoFrames $((out + 3)) && counted n1 InGsoFrames $((in + 3))
 }
 
 # more_runs: from now on some do.
@@ -84,8 +84,8 @@ more_runs()
 {
 	local out in
 
-	out=$(stat n0 OutRuns) in=$(stat n1 InRuns)
-	until_true 30 counted n0 OutRuns $((out + 3)) && until_true 30 counted n1 InRuns $((in + 3))
+	out=$(stat n0 OutGsoFrames) in=$(stat n1 InGsoFrames)
+	until_true 30 counted n0 OutGsoFrames $((out + 3)) && until_true 30 counted n1 InGsoFrames $((in + 3))
 }
 
 # goes_on: more comes in from now on, and all of it in the end.

@@ -208,7 +208,7 @@ done
 for h in n0 n1 sw; do
 	in_host $h cat /proc/net/esp/stat
 done | awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }' >"$TMP/counted"
-for name in InShort InVersion InHeaderLength InFlags InOption InPort InRange InGSO InChecksum \
+for name in InShort InVersion InHeaderLength InFlags InOption InPort InRange InBadGso InChecksum \
 	InGroupSource InNoSocket InCookie InAckInvalid InDuplicate InResetsIgnored; do
 	n=$(grep "^$name " "$TMP/counted")
 	check "$n, counted" [ "${n#* }" -gt 0 ]

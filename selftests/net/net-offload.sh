@@ -56,37 +56,37 @@ w() { local h; for h in 0 1; do in_host n$h ethtool -K w$h "$@" >/dev/null || ex
 link() { local h; for h in 0 1; do ip -n n$h link set w$h "$@" || exit; done; }
 queue() { local h cmd=$1; shift; for h in 0 1; do in_host n$h tc qdisc "$cmd" dev w$h "$@" || exit; done; }
 
-check "veth takes super-packets" some OutRuns direct
-check "... and delivers them" some InRuns direct
-check "records end them" some InRuns direct -q
+check "veth takes super-packets" some OutGsoFrames direct
+check "... and delivers them" some InGsoFrames direct
+check "records end them" some InGsoFrames direct -q
 ip -n n0 link set lo mtu 9000 || exit
-check "loopback" some InRuns eval 'transfer n0 lo n0 lo -n "$N" >/dev/null'
-check "the own address" some InRuns eval 'transfer n0 w0 n0 w0 -n "$N" >/dev/null'
-check "a bridge forwards them" some InRuns bridged
+check "loopback" some InGsoFrames eval 'transfer n0 lo n0 lo -n "$N" >/dev/null'
+check "the own address" some InGsoFrames eval 'transfer n0 w0 n0 w0 -n "$N" >/dev/null'
+check "a bridge forwards them" some InGsoFrames bridged
 
 link gso_max_segs 1
-check "gso_max_segs 1: none are made" none OutRuns direct
+check "gso_max_segs 1: none are made" none OutGsoFrames direct
 # Seven packets of 1468 bytes, or six: many runs instead of few.
 link gso_max_segs 7
-check "gso_max_segs 7" at_least $(($(bytes "$N") / (8 * 1468))) OutRuns direct
+check "gso_max_segs 7" at_least $(($(bytes "$N") / (8 * 1468))) OutGsoFrames direct
 link gso_max_segs 65535 gso_max_size 9000
-check "gso_max_size 9000" at_least $(($(bytes "$N") / (8 * 1468))) OutRuns direct
+check "gso_max_size 9000" at_least $(($(bytes "$N") / (8 * 1468))) OutGsoFrames direct
 link gso_max_size 65536
 
 w tx-sctp-segmentation off
-check "taken apart in front of the device: they leave" some OutRuns direct
-check "... and none comes" none InRuns direct
+check "taken apart in front of the device: they leave" some OutGsoFrames direct
+check "... and none comes" none InGsoFrames direct
 w tx off
-check "... without the device's checksums" none InRuns direct
+check "... without the device's checksums" none InGsoFrames direct
 w sg off
-check "... nor fragments" none InRuns direct
+check "... nor fragments" none InGsoFrames direct
 w tx on sg on
 # Coalescing: veth does it where the sender's device has no TCP segmentation.
 w tso off gro on
-check "coalesced by the receiver" some InRuns direct
+check "coalesced by the receiver" some InGsoFrames direct
 check "... with records" direct -q
 link mtu 9000
-check "... with MTU 9000" some InRuns direct
+check "... with MTU 9000" some InGsoFrames direct
 link mtu 1500
 
 # A bridge puts together what comes, and takes it apart for who doesn't want it.
@@ -94,16 +94,16 @@ for i in 0 1; do
 	in_host n$i ethtool -K v$i tso off gro on tx-sctp-segmentation off >/dev/null &&
 		in_host sw ethtool -K p$i tso off gro on tx-sctp-segmentation off >/dev/null || exit
 done
-check "a bridge coalesces, forwards and takes apart" some InRuns bridged
+check "a bridge coalesces, forwards and takes apart" some InGsoFrames bridged
 for i in 0 1; do
 	in_host n$i ethtool -K v$i gro off >/dev/null || exit
 done
-check "... for hosts that don't coalesce" none InRuns bridged
+check "... for hosts that don't coalesce" none InGsoFrames bridged
 w tso on gro off tx-sctp-segmentation on
 
 # Queues that have to do with frames.
 queue add root tbf rate 1gbit burst 1520 limit 1000000
-check "a token bucket smaller than they are takes them apart" none InRuns direct
+check "a token bucket smaller than they are takes them apart" none InGsoFrames direct
 queue replace root netem limit 10000 delay 1ms reorder 25% loss 5% duplicate 5% corrupt 10%
 check "whole runs are lost, doubled, late; corrupted ones are taken apart" \
 	direct -w 30000
@@ -119,7 +119,7 @@ ip -n n1 link set v1 address "$(mac n1 w1)" &&
 	in_host n0 tc qdisc add dev w0 clsact &&
 	in_host n0 tc filter add dev w0 egress matchall action mirred egress redirect dev v0 || exit
 before=$(passed)
-check "redirected by tc" some OutRuns direct
+check "redirected by tc" some OutGsoFrames direct
 check "... by the other way" [ "$(passed)" -gt $((before + 8)) ]
 in_host n0 tc qdisc del dev w0 clsact || exit
 in_host n1 tc qdisc del dev v1 ingress || exit
@@ -127,7 +127,7 @@ in_host n1 tc qdisc del dev v1 ingress || exit
 in_host n0 timeout 60 tcpdump -U -i w0 -w "$TMP/w0.pcap" -s 80 2>"$TMP/w0.log" &
 in_host n1 timeout 60 tcpdump -U -i w1 -w "$TMP/w1.pcap" 2>"$TMP/w1.log" &
 until_true 10 [ -s "$TMP/w0.pcap" -a -s "$TMP/w1.pcap" ] || exit
-check "while packets are captured at both ends" some InRuns direct
+check "while packets are captured at both ends" some InGsoFrames direct
 # Not all of them, on a slow machine; but one that is longer than a frame can be.
 captured() { [ "$(wc -c <"$TMP/w0.pcap")" -gt 1000 ] && [ "$(wc -c <"$TMP/w1.pcap")" -gt 10000 ]; }
 check "... captured they were" until_true 10 captured
@@ -147,9 +147,9 @@ passes()
 {
 	local out in n want i=0 wants=("$1" "$2")
 	shift 2
-	out=$(stat n0 OutRuns) in=$(stat n0 InRuns)
+	out=$(stat n0 OutGsoFrames) in=$(stat n0 InGsoFrames)
 	"$@" || return
-	for n in $(($(stat n0 OutRuns) - out)) $(($(stat n0 InRuns) - in)); do
+	for n in $(($(stat n0 OutGsoFrames) - out)) $(($(stat n0 InGsoFrames) - in)); do
 		want=${wants[i++]}
 		echo "$n, $want expected"
 		case $want in

@@ -85,11 +85,11 @@ check "$SENDERS transfers with 1 % loss" traced many
 as_often "packets sent again" "$(packets again)" OutRetrans
 as_often "questions for missing packets" "$(events rrq_out)" OutRRQ
 as_often "questions that arrive" "$(events rrq_in)" InRRQ
-as_often "waits for permission" "$(events ack_park)" AckParked
+as_often "waits for permission" "$(events ack_park)" GrantQueued
 
 # Permission that has left; of sockets that were closed meanwhile none does.
-released=$(events ack_release) all=$(($(stat n0 AckReleased) + $(stat n1 AckReleased)))
-echo "# AckReleased: $all, released: $released"
+released=$(events ack_release) all=$(($(stat n0 GrantReleased) + $(stat n1 GrantReleased)))
+echo "# GrantReleased: $all, released: $released"
 check "permission that leaves" [ "$released" -gt 0 -a "$released" -le $all ]
 check "... some has waited" [ "$(events ack_release "waited=0us")" -lt "$released" ]
 

@@ -25,7 +25,7 @@ TEST_F(rack, txf_of_parked)
 				st[i].want += (20 + n++ * 7 % 60) * MSS - i;
 	enough();
 	EXPECT_ALL_WELL(SEC);
-	left = counter(&rx, "AckParked") - counter(&rx, "AckReleased");
+	left = counter(&rx, "GrantQueued") - counter(&rx, "GrantReleased");
 	printf("# %d transmissions, %ld ended while parked, nobody waited longer than %lld us\n",
 	       n, left, longest_gap(0));
 	EXPECT_GE(n, 20);
@@ -621,10 +621,10 @@ TEST_F_TIMEOUT(rack, whatever_happens, 300)
 	printf("# seed %s: %lld bytes, %ld lost at the port, ", given ? given : "1",
 	       gone + received(0), drops());
 	printf("expiries %ld, given up %ld, parked %ld\n", counter(&rx, "Expiries"),
-	       counter(&rx, "ExpiryAbandoned"), counter(&rx, "AckParked"));
+	       counter(&rx, "ExpiryAbandoned"), counter(&rx, "GrantQueued"));
 	EXPECT_GE(gone + received(0), 10000000);
 	EXPECT_GE(counter(&rx, "Expiries"), 5);
-	EXPECT_GE(counter(&rx, "AckParked"), 100);
+	EXPECT_GE(counter(&rx, "GrantQueued"), 100);
 	EXPECT_GE(counter(&rx, "MemPressure"), 5);
 	EXPECT_GE(counter(&rx, "InDuplicate"), 50);
 	EXPECT_ALL_WELL(SEC);

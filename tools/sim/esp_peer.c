@@ -37,7 +37,7 @@ static u32 pool_taken(struct host *h)
 	return h->given + h->pending[0] + h->pending[1];
 }
 
-/* esp_port_handshake() */
+/* esp_link_handshake() */
 u32 port_handshake(struct host *h, u32 other)
 {
 	struct peer *peer = peer_find(h, other);

@@ -25,7 +25,7 @@ static bool is_here(const struct esp_sk *sk, u32 seq)
 static u32 others_time(struct esp_sk *sk, u64 now)
 {
 	struct esp_ackq *q = queue_of(sk);
-	int n = atomic_read(&q->open) - atomic_read(&sk->grant.open);
+	int n = atomic_read(&q->outstanding) - atomic_read(&sk->grant.outstanding);
 	s64 first = sk->first_until - now;
 	s64 known = n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
 
@@ -53,7 +53,7 @@ static void start_rrq_timer(struct esp_sk *sk)
 {
 	u64 now = sim_us();
 
-	if (!atomic_read(&sk->grant.open) && !packets_due(sk))
+	if (!atomic_read(&sk->grant.outstanding) && !packets_due(sk))
 		return;
 	sk->rrq_wait = expiry_time(sk, now);
 	timer_set(sk, T_RRQ, now + sk->rrq_wait);
@@ -62,7 +62,7 @@ static void start_rrq_timer(struct esp_sk *sk)
 /* esp_grant_room(): only what came out of order stays in the buffer */
 u32 grant_room_now(const struct esp_sk *sk)
 {
-	u32 used = sk->grant.here * TRUESIZE;
+	u32 used = sk->grant.ooo_pkts * TRUESIZE;
 
 	return used < RCVBUF ? (RCVBUF - used) / TRUESIZE : 0;
 }
@@ -70,7 +70,7 @@ u32 grant_room_now(const struct esp_sk *sk)
 /* more_room(); with nothing to be read least_room() does not count */
 static u32 more_room(struct esp_sk *sk, u32 recv_seq)
 {
-	u32 n = grant_room_now(sk) + sk->grant.here, edge = sk->grant.edge;
+	u32 n = grant_room_now(sk) + sk->grant.ooo_pkts, edge = sk->grant.edge;
 
 	if (sk->grant.recv_announced && esp_after(edge, recv_seq))
 		n -= min(n, edge - recv_seq);
@@ -134,7 +134,7 @@ static u64 now_ns(void)
 const struct esp_ackq_ops ackq_ops = {
 	.room	= grant_room,
 	.send	= grant_send,
-	.hold	= grant_hold,
+	.get	= grant_hold,
 	.later	= pump_later,
 	.now	= now_ns,
 };
@@ -155,10 +155,10 @@ static u32 still_permitted(struct esp_sk *sk)
 {
 	u32 ahead = sk->grant.edge - sk->recv_seq;
 
-	return ahead - min(ahead, sk->grant.here);
+	return ahead - min(ahead, sk->grant.ooo_pkts);
 }
 
-/* esp_permission_due() */
+/* esp_grant_due() */
 static bool permission_due(struct esp_sk *sk)
 {
 	struct esp_ackq *q = queue_of(sk);
@@ -379,7 +379,7 @@ static bool keep_ooo(struct esp_sk *sk, struct packet *p)
 	k->here = 1;
 	k->len = p->len;
 	k->flags = p->flags;
-	sk->grant.here++;
+	sk->grant.ooo_pkts++;
 	if (esp_after(p->seq + 1, sk->ooo_high))
 		sk->ooo_high = p->seq + 1;
 	return true;
@@ -388,11 +388,11 @@ static bool keep_ooo(struct esp_sk *sk, struct packet *p)
 /* consume_ooo() */
 static u32 consume_ooo(struct esp_sk *sk, u32 ask)
 {
-	while (sk->grant.here && is_here(sk, sk->recv_seq)) {
+	while (sk->grant.ooo_pkts && is_here(sk, sk->recv_seq)) {
 		struct kept *k = kept_at(sk, sk->recv_seq);
 
 		k->here = 0;
-		sk->grant.here--;
+		sk->grant.ooo_pkts--;
 		ask = consume(sk, k->flags, k->len, ask);
 	}
 	return ask;
@@ -459,7 +459,7 @@ static bool tokens_arrived(struct esp_sk *sk, u32 seq)
 	bool pump = esp_ackq_arrived(queue_of(sk), &sk->grant, seq, 1), anew = sk->expiries;
 
 	sk->expiries = 0;
-	if ((sk->grant.begun || sk->host->npeers == 1) &&
+	if ((sk->grant.granted_once || sk->host->npeers == 1) &&
 	    (anew || sk->deadline[T_RRQ] < sk->progress_us + sk->rrq_wait - sk->rrq_wait / 8))
 		start_rrq_timer(sk);
 	return pump;

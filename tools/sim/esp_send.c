@@ -175,7 +175,7 @@ static void arm_send(struct esp_sk *sk, u64 now)
 		wait = rto(sk);
 	} else if (sk->unsent) {
 		wait = esp_rtt_backoff(rto(sk), sk->probe_tries +
-				       (sk->snd.held ? HELD_SHIFT : 0), PROBE_MAX_US);
+				       (sk->snd.on_hold ? HELD_SHIFT : 0), PROBE_MAX_US);
 	} else {
 		timer_clear(sk, T_SEND);
 		return;
@@ -286,7 +286,7 @@ static void recover(struct esp_sk *sk, struct packet *p, u32 now)
 /* esp_ack() */
 bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
 {
-	bool held = sk->snd.held;
+	bool held = sk->snd.on_hold;
 	unsigned int res;
 
 	res = late && p->ack == sk->snd.una_seq ? ESP_ACK_STALE :
@@ -315,7 +315,7 @@ bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
 		sk->probe_tries = 0;
 		arm_send(sk, now);
 	}
-	if (held && !sk->snd.held && sk->retransmits && sk->snd.una_seq != sk->snd.send_next) {
+	if (held && !sk->snd.on_hold && sk->retransmits && sk->snd.una_seq != sk->snd.send_next) {
 		sk->retransmits = 0;
 		timer_set(sk, T_SEND, now);
 	}

@@ -4,7 +4,7 @@
  *
  *   data, TXS, pressure lifted
  *            |
- *            v        queue empty and open < Q: a reservation on @open
+ *            v        queue empty and open < Q: a reservation on @outstanding
  *      esp_ackq_fast ------------------------------------> ACK leaves
  *            | no                                             ^
  *            v                                                |
@@ -26,7 +26,7 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->esp_ack_queue);
 	q->qlen = 0;
-	atomic_set(&q->open, 0);
+	atomic_set(&q->outstanding, 0);
 	atomic_set(&q->arrived, 0);
 	atomic_set(&q->esp_recv_count, 0);
 	q->policy = *p;
@@ -47,22 +47,22 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->rcv_mem_pressure = 0;
 	g->expired = 0;
 	g->recv_announced = 0;
-	g->begun = 0;
-	atomic_set(&g->open, 0);
+	g->granted_once = 0;
+	atomic_set(&g->outstanding, 0);
 	g->recv_seq = recv_seq;
-	g->here = 0;
+	g->ooo_pkts = 0;
 	g->edge = recv_seq;
-	g->tok_lo = recv_seq;
+	g->token_start = recv_seq;
 }
 
 /*
  * Reserve @n tokens if the policy lets permission leave. @fast: the caller
  * has no lock and has seen the queue empty; otherwise it holds the lock.
  */
-static bool reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
+static bool ackq_reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 {
 	u32 budget = READ_ONCE(q->ctl.q);
-	int open = atomic_read(&q->open);
+	int open = atomic_read(&q->outstanding);
 
 	do {
 		int count = atomic_read(&q->esp_recv_count);
@@ -74,7 +74,7 @@ static bool reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 			   !esp_policy_release(&q->policy, budget, q->qlen,
 					       open, count))
 			return false;
-	} while (!atomic_try_cmpxchg(&q->open, &open, open + n));
+	} while (!atomic_try_cmpxchg(&q->outstanding, &open, open + n));
 	return true;
 }
 
@@ -87,8 +87,8 @@ static u32 grant_size(struct esp_ackq *q, struct esp_grant *g)
 	int count = atomic_read(&q->esp_recv_count);
 
 	return esp_policy_grant(&q->policy, &q->ctl,
-				atomic_read(&q->open),
-				READ_ONCE(g->begun) ? count : max(count, 2));
+				atomic_read(&q->outstanding),
+				READ_ONCE(g->granted_once) ? count : max(count, 2));
 }
 
 /*
@@ -96,7 +96,7 @@ static u32 grant_size(struct esp_ackq *q, struct esp_grant *g)
  * reserved. What isn't needed goes back. Returns false if no permission at
  * all can be given, for want of memory.
  */
-static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
+static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 {
 	u32 recv_seq = READ_ONCE(g->recv_seq);
 	u32 burst = READ_ONCE(q->policy.burst_length);
@@ -110,18 +110,18 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 		 * is a token for all of that; esp_ackq_consumed() takes back
 		 * those of packets that are here.
 		 */
-		open = atomic_read(&g->open);
+		open = atomic_read(&g->outstanding);
 		take = base - recv_seq > open ? base - recv_seq - open : 0;
 		most = g->expired > 1 ? 1 : n;
 		if (take <= most)
 			g->expired = 0;
 		else
 			take = most;
-		WRITE_ONCE(g->tok_lo, recv_seq);
+		WRITE_ONCE(g->token_start, recv_seq);
 		goto out;
 	}
 	g->expired = 0;
-	WRITE_ONCE(g->begun, 1);
+	WRITE_ONCE(g->granted_once, 1);
 	if (burst && esp_after(limit, recv_seq + burst))
 		limit = recv_seq + burst;
 	edge = base + n;
@@ -131,12 +131,12 @@ static bool extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 	if (take > n)
 		take = n;
 	if (esp_before(g->edge, recv_seq))
-		WRITE_ONCE(g->tok_lo, recv_seq);
+		WRITE_ONCE(g->token_start, recv_seq);
 	WRITE_ONCE(g->edge, base + take);
 out:
-	atomic_add(take, &g->open);
+	atomic_add(take, &g->outstanding);
 	if (take < n)
-		atomic_sub_return(n - take, &q->open);
+		atomic_sub_return(n - take, &q->outstanding);
 	esp_qctl_spend(&q->ctl, take, q->ops->now());
 	return take || g->edge != recv_seq;
 }
@@ -154,12 +154,12 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 	u32 n = grant_size(q, g);
 	bool ok;
 
-	if (READ_ONCE(q->qlen) || !reserve(q, n, q->ops->now(), true))
+	if (READ_ONCE(q->qlen) || !ackq_reserve(q, n, q->ops->now(), true))
 		return false;
-	ok = extend(q, g, n);
+	ok = grant_extend(q, g, n);
 	if (!ok)
 		WRITE_ONCE(g->rcv_mem_pressure, 1);
-	/* what extend() gave back may have kept somebody in the queue */
+	/* what grant_extend() gave back may have kept somebody in the queue */
 	esp_ack_pump(q);
 	return ok;
 }
@@ -184,7 +184,7 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
 	list_add_tail(&g->link, &q->esp_ack_queue);
 	link_grant(q, g);
 	spin_unlock_bh(&q->lock);
-	smp_mb();	/* qlen before open is read; pairs with token_back() */
+	smp_mb();	/* qlen before open is read; pairs with ackq_tokens_back() */
 }
 
 /**
@@ -216,11 +216,11 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 }
 
 /* Has @g less than its share, even now? */
-static bool wants_more(struct esp_ackq *q, struct esp_grant *g)
+static bool grant_wants_more(struct esp_ackq *q, struct esp_grant *g)
 {
 	u32 left = g->edge - READ_ONCE(g->recv_seq);
 
-	left -= min(left, READ_ONCE(g->here));
+	left -= min(left, READ_ONCE(g->ooo_pkts));
 	/* who may be gone is not to take what others could use */
 	return q->policy.adaptive && !g->expired &&
 	       left < q->ctl.q / max(atomic_read(&q->esp_recv_count), 1);
@@ -238,9 +238,9 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
  * The head has to wait. If not for packets, but only for the pace: how long,
  * nanoseconds.
  */
-static u32 head_waits(struct esp_ackq *q, u64 now)
+static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
 {
-	int open = atomic_read(&q->open);
+	int open = atomic_read(&q->outstanding);
 	u32 wait;
 
 	if (!q->qlen || !q->policy.adaptive)
@@ -271,10 +271,10 @@ void esp_ack_pump(struct esp_ackq *q)
 		struct esp_grant *g;
 		u32 n, wait;
 
-		/* as head_waits() would find; whoever changes that pumps */
+		/* as ackq_head_waits() would find; whoever changes that pumps */
 		if (READ_ONCE(q->policy.adaptive) && READ_ONCE(q->ctl.limited) &&
 		    READ_ONCE(q->ctl.busy) &&
-		    atomic_read(&q->open) >= (int)READ_ONCE(q->ctl.q))
+		    atomic_read(&q->outstanding) >= (int)READ_ONCE(q->ctl.q))
 			return;
 		bool ok;
 		int had;
@@ -284,20 +284,20 @@ void esp_ack_pump(struct esp_ackq *q)
 		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
 		n = q->qlen ? grant_size(q, g) : 0;
 		now = q->ops->now();
-		if (!n || !reserve(q, n, now, false)) {
-			wait = head_waits(q, now);
+		if (!n || !ackq_reserve(q, n, now, false)) {
+			wait = ackq_head_waits(q, now);
 			spin_unlock_bh(&q->lock);
 			if (wait)
 				q->ops->later(q, wait);
 			return;
 		}
-		had = atomic_read(&g->open);
-		ok = extend(q, g, n);
+		had = atomic_read(&g->outstanding);
+		ok = grant_extend(q, g, n);
 		if (!ok)
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
-		if (atomic_read(&g->open) > had && wants_more(q, g)) {
+		if (atomic_read(&g->outstanding) > had && grant_wants_more(q, g)) {
 			/* it would ask with its next packet: another turn */
-			q->ops->hold(g);
+			q->ops->get(g);
 			list_move_tail(&g->link, &q->esp_ack_queue);
 		} else {
 			unlink_grant(q, g);
@@ -358,15 +358,15 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 
 	if (esp_before(edge, recv_seq))
 		edge = recv_seq;
-	g->begun = 0;
+	g->granted_once = 0;
 	g->expired = 0;
-	g->tok_lo = recv_seq;
+	g->token_start = recv_seq;
 	WRITE_ONCE(g->edge, edge);
-	smp_wmb();	/* the edge before the announcement; grant_now() */
+	smp_wmb();	/* the edge before the announcement; frame_grant() */
 	WRITE_ONCE(g->recv_announced, 1);
 	n = edge - recv_seq;
-	atomic_add(n, &q->open);
-	atomic_add(n, &g->open);
+	atomic_add(n, &q->outstanding);
+	atomic_add(n, &g->outstanding);
 	atomic_inc(&q->esp_recv_count);
 }
 
@@ -387,9 +387,9 @@ void esp_ackq_dry(struct esp_ackq *q)
 }
 
 /* Tokens are back; the caller pumps if anybody waits. */
-static bool token_back(struct esp_ackq *q, int n)
+static bool ackq_tokens_back(struct esp_ackq *q, int n)
 {
-	atomic_sub_return(n, &q->open);	/* full barrier before qlen */
+	atomic_sub_return(n, &q->outstanding);	/* full barrier before qlen */
 	return READ_ONCE(q->qlen);
 }
 
@@ -405,8 +405,8 @@ static bool token_back(struct esp_ackq *q, int n)
 bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		      u32 count)
 {
-	u32 edge = READ_ONCE(g->edge), lo = READ_ONCE(g->tok_lo), end = seq + count;
-	int n = atomic_read(&g->open), take;
+	u32 edge = READ_ONCE(g->edge), lo = READ_ONCE(g->token_start), end = seq + count;
+	int n = atomic_read(&g->outstanding), take;
 
 	atomic_add(count, &q->arrived);
 	if (esp_before(seq, lo))
@@ -419,22 +419,22 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		take = min_t(int, n, end - seq);
 		if (take <= 0)
 			return false;
-	} while (!atomic_try_cmpxchg(&g->open, &n, n - take));
-	return token_back(q, take);
+	} while (!atomic_try_cmpxchg(&g->outstanding, &n, n - take));
+	return ackq_tokens_back(q, take);
 }
 
 /* No more tokens than packets that can still come. Returns how many were. */
-static int trim(struct esp_grant *g)
+static int grant_trim(struct esp_grant *g)
 {
 	u32 edge = READ_ONCE(g->edge);
 	int left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
-	int n = atomic_read(&g->open);
+	int n = atomic_read(&g->outstanding);
 
-	if (esp_after(g->recv_seq, g->tok_lo))
-		g->tok_lo = g->recv_seq;	/* before it wraps */
+	if (esp_after(g->recv_seq, g->token_start))
+		g->token_start = g->recv_seq;	/* before it wraps */
 	if (n <= left)
 		return 0;
-	atomic_set(&g->open, left);
+	atomic_set(&g->outstanding, left);
 	return n - left;
 }
 
@@ -456,12 +456,12 @@ bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 	if (smp_load_acquire(&g->queued)) {	/* unlink_grant() */
 		/* others give it permission */
 		spin_lock_bh(&q->lock);
-		n = trim(g);
+		n = grant_trim(g);
 		spin_unlock_bh(&q->lock);
 	} else {
-		n = trim(g);
+		n = grant_trim(g);
 	}
-	return n && token_back(q, n);
+	return n && ackq_tokens_back(q, n);
 }
 
 /**
@@ -473,10 +473,10 @@ bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
  */
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
 {
-	int n = atomic_xchg(&g->open, 0);
+	int n = atomic_xchg(&g->outstanding, 0);
 
 	if (n)
-		token_back(q, n);
+		ackq_tokens_back(q, n);
 	return n;
 }
 

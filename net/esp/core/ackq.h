@@ -3,7 +3,7 @@
  * The ACK queue (seed: "Managing the ACK queue"; rules 11-17).
  *
  * Locks: @lock guards esp_ack_queue and every queued entry. An entry that is
- * not queued belongs to its socket's owner. The tokens (@open of both
+ * not queued belongs to its socket's owner. The tokens (@outstanding of both
  * structures) are atomic, so that arrivals take no shared lock.
  * Order: socket's lock, then @lock; nothing is taken inside @lock.
  */
@@ -24,7 +24,7 @@ struct esp_ackq;
  * @send:	permission leaves: build the ACK with the ack_seq of this moment
  *		and start the RRQ timer. Called without the queue's lock; with
  *		queued set, it takes over the reference that the queue held
- * @hold:	another reference for the queue, for a permission that leaves
+ * @get:	another reference for the queue, for a permission that leaves
  *		and stays queued; called with the queue's lock
  * @later:	to call esp_ackq_resume() after so many nanoseconds, unless it is to
  *		be called before; called without the queue's lock
@@ -33,7 +33,7 @@ struct esp_ackq;
 struct esp_ackq_ops {
 	u32	(*room)(struct esp_grant *g, u32 recv_seq);
 	void	(*send)(struct esp_grant *g, bool queued);
-	void	(*hold)(struct esp_grant *g);
+	void	(*get)(struct esp_grant *g);
 	void	(*later)(struct esp_ackq *q, u32 wait);
 	u64	(*now)(void);
 };
@@ -43,7 +43,7 @@ struct esp_ackq_ops {
  * @lock:		see above
  * @esp_ack_queue:	parked permissions, struct esp_grant.link
  * @qlen:		their number; written under @lock, read anywhere
- * @open:		packets granted and not yet arrived, of all sockets
+ * @outstanding:		packets granted and not yet arrived, of all sockets
  * @arrived:		packets that have arrived, of all sockets
  * @esp_recv_count:	sockets with an announced transmission
  * @policy:		from the device's namespace; written under @lock
@@ -57,7 +57,7 @@ struct esp_ackq {
 	spinlock_t			lock;	/* see above */
 	struct list_head		esp_ack_queue;
 	u32				qlen;
-	atomic_t			open;
+	atomic_t			outstanding;
 	atomic_t			arrived;
 	atomic_t			esp_recv_count;
 	struct esp_policy		policy;
@@ -75,12 +75,12 @@ struct esp_ackq {
  *		given again (rule 17); 2: once more without a packet in between;
  *		under @lock while queued
  * @recv_announced: the sender has announced a transmission: counted in esp_recv_count
- * @begun:	and has got permission for it
- * @open:	tokens: packets granted and not yet arrived
+ * @granted_once:	and has got permission for it
+ * @outstanding:	tokens: packets granted and not yet arrived
  * @recv_seq:	the socket's recv_seq, for those who don't own it; so
- * @here:	packets beyond it that came out of order
+ * @ooo_pkts:	packets beyond it that came out of order
  * @edge:	first packet that the peer may not send, while @recv_announced
- * @tok_lo:	first packet that came under a token
+ * @token_start:	first packet that came under a token
  * @rcv_est:	largest truesize of a data packet seen: what a grant reserves for each
  */
 struct esp_grant {
@@ -89,12 +89,12 @@ struct esp_grant {
 	u8			rcv_mem_pressure;
 	u8			expired;
 	u8			recv_announced;
-	u8			begun;
-	atomic_t		open;
+	u8			granted_once;
+	atomic_t		outstanding;
 	u32			recv_seq;
-	u32			here;
+	u32			ooo_pkts;
 	u32			edge;
-	u32			tok_lo;
+	u32			token_start;
 	u32			rcv_est;
 };
 
@@ -111,7 +111,7 @@ struct esp_grant {
 static inline bool esp_ackq_paced(const struct esp_ackq *q, u64 now)
 {
 	return READ_ONCE(q->until) - (u32)now - 1 < ESP_PACE_MAX / 1000 &&
-	       atomic_read(&q->open) >= ESP_GRANT_LONE;
+	       atomic_read(&q->outstanding) >= ESP_GRANT_LONE;
 }
 
 void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,

@@ -30,7 +30,7 @@ void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now)
 	}
 }
 
-static void sort(u32 *v, unsigned int n)
+static void rtt_sort(u32 *v, unsigned int n)
 {
 	unsigned int i, j;
 
@@ -66,7 +66,7 @@ bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		r->sample[r->n++] = rtt;
 	if (now - r->start < srtt)
 		return false;
-	sort(r->sample, r->n);
+	rtt_sort(r->sample, r->n);
 	*median = r->sample[r->n / 2];
 	r->n = 0;
 	r->start = now;

@@ -26,8 +26,8 @@ void esp_window_init(struct esp_window *w, u32 isn)
 	w->first = 0;
 	w->begun = 0;
 	w->ended = 0;
-	w->whole = 0;
-	w->held = 0;
+	w->sent_alone = 0;
+	w->on_hold = 0;
 	w->recovering = 0;
 }
 
@@ -70,14 +70,14 @@ void esp_window_announce(struct esp_window *w, bool small)
 	w->announcing = 1;
 	w->granted = 0;
 	w->ended = 0;
-	w->held = 0;
+	w->on_hold = 0;
 }
 
 /*
  * The announced transmission has an answer, but one that shares its first burst is
  * being sent, and has none: it has what is left of that, and no permission.
  */
-static void announced_next(struct esp_window *w, u32 limit)
+static void window_announced_next(struct esp_window *w, u32 limit)
 {
 	w->announce_seq += w->begun;
 	w->first = limit - w->announce_seq;
@@ -85,7 +85,7 @@ static void announced_next(struct esp_window *w, u32 limit)
 	w->announcing = 1;
 	w->granted = 0;
 	w->ended = 0;
-	w->held = 0;
+	w->on_hold = 0;
 }
 
 /**
@@ -120,7 +120,7 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 		if (w->in_trans && w->begun) {
 			w->edge = limit;
 			if (!esp_after(ack_seq, w->announce_seq + w->begun))
-				announced_next(w, limit);
+				window_announced_next(w, limit);
 		}
 	}
 
@@ -128,14 +128,14 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 		if (grant < w->advice)
 			res |= ESP_ACK_CUT;
 		WRITE_ONCE(w->advice, grant);
-		w->held = 0;
+		w->on_hold = 0;
 		return res;
 	}
 	if (w->announcing && esp_before(ack_seq, w->announce_seq))
 		return res;
-	if (!grant && !w->held)
+	if (!grant && !w->on_hold)
 		res |= ESP_ACK_HOLD;
-	w->held = !grant;
+	w->on_hold = !grant;
 	edge = ack_seq + (w->burst_length ? min(grant, w->burst_length) :
 			  grant);
 	if (esp_after(edge, w->edge)) {

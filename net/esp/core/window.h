@@ -29,9 +29,9 @@
  * @granted:		@edge is by permission, not the end of the first burst
  * @first:		packets from @announce_seq on that are the first burst
  * @ended:		the announced transmission's last packet (TXF) was sent
- * @whole:		the last buffer sent was a transmission of its own, which if it comes
+ * @sent_alone:		the last buffer sent was a transmission of its own, which if it comes
  *			in one piece nothing but a question has acknowledged at once (rule 7)
- * @held:		the last ACK gave no permission (HOLD, rule 13)
+ * @on_hold:		the last ACK gave no permission (HOLD, rule 13)
  * @recovering:		@una_seq has not reached what was sent when the retransmission timer
  *			fired
  */
@@ -51,8 +51,8 @@ struct esp_window {
 	u8	begun;
 	u8	granted:1;
 	u8	ended:1;
-	u8	whole:1;
-	u8	held:1;
+	u8	sent_alone:1;
+	u8	on_hold:1;
 	u8	recovering:1;
 };
 
@@ -93,7 +93,7 @@ static inline void esp_window_sent(struct esp_window *w, u32 n, bool txs, bool t
 		w->begun = w->announcing ? w->send_next - w->announce_seq : 0;
 	WRITE_ONCE(w->send_next, w->send_next + n);
 	w->in_trans = !txf;
-	w->whole = txs && txf;
+	w->sent_alone = txs && txf;
 	if (txf)
 		w->ended = 1;
 }

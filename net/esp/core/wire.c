@@ -207,7 +207,7 @@ unsigned int esp_wire_hlen_options(const struct esp_frame *f)
 	return (n + 3) & ~3u;
 }
 
-static u8 *opt(u8 *p, u8 type, u8 len)
+static u8 *wire_put_option(u8 *p, u8 type, u8 len)
 {
 	p[0] = type;
 	p[1] = len;
@@ -243,32 +243,32 @@ void esp_wire_build(u8 *data, const struct esp_frame *f)
 	if (!f->opts)
 		return;
 	if (f->opts & ESP_HAS(ESP_OPT_CRC)) {
-		put32(opt(p, ESP_OPT_CRC, 6), 0);
+		put32(wire_put_option(p, ESP_OPT_CRC, 6), 0);
 		p += 6;
 	}
 	if (f->opts & ESP_HAS(ESP_OPT_COOKIE)) {
-		put32(opt(p, ESP_OPT_COOKIE, 6), f->peer_cookie);
+		put32(wire_put_option(p, ESP_OPT_COOKIE, 6), f->peer_cookie);
 		p += 6;
 	}
 	if (f->opts & ESP_HAS(ESP_OPT_MSS)) {
-		put16(opt(p, ESP_OPT_MSS, 4), f->mss);
+		put16(wire_put_option(p, ESP_OPT_MSS, 4), f->mss);
 		p += 4;
 	}
 	if (f->opts & ESP_HAS(ESP_OPT_TYPE)) {
-		*opt(p, ESP_OPT_TYPE, 3) = f->type;
+		*wire_put_option(p, ESP_OPT_TYPE, 3) = f->type;
 		p += 3;
 	}
 	if (f->opts & ESP_HAS(ESP_OPT_FEATURES)) {
-		*opt(p, ESP_OPT_FEATURES, 3) = f->features;
+		*wire_put_option(p, ESP_OPT_FEATURES, 3) = f->features;
 		p += 3;
 	}
 	if (f->opts & ESP_HAS(ESP_OPT_BURST)) {
-		put16(opt(p, ESP_OPT_BURST, 6), f->burst);
+		put16(wire_put_option(p, ESP_OPT_BURST, 6), f->burst);
 		put16(p + 4, f->to_ack);
 		p += 6;
 	}
 	if (f->opts & ESP_HAS(ESP_OPT_ADVICE)) {
-		put16(opt(p, ESP_OPT_ADVICE, 4), f->advice);
+		put16(wire_put_option(p, ESP_OPT_ADVICE, 4), f->advice);
 		p += 4;
 	}
 	while (p < data + hlen)

@@ -49,7 +49,7 @@ static u64 t_now(void)
 static const struct esp_ackq_ops t_ops = {
 	.room	= t_room,
 	.send	= t_send,
-	.hold	= t_hold,
+	.get	= t_hold,
 	.later	= t_later,
 	.now	= t_now,
 };
@@ -114,7 +114,7 @@ static bool t_hog(int i)
 
 static int t_open(int i)
 {
-	return atomic_read(&t.g[i].open);
+	return atomic_read(&t.g[i].outstanding);
 }
 
 static u32 t_allowed(int i)
@@ -134,7 +134,7 @@ static void ackq_fast__empty_queue(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
 		KUNIT_EXPECT_EQ(test, t_allowed(0), (u32)ESP_GRANT_MAX);
 		KUNIT_EXPECT_EQ(test, t_open(0), ESP_GRANT_MAX);
-		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), ESP_GRANT_MAX);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), ESP_GRANT_MAX);
 	}
 }
 
@@ -234,7 +234,7 @@ static void ackq_grant__adds_up_to_cap(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
 	KUNIT_EXPECT_EQ(test, t_allowed(0), 40u);
 	KUNIT_EXPECT_EQ(test, t_open(0), 40);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 40);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 40);
 }
 
 /* Rule 16: tokens come back when their packets arrive, in any order. */
@@ -252,7 +252,7 @@ static void ackq_arrived__any_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t_open(0), 32);
 	esp_ackq_arrived(&t.q, &t.g[0], s + 2, 1);
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 31);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 31);
 	esp_ackq_arrived(&t.q, &t.g[0], s - 1, 1);		/* of the past */
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 	esp_ackq_arrived(&t.q, &t.g[0], t.g[0].edge, 1);	/* not permitted */
@@ -273,7 +273,7 @@ static void ackq_ended__voids(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.nsent, 2);	/* alone now: 2, and 30 */
 	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
 	KUNIT_EXPECT_EQ(test, t.sent[1], 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), t_open(1));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), t_open(1));
 	t_end(0);	/* once */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
 }
@@ -296,7 +296,7 @@ static void ackq_remove__closing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.sent[1], 2);
 	KUNIT_EXPECT_EQ(test, t.held[2], 1);
 	t_end(2);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 0);
 }
 
@@ -317,7 +317,7 @@ static void ackq_park__expired(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.sent[0], 0);	/* before 1 and 2 */
 	KUNIT_EXPECT_EQ(test, t.g[0].edge, edge);
 	KUNIT_EXPECT_GT(test, t_open(0), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open),
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding),
 			t_open(0) + t_open(1) + t_open(2));
 	/* nothing new before all of that has tokens again */
 	KUNIT_EXPECT_TRUE(test, t.g[0].expired);
@@ -349,7 +349,7 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 	t.g[0].recv_seq = s + 32;
 	esp_ackq_consumed(&t.q, &t.g[0]);
 	KUNIT_EXPECT_EQ(test, t_open(0), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 0);
 }
 
 /* Rule 20: no memory, no permission; the tokens go back, the next one goes. */
@@ -362,11 +362,11 @@ static void ackq_fast__no_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t_allowed(0), 0u);
 	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[0]));
 	KUNIT_EXPECT_TRUE(test, t.g[0].rcv_mem_pressure);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 0);
 	t.room[0] = 5;
 	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
 	KUNIT_EXPECT_EQ(test, t_allowed(0), 5u);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 5);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 5);
 }
 
 static void ackq_pump__no_memory(struct kunit *test)
@@ -382,7 +382,7 @@ static void ackq_pump__no_memory(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, t.g[1].rcv_mem_pressure);
 	KUNIT_EXPECT_EQ(test, t_allowed(1), 0u);
 	KUNIT_EXPECT_EQ(test, t_open(2), 4);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.open), 4);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 4);
 }
 
 /* Bound: open <= Q + one grant, however many ask. */
@@ -405,9 +405,9 @@ static void ackq__bound(struct kunit *test)
 			esp_ack_pump(&t.q);
 		}
 		/* the lone first sender got 32 */
-		KUNIT_EXPECT_LT(test, atomic_read(&t.q.open),
+		KUNIT_EXPECT_LT(test, atomic_read(&t.q.outstanding),
 				j < 40 ? 20 + 32 : 20 + 5);
-		KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.open) > 0);
+		KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.outstanding) > 0);
 		t.nsent = 0;
 	}
 }
@@ -454,9 +454,9 @@ static void ackq_pump__pace(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, esp_ackq_paced(&t.q, 1000 + 111));
 	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1000 + 112));
 	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1u << 31));
-	atomic_dec(&t.q.open);
+	atomic_dec(&t.q.outstanding);
 	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1000));
-	atomic_inc(&t.q.open);
+	atomic_inc(&t.q.outstanding);
 	t.now += t.later / 2;	/* asked for earlier */
 	esp_ackq_resume(&t.q);
 	KUNIT_EXPECT_EQ(test, t.nsent, 0);
@@ -477,7 +477,7 @@ static void ackq_pump__pace(struct kunit *test)
 	t_arrive(1);
 	KUNIT_EXPECT_EQ(test, t.nsent, 2);
 	KUNIT_EXPECT_GT(test, t.later, 0u);
-	KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.open) > 0);
+	KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.outstanding) > 0);
 }
 
 /* Rule 14: a change of the policy releases what it lets through. */

@@ -139,7 +139,7 @@ static void listen__syn_leaves_no_state(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, count_socks(), before);
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
-	KUNIT_EXPECT_EQ(test, fx.ed->port->npeers, 0u);
+	KUNIT_EXPECT_EQ(test, fx.ed->link->npeers, 0u);
 	silence(test);
 }
 
@@ -159,7 +159,7 @@ static void listen__echo_makes_child(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, c.ack);
 	KUNIT_EXPECT_EQ(test, c.esp->mss, (u32)T_MSS);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.advice, 7);
-	KUNIT_EXPECT_EQ(test, c.esp->advice_told, c.advice);
+	KUNIT_EXPECT_EQ(test, c.esp->burst_told, c.advice);
 	esp_addr_peer(c.sock->sk, &a);
 	KUNIT_EXPECT_EQ(test, a.sesp_port, htons(c.port));
 	KUNIT_EXPECT_TRUE(test, ether_addr_equal(a.sesp_addr, c.mac));

@@ -110,7 +110,7 @@ static void crc__client(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, !(f.opts & ESP_HAS(ESP_OPT_TYPE)), agreed);
 		KUNIT_EXPECT_EQ(test, f.hlen, ESP_HLEN_MAX);
 		feed_ack(test, &c, 4);
-		KUNIT_EXPECT_EQ(test, c.esp->echo, 0);
+		KUNIT_EXPECT_EQ(test, c.esp->handshake_unconfirmed, 0);
 		KUNIT_EXPECT_EQ(test, c.esp->mss, T_MSS - (agreed ? ESP_CRC_ROOM : 0u));
 		skb_queue_purge(&fx.out);
 		KUNIT_EXPECT_EQ(test, send_bytes(&c, fz.buf, 900, 0), 900);

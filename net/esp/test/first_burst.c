@@ -54,12 +54,12 @@ static void advice__cut_is_told(struct kunit *test)
 	/* what a peer knows it doesn't echo: the repetition asks */
 	next(test, &c[0], ESP_ACK | ESP_TXS, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 2);
-	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
+	KUNIT_EXPECT_EQ(test, c[0].esp->link->given, 8);
 	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
 	f.opts = ESP_HAS(ESP_OPT_ADVICE);
 	f.advice = 2;
 	feed_frame(test, c[0].mac, &f, NULL);
-	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 6);
+	KUNIT_EXPECT_EQ(test, c[0].esp->link->given, 6);
 	close_all(test, c);
 }
 
@@ -89,13 +89,13 @@ static void advice__old_is_no_echo(struct kunit *test)
 
 	open_three(test, c);
 	cut(test, c);
-	EVENTUALLY(test, c[0].esp->advice_told == 2);
+	EVENTUALLY(test, c[0].esp->burst_told == 2);
 	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
 	f.opts = ESP_HAS(ESP_OPT_ADVICE);
 	f.advice = 1;
-	f.ts_ecr = (u32)c[0].esp->told_at + c[0].esp->ts_off - 100;
+	f.ts_ecr = (u32)c[0].esp->burst_told_at + c[0].esp->ts_off - 100;
 	feed_frame(test, c[0].mac, &f, NULL);
-	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
+	KUNIT_EXPECT_EQ(test, c[0].esp->link->given, 8);
 	close_all(test, c);
 }
 
@@ -112,9 +112,9 @@ static void advice__cut_then_abandoned(struct kunit *test)
 	next(test, &c[0], ESP_ACK, &f);
 	cut(test, c);
 	KUNIT_EXPECT_EQ(test, c[0].esp->peer->behind, 1);
-	KUNIT_EXPECT_EQ(test, c[0].esp->port->given, 8);
+	KUNIT_EXPECT_EQ(test, c[0].esp->link->given, 8);
 	EVENTUALLY(test, mib(ESP_MIB_ExpiryAbandoned) == given_up + 1);
-	EVENTUALLY(test, c[0].esp->port->given == 6);
+	EVENTUALLY(test, c[0].esp->link->given == 6);
 	KUNIT_EXPECT_EQ(test, c[0].esp->peer->behind, 0);
 	close_all(test, c);
 }
@@ -210,7 +210,7 @@ static void advice__small_messages(struct kunit *test)
 	most->want = most->own;
 	least->own -= 15;
 	least->want = least->own;
-	c[2].esp->advice_told = least->want;
+	c[2].esp->burst_told = least->want;
 	small_and_ask(test, &c[2]);
 	for (i = 0; i < 2; i++) {	/* the answer, and who has more is told */
 		struct sk_buff *skb = next_skb(T_ANSWER_MS);
@@ -221,7 +221,7 @@ static void advice__small_messages(struct kunit *test)
 			c[0].ts = f.ts_val;
 		kfree_skb(skb);
 	}
-	KUNIT_EXPECT_EQ(test, c[0].esp->advice_told, 21);
+	KUNIT_EXPECT_EQ(test, c[0].esp->burst_told, 21);
 	KUNIT_EXPECT_EQ(test, least->want, 1);
 	KUNIT_EXPECT_EQ(test, c[1].esp->peer->want, 16);
 	conn_frame(&c[0], &f, ESP_ACK, c[0].seq, 0);
@@ -245,12 +245,12 @@ static void advice__small_messages(struct kunit *test)
 static void advice__none_after_fin(struct kunit *test)
 {
 	struct t_conn c[4], late[3];
-	struct esp_port *port;
+	struct esp_link *link;
 	struct esp_frame f;
 	int i;
 
 	open_three(test, c);
-	port = c[0].esp->port;
+	port = c[0].esp->link;
 	feed(test, &c[0], ESP_FIN, c[0].seq, 0);
 	silence(test);
 	KUNIT_EXPECT_EQ(test, c[0].sock->sk->sk_state, TCP_CLOSE_WAIT);
@@ -284,9 +284,9 @@ static void advice__none_after_fin(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, port->given, 8);
 	KUNIT_EXPECT_EQ(test, c[3].esp->peer->want, 1);
 	KUNIT_EXPECT_EQ(test, c[3].esp->peer->behind, 1);
-	EVENTUALLY(test, c[3].esp->advice_told == 1);
+	EVENTUALLY(test, c[3].esp->burst_told == 1);
 	KUNIT_EXPECT_FALSE(test, esp_advice_changed(c[0].sock->sk));
-	KUNIT_EXPECT_EQ(test, c[0].esp->advice_told, 4);
+	KUNIT_EXPECT_EQ(test, c[0].esp->burst_told, 4);
 	KUNIT_EXPECT_EQ(test, esp_peer_advise(c[0].sock->sk), 0);
 
 	/* nor does who is told by RST that this is the end */

@@ -474,7 +474,7 @@ static void fuzz_end(struct kunit *test)
 		EVENTUALLY(test, refcount_read(&fz.sk->sk_refcnt) == 1);
 		sock_put(fz.sk);
 	}
-	EVENTUALLY(test, !READ_ONCE(fx.ed->port->npeers));
+	EVENTUALLY(test, !READ_ONCE(fx.ed->link->npeers));
 	skb_queue_purge(&fx.out);
 }
 

@@ -13,7 +13,7 @@ static void txs__brings_permission(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
 	/* the rest of the first burst, and one grant */
 	KUNIT_EXPECT_EQ(test, f.grant, c.advice - 1 + ackq()->ctl.q / 4);
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), f.grant);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), f.grant);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
 	KUNIT_EXPECT_NE(test, c.esp->deadline[ESP_T_RRQ], 0ull);
 	close_conn(test, &c);
@@ -201,8 +201,8 @@ static void data__run_asks_for_each(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		WRITE_ONCE(ackq()->ctl.q, 128);
 		WRITE_ONCE(c.esp->grant.edge, c.seq + v[i].segs);
-		atomic_sub(atomic_read(&c.esp->grant.open), &ackq()->open);
-		atomic_set(&c.esp->grant.open, 0);
+		atomic_sub(atomic_read(&c.esp->grant.outstanding), &ackq()->outstanding);
+		atomic_set(&c.esp->grant.outstanding, 0);
 		WRITE_ONCE(ackq()->policy.burst_length, v[i].room);
 		atomic_add(v[i].others, &ackq()->esp_recv_count);
 		feed_super(test, &c, v[i].segs, false);
@@ -222,7 +222,7 @@ static void txs__whole_touches_nothing_shared(struct kunit *test)
 
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 200);
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
 	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
 	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_RRQ], 0ull);
@@ -314,7 +314,7 @@ static void txs__parked_then_closed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 2);
 	close_conn(test, &a);	/* RST: the tokens are back (rule 16) */
 	KUNIT_EXPECT_EQ(test, ackq()->qlen, 0u);
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), ESP_GRANT_MIN);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), ESP_GRANT_MIN);
 	close_conn(test, &c);
 }
 
@@ -330,7 +330,7 @@ static void txf__voids_permission(struct kunit *test)
 	feed(test, &c, ESP_TXF, c.seq + 1, T_MSS);
 	next(test, &c, ESP_ACK, &f);	/* leaves at once (rule 10) */
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
 	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
 	/* idle: the grant is advice, a lone peer's (rule 21) */
@@ -352,7 +352,7 @@ static void txf__waits_for_its_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
 	feed(test, &c, 0, c.seq + 1, T_MSS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	close_conn(test, &c);
 }
 
@@ -376,7 +376,7 @@ static void expiry__asks_then_ends(struct kunit *test)
 	next(test, &c, ESP_ACK, &f);
 	said = f.grant;
 	EVENTUALLY(test, !atomic_read(&ackq()->esp_recv_count));
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ExpiryAbandoned), given_up + 1);
 	while ((skb = skb_dequeue(&fx.out))) {
 		read_frame(test, skb, &f, (u8 *)r);
@@ -416,14 +416,14 @@ static void expiry__without_tokens(struct kunit *test)
 	esp_dev_policy(&init_net);
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_TXS, c.seq, 100);
-	KUNIT_ASSERT_GT(test, atomic_read(&ackq()->open), 8);
-	EVENTUALLY(test, atomic_read(&ackq()->open) == 2);
+	KUNIT_ASSERT_GT(test, atomic_read(&ackq()->outstanding), 8);
+	EVENTUALLY(test, atomic_read(&ackq()->outstanding) == 2);
 	feed(test, &c, 0, c.seq + 1, 100);
 	feed(test, &c, 0, c.seq + 2, 100);
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 1);
 	EVENTUALLY(test, !atomic_read(&ackq()->esp_recv_count));
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ExpiryAbandoned), given_up + 1);
 	close_conn(test, &c);
 }
@@ -486,7 +486,7 @@ static void memory__pressure_lifts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + i);
 	KUNIT_EXPECT_GE(test, i, 8u);
 	KUNIT_EXPECT_TRUE(test, c.esp->grant.rcv_mem_pressure);
-	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	/* a probe is answered */
 	feed(test, &c, ESP_TXS, c.seq + i, 0);
 	next(test, &c, ESP_ACK, &f);
@@ -626,7 +626,7 @@ static void receive__told_long_ago(struct kunit *test)
 	struct t_conn c;
 
 	open_conn(test, &c, 0, 4);
-	c.esp->told_seq = c.seq - 0x80000010;
+	c.esp->queue_acked_seq = c.seq - 0x80000010;
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
 	silence(test);		/* it rides on the answer */
 	KUNIT_EXPECT_EQ(test, c.esp->to_ack, 1u);
@@ -647,9 +647,9 @@ static void receive__arrival_ends_backoff(struct kunit *test)
 	c.esp->expiries = 4;		/* as after the fourth */
 	esp_start_rrq_timer(c.esp);
 	KUNIT_EXPECT_GT(test, c.esp->deadline[ESP_T_RRQ], now + 16 * 400000);
-	atomic_add(1000, &ackq()->open);	/* others have the budget */
+	atomic_add(1000, &ackq()->outstanding);	/* others have the budget */
 	feed(test, &c, 0, c.seq + 1, T_MSS);
-	atomic_sub(1000, &ackq()->open);
+	atomic_sub(1000, &ackq()->outstanding);
 	KUNIT_EXPECT_EQ(test, c.esp->expiries, 0);
 	KUNIT_EXPECT_LT(test, c.esp->deadline[ESP_T_RRQ], esp_now() + 2 * 500000);
 	KUNIT_EXPECT_GT(test, c.esp->deadline[ESP_T_RRQ], 0ull);

@@ -99,7 +99,7 @@ static void gro__coalesced(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&c.sock->sk->sk_receive_queue), 2u);
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&d.sock->sk->sk_receive_queue), 1u);
 	KUNIT_EXPECT_EQ(test, d.esp->recv_seq, d.seq + 10);
-	KUNIT_EXPECT_EQ(test, d.esp->grant.here, 8u);
+	KUNIT_EXPECT_EQ(test, d.esp->grant.ooo_pkts, 8u);
 	feed(test, &d, 0, d.seq + 10, T_MSS);
 	feed(test, &d, 0, d.seq + 15, T_MSS);
 	expect_data(test, &d, d.seq, 20, T_MSS);

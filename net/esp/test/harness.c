@@ -90,7 +90,7 @@ static struct esp_conf *conf(void)
 
 static struct esp_ackq *ackq(void)
 {
-	return &fx.ed->port->ackq;
+	return &fx.ed->link->ackq;
 }
 
 static unsigned long mib(int item)
@@ -161,13 +161,13 @@ static void packet_exit(struct kunit *test)
 		int i;
 
 		/* a closed connection's last packet is not waited for, nor is TIME_WAIT */
-		for (i = 0; i < 500 && (READ_ONCE(fx.ed->port->npeers) ||
+		for (i = 0; i < 500 && (READ_ONCE(fx.ed->link->npeers) ||
 					charged() != fx.charged); i++)
 			usleep_range(1000, 2000);
-		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
 		KUNIT_EXPECT_EQ(test, ackq()->qlen, 0u);
-		KUNIT_EXPECT_EQ(test, fx.ed->port->given, 0u);
+		KUNIT_EXPECT_EQ(test, fx.ed->link->given, 0u);
 		KUNIT_EXPECT_EQ(test, charged(), fx.charged);
 		esp_dev_put(fx.ed);
 	}

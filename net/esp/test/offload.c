@@ -460,9 +460,9 @@ static void offload__partly_here(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 2);
 	feed_run(test, &c, 0, c.seq + 8, 4);		/* 8-11, ahead */
 	feed_run(test, &c, 0, c.seq + 14, 2);		/* 14-15 */
-	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 6u);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 6u);
 	feed_run(test, &c, 0, c.seq + 10, 5);		/* 12, 13 new */
-	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 8u);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 8u);
 	/* what is kept of it is charged as what it is */
 	for (n = rb_first(&c.esp->ooo); n; n = rb_next(n)) {
 		const struct sk_buff *skb = rb_to_skb(n);
@@ -476,7 +476,7 @@ static void offload__partly_here(struct kunit *test)
 	feed_run(test, &c, 0, c.seq + 5, 5);		/* 6, 7: all in order */
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 12);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 16);
-	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 0u);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 0u);
 	feed_run(test, &c, 0, c.seq + 2, 4);		/* the past */
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 16);
 	feed_run(test, &c, ESP_TXF, c.seq + 16, 2);
@@ -509,8 +509,8 @@ static void offload__random(struct kunit *test)
 		}
 		expect_data(test, &c, c.seq, n, T_MSS);
 		KUNIT_EXPECT_EQ(test, c.esp->stats.rx_packets, (u64)n);
-		KUNIT_EXPECT_EQ(test, c.esp->grant.here, 0u);
-		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->open), 0);
+		KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 0u);
+		KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 		close_conn(test, &c);
 	}
 }
@@ -530,7 +530,7 @@ static void offload__not_ours(struct kunit *test)
 		{ ESP_MSS_MIN - 1, SKB_GSO_SCTP },
 		{ GSO_BY_FRAGS, SKB_GSO_SCTP },
 	};
-	unsigned long bad = mib(ESP_MIB_InGSO);
+	unsigned long bad = mib(ESP_MIB_InBadGso);
 	struct sk_buff *skb, *segs;
 	struct t_conn c;
 	int i;
@@ -544,7 +544,7 @@ static void offload__not_ours(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, IS_ERR(segs), "case %d", i);
 		skb_push(skb, skb->data - skb_mac_header(skb));
 		receive(skb);
-		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGSO), bad + i + 1);
+		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InBadGso), bad + i + 1);
 	}
 	/* nothing but a header */
 	skb = new_run(test, &c, 0, c.seq, 1, T_MSS, 0);

@@ -104,9 +104,9 @@ static void send__writer_sends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 40 * T_MSS, 0), 40 * T_MSS);
 	expect_packets(test, &c, s, s + 39, s, sent);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
-		c.esp->for_room = v[i].for_room;
+		c.esp->waits_for_queue = v[i].for_room;
 		c.esp->min_rtt = v[i].min_rtt;
-		WRITE_ONCE(c.esp->dev->whole, v[i].whole);
+		WRITE_ONCE(c.esp->dev->takes_gso, v[i].whole);
 		/* too little memory for it to be woken */
 		sndbuf = c.esp->sk.sk_sndbuf;
 		if (v[i].asleep) {
@@ -129,7 +129,7 @@ static void send__writer_sends(struct kunit *test)
 	c.esp->probe_tries = 1;
 	feed_grant(test, &c);
 	expect_packets(test, &c, s, s + 39, sent, c.ack + 10);
-	c.esp->for_room = 0;
+	c.esp->waits_for_queue = 0;
 	close_conn(test, &c);
 }
 

@@ -24,7 +24,7 @@ static u32 ask_of(const struct esp_policy *p, u32 q, int count)
 {
 	struct esp_qctl c = { .q = q, .lone = ESP_LONE_MAX };
 
-	/* esp_permission_due() doesn't look further */
+	/* esp_grant_due() doesn't look further */
 	for (c.no_wire = 0; c.no_wire < 2; c.no_wire++)
 		if (esp_policy_ask(p, &c, count) > esp_policy_ask_most(&c))
 			return ~0u;

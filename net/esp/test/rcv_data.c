@@ -44,7 +44,7 @@ static void data__fin_without_room(struct kunit *test)
 		feed(test, &c, i ? i == 2 ? ESP_TXF : 0 : ESP_TXS, c.seq + i, T_MSS);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 3);
 	c.sock->sk->sk_rcvbuf = 1;
-	c.esp->advice_told = 0;		/* nothing is permitted */
+	c.esp->burst_told = 0;		/* nothing is permitted */
 	est = c.esp->grant.rcv_est;
 	feed(test, &c, ESP_FIN, c.seq + 3, 0);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 4);
@@ -340,10 +340,10 @@ static void data__stored_behind_fin(struct kunit *test)
 	feed(test, &c, ESP_TXS, c.seq, 10);
 	feed(test, &c, 0, c.seq + 2, 10);
 	feed(test, &c, 0, c.seq + 3, 10);
-	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 2u);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 2u);
 	feed(test, &c, ESP_FIN, c.seq + 1, 0);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InAfterFin), behind + 2);
-	KUNIT_EXPECT_EQ(test, c.esp->grant.here, 0u);
+	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 0u);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 4);
 	expect_data(test, &c, c.seq, 1, 10);
 	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 0);

@@ -270,12 +270,12 @@ static void window_ack__hold(struct kunit *test)
 	send_some(&w, 10, false);
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 0),
 			ESP_ACK_PROGRESS | ESP_ACK_HOLD);
-	KUNIT_EXPECT_TRUE(test, w.held);
+	KUNIT_EXPECT_TRUE(test, w.on_hold);
 	KUNIT_EXPECT_EQ(test, w.edge, 1005u);
 	/* counted once */
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1005, 0), ESP_ACK_PROGRESS);
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1005, 2), ESP_ACK_OPENED);
-	KUNIT_EXPECT_FALSE(test, w.held);
+	KUNIT_EXPECT_FALSE(test, w.on_hold);
 }
 
 /* Rule 21: on an idle connection the grant is advice, not permission. */
@@ -296,7 +296,7 @@ static void window_ack__advice(struct kunit *test)
 	/* a cut is to be echoed; no advice is no HOLD */
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 0), ESP_ACK_CUT);
 	KUNIT_EXPECT_EQ(test, w.advice, 0);
-	KUNIT_EXPECT_FALSE(test, w.held);
+	KUNIT_EXPECT_FALSE(test, w.on_hold);
 	/* in the midst of a transmission it is permission again */
 	esp_window_announce(&w, false);
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 7), ESP_ACK_OPENED);
