@@ -68,6 +68,9 @@ vm: ## a root shell in a guest with the module (KERNEL=uml, uml-debug, uml-virtu
 uml: ## a root shell in User-Mode Linux (its kernel takes some minutes, once)
 	@$(VM) shell uml
 
+layout: ## where the fields of a socket are in memory, with its cache lines
+	@$(VM) modules 6.12 && pahole -C esp_opt build/6.12/esp.ko
+
 lint: ## checkpatch and sparse
 	@selftests/lint/lint.sh
 
@@ -85,4 +88,4 @@ clean: ## remove what was built (kernels stay in the cache)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-.PHONY: all modules tools install demo check check-long coverage fuzz mutants model model-report sim-report bench vm uml lint clean help
+.PHONY: all modules tools install demo check check-long coverage fuzz mutants model model-report sim-report bench vm uml layout lint clean help

@@ -68,255 +68,268 @@ enum esp_timer {
 };
 
 /**
- * struct esp_opt - an ESP socket: struct sock and what the seed adds to it
- * @sk:		must be first
- * @ns:		its namespace's state, which esp_net() would look up
- * @dev:	device; set by bind() or connect(), holds a reference until the
- *		socket is freed
- * @link:	has the ACK queue; from connecting until the socket is freed, or
- *		connect() has failed; reference
- * @sport:	local port, 0: none
- * @dport:	peer's port
- * @daddr:	peer's MAC address
- * @saddr:	own MAC address at the time of connecting
- * @handshake_unconfirmed:	client: the handshake's options go with every frame until the
- *		first reply
- * @rst_linger:	closed with RST: answers every frame with another one
- * @burst_told: first burst that the peer was told
- * @cookie:	chosen by us, in every frame to us
- * @peer_cookie: chosen by the peer
- * @ts_off:	offset of our clock on the wire
- * @mss:	payload of a full packet
- * @syn_advice:	first burst that the peer's SYN|ACK advised
- * @fin_queued:	our FIN has its number
- * @fin_rcvd:	the peer's FIN has been consumed
- * @nodelay:	ESP_NODELAY
- * @cork:	ESP_CORK
- * @more:	the last sendmsg had MSG_MORE
- * @uncork:	neither @more nor @cork counts at this moment
- * @user_crc:	ESP_CRC32C as it was set
- * @late_cap:	a listener's burst_length was set after listen(); of its connection: the peer
- *		may have been told another one, so agreed_burst is not to be relied on
- * @crc:	agreed on in the handshake: frames have a CRC32c
- * @sent_at:	when a packet of the write queue was sent last
+ * struct esp_opt - an ESP socket
  *
- * @snd:	window: una_seq, send_next, send_seq, announce_seq,
- *		trans_announced (see struct esp_window)
- * @notsent:	bytes on the write queue never sent
- * @unacked:	bytes sent and unacknowledged
- * @writers:	calls of sendmsg that feed the write queue (rule 4)
- * @writers_asleep:	those of them that wait for memory
- * @agreed_burst: the smaller burst_length of both sides in the handshake; 0: none
- * @writer_has_more:	one of the former has filled a buffer and has more
- * @waits_for_queue:	who began to wait last waits for room on the write queue, not
- *		for the system's memory
- * @idle_reads:	reads that will help the sender's CPU, since one slept
- * @retransmits: expirations in a row
- * @probes:	unanswered probes in a row
- * @probe_tries: probes since permission last came, for their interval
- * @keep_probes: keepalive's, unanswered in a row
- * @syn_probes:	unanswered probes since @syn_since
- * @rrq_wait:	the RRQ timer's time when it was set last, microseconds
- * @progress_us: when the peer last answered, or sending started
- * @to_ack:	packets queued since the last ACK
- * @ack_requested_seq:	snd.send_next when an ACK was asked for, see esp_ask_for_ack()
- *
- * @grant:	permission given to the peer: recv_announced, edge, tokens,
- *		rcv_mem_pressure
- * @recv_seq:	next packet expected
- * @ack_seq:	last acknowledgment sent
- * @queue_acked_seq:	last one that went with permission from the ACK queue; at least
- * @rcv_bytes:	bytes on the receive queue
- * @ooo:	packets that came out of order, by number
- * @ooo_high:	behind the highest of them
- * @rcv_records: ends of records on the receive queue
- * @readers:	calls of recvmsg that wait
- * @reading:	a call of recvmsg copies from the head of the queue, unlocked
- * @rcv_discard: seqpacket: the rest of a record is to be thrown away
- * @advertise_any:	a probe, or a reader that waits, needs what room there is
- * @ack_pending: ACK due, waiting for data to carry it: ESP_ACK_RIDES in line (timer.c),
- *		ESP_ACK_WAITS by the socket's hrtimer
- * @advice_echo: we owe the peer an echo of its cut
- * @expiries:	of permission, in a row
- * @ts_recent:	ts_val (high half) and when it came (low half), one word so
- *		that those who don't own the socket read it whole
- * @last_ack_us: when an empty packet was sent last
- *
- * @rtt:	estimator
- * @timer_at:	when it fires at the latest, U64_MAX: it isn't armed
- * @deadline:	microseconds, 0: off
- * @ack_at:	its place in a line of delayed ACKs, by time; see timer.c
- * @ack_line:	that line, which holds a reference; NULL: none
- * @ack_node:	in its list
- * @round:	samples of this round trip
- * @min_rtt:	smallest to this peer, as of the last round
- * @timer_by:	the deadline that it was armed for, and the processor: esp_timer_by()
- * @stats:	ESP_STATS
- *
- * @timer:	one hrtimer for the deadlines; holds a reference while armed
- * @timer_lock:	guards arming; see timer.c
- * @timer_ref:	it holds a reference
- * @deferred:	the timer fired while the owner was busy
- * @dev_events:	what happened to the device in the meantime, ESP_EV_*
- * @rrqs:	RRQs for the present gap
- * @peer:	the other host, as long as @link; reference
- * @peer_node:	in esp_peer.sockets, under esp_link.lock
- * @bind_node:	in the table of bound ports
- * @dev_node:	in esp_dev.socks
- * @acceptq:	listener: children waiting for accept(), under its lock, with
- *		the reference of their creation; child: its place. accept() takes a
- *		child off, with the reference, and may put it back: put_back()
- * @walk_pos:	in its bucket: higher than of those behind it; see hash.c
- * @ifindex:	@dev's
- * @rto_high:	end of what was sent when the retransmission timer fired
- * @syn_since:	when the peer's SYN for a new connection came
- * @first_until: until then first bursts of others may come before the packets
- *		of this transmission
- * @burst_told_at:	when @burst_told changed last, microseconds
- * @queued_at:	when the permission was parked
- * @advice_gen:	esp_peer.gen that it has echoed
- * @fin_seq:	number of our FIN, once queued
- * @peer_mss:	the peer's limit
- * @user_mss:	ESP_MAXSEG, 0: none
- * @user_burst:	ESP_BURST_LENGTH, -1: the sysctl counts
- * @user_initial: ESP_INITIAL_ACK_BURST_LENGTH, -2: the sysctl counts
- * @user_to_ack: ESP_PACKETS_TO_ACK, 0: the sysctl counts
- * @user_timeout_ms: ESP_USER_TIMEOUT, 0: net.esp.retries counts
- * @keep_idle:	ESP_KEEPIDLE, 0: the sysctl counts; so the following
- * @keep_intvl:	ESP_KEEPINTVL
- * @gap_seq:	recv_seq when the present gap was seen
- * @keep_cnt:	ESP_KEEPCNT
- * @dev_auto:	@dev was chosen by connect()
- * @destroyed:	esp_destroy() has run
- * @accepted:	passively opened
- * @conn_tries:	SYNs or echoes sent again
- * @path_small:	large frames did not come through (rule 9)
- * @advice_tries: times that @burst_told was told since
- *
- * Owned by whoever has the socket's lock, but for: what is fixed before the
- * socket can be found (ports, addresses, cookies); @grant (see ackq.h);
- * @recv_seq, @snd.send_next, @ts_recent and some more single words, which
- * esp_ack_send_other() reads; @queued_at and its sum, which whoever takes the
- * permission out of the queue writes; the timer, and the place in line (timer.c).
+ * struct sock, and what the seed adds to it. Groups are in the order of use, so that a message
+ * touches few cache lines ("make layout" prints offsets). Who writes a group stands in front
+ * of it. "The owner" is the context that holds the socket's lock: lock_sock(), or its spinlock
+ * while no process has it.
  */
 struct esp_opt {
+	/** @sk: the kernel's part; must be first */
 	struct sock		sk;
 
-	/* Every frame; but for sent_at written when the socket is connected. */
+	/*
+	 * Connection: what each frame is built and checked with. The owner writes it, most of
+	 * it before the socket can be found, and it is read without the lock from then on.
+	 */
+
+	/** @ns: state of the socket's namespace; set once */
 	struct esp_net		*ns;
+	/** @dev: device, with a reference until the socket is freed; NULL before bind() or connect() */
 	struct esp_dev		*dev;
+	/**
+	 * @link: where the device's frames congest, with the ACK queue; reference. Set from
+	 * connect() until the socket is freed or connect() has failed, NULL otherwise
+	 */
 	struct esp_link		*link;
+	/** @sport: local port; 0: none */
 	__be16			sport;
+	/** @dport: the peer's port; 0: not connected */
 	__be16			dport;
+	/** @daddr: the peer's MAC address */
 	u8			daddr[ETH_ALEN];
+	/** @saddr: own MAC address at the time of connecting */
 	u8			saddr[ETH_ALEN];
+	/** @handshake_unconfirmed: client: frames carry the handshake's options until the first reply */
 	u8			handshake_unconfirmed;
+	/** @rst_linger: the connection was ended by RST; each frame of the peer is answered with an RST */
 	u8			rst_linger;
+	/** @burst_told: first burst that the peer was told last, packets */
 	u16			burst_told;
+	/** @cookie: chosen by this end; in every frame to it; 0: none yet */
 	u32			cookie;
+	/** @peer_cookie: chosen by the peer; in every frame to the peer; 0: not known yet */
 	u32			peer_cookie;
+	/** @ts_off: what is added to the clock in frames, microseconds */
 	u32			ts_off;
+	/** @mss: payload of a full packet, bytes */
 	u32			mss;
+	/** @syn_advice: first burst that the peer's SYN|ACK advised, packets */
 	u16			syn_advice;
+	/** @fin_queued: the user's FIN has a number, @fin_seq */
 	u8			fin_queued:1;
+	/** @fin_rcvd: the peer's FIN has been consumed */
 	u8			fin_rcvd:1;
+	/** @nodelay: option ESP_NODELAY: Nagle's rule is off */
 	u8			nodelay:1;
+	/** @cork: option ESP_CORK: a packet that is not full waits */
 	u8			cork:1;
+	/** @more: the last sendmsg() had MSG_MORE */
 	u8			more:1;
+	/** @uncork: @cork and @more do not count at this moment */
 	u8			uncork:1;
+	/** @user_crc: option ESP_CRC32C as the user set it */
 	u8			user_crc:1;
+	/**
+	 * @late_cap: the listener's burst_length was set after listen(), so that the peer may
+	 * have been told another one, and @agreed_burst is not reliable
+	 */
 	u8			late_cap:1;
+	/** @crc: agreed on in the handshake: each frame has a CRC32c */
 	u8			crc;
+	/** @sent_at: when a packet of the write queue was sent last, microseconds */
 	u64			sent_at;
 
-	/* Sending: sendmsg(), and each frame that acknowledges. */
-	struct esp_window	snd;
-	u32			notsent;
-	u32			unacked;
-	u16			writers;
-	u16			writers_asleep;
-	u16			agreed_burst;
-	u8			writer_has_more:1;
-	u8			waits_for_queue:1;
-	u8			idle_reads:6;
-	u8			retransmits;
-	u8			probes;
-	u8			probe_tries;
-	u8			keep_probes;
-	u8			syn_probes;
-	u32			rrq_wait;
-	u64			progress_us;
-	u32			to_ack;
-	u32			ack_requested_seq;
+	/* Sending: the owner writes it, in sendmsg() and for each frame that acknowledges. */
 
-	/* Receiving: each data packet, and recvmsg(). */
+	/** @snd: una_seq, send_next, send_seq, announce_seq, trans_announced and more of the seed's */
+	struct esp_window	snd;
+	/** @notsent: bytes on the write queue that were never sent */
+	u32			notsent;
+	/** @unacked: bytes that were sent and are not acknowledged */
+	u32			unacked;
+	/** @writers: calls of sendmsg() that feed the write queue (rule 4) */
+	u16			writers;
+	/** @writers_asleep: those of @writers that wait for memory */
+	u16			writers_asleep;
+	/** @agreed_burst: the smaller burst_length of both ends in the handshake, packets; 0: none */
+	u16			agreed_burst;
+	/** @writer_has_more: a writer has filled a buffer and has more to put behind it */
+	u8			writer_has_more:1;
+	/** @waits_for_queue: the newest sleeping writer waits for queue space, not for system memory */
+	u8			waits_for_queue:1;
+	/** @idle_reads: receiving: reads left in which the reader does the work of its backlog */
+	u8			idle_reads:6;
+	/** @retransmits: expirations of the retransmission timer in a row */
+	u8			retransmits;
+	/** @probes: timeouts and probes in a row without an answer */
+	u8			probes;
+	/** @probe_tries: probes since a grant came last; their interval doubles with it */
+	u8			probe_tries;
+	/** @keep_probes: keepalive probes in a row without an answer */
+	u8			keep_probes;
+	/** @syn_probes: probes without an answer since @syn_since */
+	u8			syn_probes;
+	/** @ack_requested_seq: snd.send_next when an ACK was last asked for, see esp_ask_for_ack() */
+	u32			ack_requested_seq;
+	/** @progress_us: when the peer last answered, or sending started, microseconds */
+	u64			progress_us;
+
+	/* Receiving: the owner writes it, for each data packet and in recvmsg(). */
+
+	/**
+	 * @grant: what the peer was granted: recv_announced, edge, tokens, rcv_mem_pressure.
+	 * While it is queued, who holds the ACK queue's lock writes it, see core/ackq.h
+	 */
 	struct esp_grant	grant;
+	/** @to_ack: packets consumed since the last ACK */
+	u32			to_ack;
+	/** @recv_seq: number of the next packet expected; read without the lock */
 	u32			recv_seq;
+	/** @ack_seq: last acknowledgment that the owner sent */
 	u32			ack_seq;
+	/** @queue_acked_seq: last acknowledgment that left with a grant from the ACK queue, or later */
 	u32			queue_acked_seq;
+	/** @rcv_bytes: bytes on the receive queue; read without the lock */
 	u32			rcv_bytes;
-	struct rb_root		ooo;
+	/** @ooo_high: number after the highest packet that came, or should be here */
 	u32			ooo_high;
+	/** @ooo: packets that came out of order, by number */
+	struct rb_root		ooo;
+	/** @rcv_records: ends of records on the receive queue */
 	u32			rcv_records;
+	/** @rrq_wait: time for which the RRQ timer was set last, microseconds */
+	u32			rrq_wait;
+	/** @readers: calls of recvmsg() that wait with the lock's knowledge */
 	u16			readers;
+	/** @reading: a call of recvmsg() copies packets that it took off the queue's head, unlocked */
 	u8			reading;
+	/** @rcv_discard: seqpacket: the rest of the record at the head is to be thrown away */
 	u8			rcv_discard;
+	/** @advertise_any: advertise any free space, because a probe or a waiting reader needs it */
 	u8			advertise_any;
+	/** @ack_pending: an ACK is due: ESP_ACK_RIDES, ESP_ACK_WAITS; 0: none */
 	u8			ack_pending;
+	/** @advice_echo: the next frame with room echoes the peer's cut of the first burst */
 	u8			advice_echo;
+	/** @expiries: expired grants in a row */
 	u8			expiries;
+	/**
+	 * @ts_recent: the newest ts_val (high half) and when it came (low half), microseconds;
+	 * one word, so that contexts without the lock read it whole
+	 */
 	u64			ts_recent;
+	/** @last_ack_us: when an empty packet was sent last, microseconds */
 	u64			last_ack_us;
 
-	/* Clocks. */
+	/*
+	 * Timers. Deadlines: the owner, ESP_T_RRQ and ESP_T_TELL also other contexts with a
+	 * reference. The hrtimer: under @timer_lock. The place in line: under the line's lock.
+	 */
+
+	/** @rtt: smoothed round trip and its deviation */
 	struct esp_rtt		rtt;
+	/** @timer_at: when the hrtimer fires at the latest, microseconds; U64_MAX: not armed */
 	u64			timer_at;
+	/** @deadline: by enum esp_timer, microseconds of esp_now(); 0: off */
 	u64			deadline[ESP_T_MAX];
+	/** @ack_at: time by which @ack_node is sorted in the line, microseconds */
 	u64			ack_at;
+	/** @ack_line: line of delayed ACKs, which then holds a reference to the socket; NULL: in none */
 	struct ack_line		*ack_line;
+	/** @ack_node: in ack_line.sockets */
 	struct list_head	ack_node;
+	/** @round: samples of the round trip that is being measured */
 	struct esp_rtt_round	round;
+	/** @min_rtt: smallest round trip to this peer as of the last round, microseconds; 0: none */
 	u32			min_rtt;
+	/** @timer_by: deadline that the hrtimer was armed for, and processor: esp_timer_by() */
 	u32			timer_by;
+
+	/** @stats: counters of ESP_STATS; @stats.parked_us also by who dequeues the grant */
 	struct esp_stats	stats;
 
 	/* What few frames touch, if any. */
+
+	/** @timer: one for all deadlines; holds a reference to the socket while armed or running */
 	struct hrtimer		timer;
+	/** @timer_lock: guards @timer, @timer_at, @timer_by and @timer_ref */
 	spinlock_t		timer_lock;	/* see @timer_lock */
+	/** @timer_ref: the hrtimer holds a reference */
 	u8			timer_ref;
+	/** @deferred: the hrtimer fired while a process owned the socket; esp_release_cb() runs it */
 	u8			deferred;
+	/** @dev_events: what happened to the device meanwhile, ESP_EV_*; under the spinlock */
 	u8			dev_events;
+	/** @rrqs: RRQs sent for the present gap */
 	u8			rrqs;
+	/** @peer: the other host, for as long as @link; reference */
 	struct esp_peer		*peer;
+	/** @peer_node: in esp_peer.sockets; under esp_link.lock */
 	struct list_head	peer_node;
+	/** @bind_node: in the table of bound ports; under its bucket's lock */
 	struct hlist_node	bind_node;
+	/** @dev_node: in esp_dev.socks; under esp_dev.lock */
 	struct list_head	dev_node;
+	/**
+	 * @acceptq: listener: connections that wait for accept(), each with the reference of its
+	 * creation; connection: its place there. The listener's owner writes it
+	 */
 	struct list_head	acceptq;
+	/** @walk_pos: position in its hash bucket, higher than that of the sockets after it */
 	u64			walk_pos;
+	/** @ifindex: index of @dev */
 	int			ifindex;
+	/** @rto_high: snd.send_next when the retransmission timer fired */
 	u32			rto_high;
+	/** @syn_since: when the peer's first SYN for another connection came, microseconds */
 	u64			syn_since;
+	/** @first_until: until then first bursts of other hosts may come first, microseconds */
 	u64			first_until;
+	/** @burst_told_at: when @burst_told changed last, microseconds */
 	u64			burst_told_at;
+	/** @queued_at: when the grant was queued, microseconds; who dequeues it writes it, too */
 	u64			queued_at;
+	/** @advice_gen: esp_peer.gen that the peer has echoed on this socket; under esp_link.lock */
 	u32			advice_gen;
+	/** @fin_seq: number of the user's FIN, once @fin_queued */
 	u32			fin_seq;
-	u32			peer_mss;
-	u32			user_mss;
-	int			user_burst;
-	s16			user_initial;
-	s16			user_to_ack;
-	u32			user_timeout_ms;
-	u32			keep_idle;
-	u32			keep_intvl;
+	/** @gap_seq: @recv_seq when the present gap was seen */
 	u32			gap_seq;
-	u8			keep_cnt;
+	/** @peer_mss: payload of a packet that the peer takes, bytes; 0: not known yet */
+	u32			peer_mss;
+	/** @dev_auto: connect() chose @dev, and gives it back if it fails */
 	u8			dev_auto;
+	/** @destroyed: esp_destroy() has run */
 	u8			destroyed;
+	/** @accepted: a listener made this connection */
 	u8			accepted;
+	/** @conn_tries: SYNs or echoes retransmitted */
 	u8			conn_tries;
+	/** @path_small: large frames of the handshake were lost: packets of Ethernet's size (rule 9) */
 	u8			path_small;
+	/** @advice_tries: times that @burst_told was told since it changed */
 	u8			advice_tries;
+
+	/* Options: the owner writes them, in setsockopt(). */
+
+	/** @user_mss: ESP_MAXSEG, bytes; 0: not set */
+	u32			user_mss;
+	/** @user_burst: ESP_BURST_LENGTH, packets; -1: the sysctl counts */
+	int			user_burst;
+	/** @user_initial: ESP_INITIAL_ACK_BURST_LENGTH, packets; -2: the sysctl counts */
+	s16			user_initial;
+	/** @user_to_ack: ESP_PACKETS_TO_ACK, packets; 0: the sysctl counts */
+	s16			user_to_ack;
+	/** @user_timeout_ms: ESP_USER_TIMEOUT, milliseconds; 0: net.esp.retries counts */
+	u32			user_timeout_ms;
+	/** @keep_idle: ESP_KEEPIDLE, seconds; 0: the sysctl counts */
+	u32			keep_idle;
+	/** @keep_intvl: ESP_KEEPINTVL, seconds; 0: the sysctl counts */
+	u32			keep_intvl;
+	/** @keep_cnt: ESP_KEEPCNT, probes; 0: the sysctl counts */
+	u8			keep_cnt;
 };
 
 static inline struct esp_opt *esp_sk(const struct sock *sk)

@@ -44,7 +44,7 @@
 
 #define ESP_MSS		(SIM_MTU - SIM_ESP_HEADER)
 
-/* What the module's structures take, bytes: pahole; Documentation/esp-opt.rst. */
+/* What the module's structures take, bytes, by pahole: "make layout". */
 #define BYTES_SOCK	1552
 #define BYTES_PEER	96
 

@@ -203,7 +203,7 @@ static void advice__small_messages(struct kunit *test)
 	small_and_ask(test, &c[2]);
 	next(test, &c[2], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 16);
-	KUNIT_EXPECT_EQ(test, most->port->given, 64);
+	KUNIT_EXPECT_EQ(test, most->link->given, 64);
 
 	/* as it is left by hosts that came while a cut was not echoed */
 	most->own += 15;
@@ -250,12 +250,12 @@ static void advice__none_after_fin(struct kunit *test)
 	int i;
 
 	open_three(test, c);
-	port = c[0].esp->link;
+	link = c[0].esp->link;
 	feed(test, &c[0], ESP_FIN, c[0].seq, 0);
 	silence(test);
 	KUNIT_EXPECT_EQ(test, c[0].sock->sk->sk_state, TCP_CLOSE_WAIT);
-	KUNIT_EXPECT_EQ(test, port->given, 3);
-	KUNIT_EXPECT_EQ(test, port->npeers, 2);
+	KUNIT_EXPECT_EQ(test, link->given, 3);
+	KUNIT_EXPECT_EQ(test, link->npeers, 2);
 	KUNIT_EXPECT_EQ(test, c[0].esp->peer->own, 0);
 
 	/* it comes back as a new host would: with 2 of the 5 that are left */
@@ -268,10 +268,10 @@ static void advice__none_after_fin(struct kunit *test)
 	accept_conn(test, &c[3], &f);
 	silence(test);
 	KUNIT_EXPECT_PTR_EQ(test, c[3].esp->peer, c[0].esp->peer);
-	KUNIT_EXPECT_EQ(test, port->given, 5);
-	KUNIT_EXPECT_EQ(test, port->npeers, 3);
+	KUNIT_EXPECT_EQ(test, link->given, 5);
+	KUNIT_EXPECT_EQ(test, link->npeers, 3);
 	esp_peer_leave(c[0].sock->sk);	/* that it is closed doesn't count once more */
-	KUNIT_EXPECT_EQ(test, port->given, 5);
+	KUNIT_EXPECT_EQ(test, link->given, 5);
 
 	/* three more, and whoever has 2 is cut to 1 */
 	for (i = 0; i < 2; i++)
@@ -281,7 +281,7 @@ static void advice__none_after_fin(struct kunit *test)
 	echo_frame(&late[2], &f, 4);
 	late[2].grant = 4;
 	accept_conn(test, &late[2], &f);
-	KUNIT_EXPECT_EQ(test, port->given, 8);
+	KUNIT_EXPECT_EQ(test, link->given, 8);
 	KUNIT_EXPECT_EQ(test, c[3].esp->peer->want, 1);
 	KUNIT_EXPECT_EQ(test, c[3].esp->peer->behind, 1);
 	EVENTUALLY(test, c[3].esp->burst_told == 1);
@@ -293,11 +293,11 @@ static void advice__none_after_fin(struct kunit *test)
 	lock_sock(late[0].sock->sk);
 	esp_abort(late[0].sock->sk, -ECONNABORTED);
 	release_sock(late[0].sock->sk);
-	KUNIT_EXPECT_EQ(test, port->npeers, 5);
-	KUNIT_EXPECT_EQ(test, port->given, 7);
+	KUNIT_EXPECT_EQ(test, link->npeers, 5);
+	KUNIT_EXPECT_EQ(test, link->given, 7);
 	close_conn(test, &c[3]);
-	KUNIT_EXPECT_EQ(test, port->npeers, 4);
-	KUNIT_EXPECT_EQ(test, port->given, 5);
+	KUNIT_EXPECT_EQ(test, link->npeers, 4);
+	KUNIT_EXPECT_EQ(test, link->given, 5);
 	c[3] = c[0];
 	for (i = 1; i < 4; i++)
 		close_conn(test, &c[i]);
