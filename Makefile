@@ -4,6 +4,8 @@
 # that runs it does so in a virtual machine, see selftests/harness/vm --help.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
+# The kernel's build system, for the kernel in KDIR.
+KBUILD = MAKE="$(MAKE)" DESTDIR="$(DESTDIR)" tools/packaging/kbuild "$(KDIR)"
 VM := selftests/harness/vm
 KERNEL ?=
 TEST ?= *
@@ -11,7 +13,7 @@ TEST ?= *
 all: modules ## the module for the kernel in KDIR (default: the running one)
 
 modules: ## the same
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+	+$(KBUILD) modules
 
 tools: ## tools/esp, the command, tools/run, its library, and tools/am, the library, its name server and am
 	$(MAKE) -C tools/esp
@@ -19,15 +21,19 @@ tools: ## tools/esp, the command, tools/run, its library, and tools/am, the libr
 	$(MAKE) -C tools/am
 
 install: ## install module, command, libraries, manual pages, modprobe's alias, systemd's unit (DESTDIR=)
-	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
-	depmod $(if $(DESTDIR),-b $(DESTDIR)) \
-		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' $(KDIR)/include/generated/utsrelease.h)"
+	+$(KBUILD) modules_install
+	depmod $(if $(DESTDIR),-b "$(DESTDIR)") \
+		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' "$(KDIR)/include/generated/utsrelease.h")"
 	$(MAKE) -C tools/esp install
 	$(MAKE) -C tools/run install
 	$(MAKE) -C tools/trace install
 	$(MAKE) -C tools/am install
-	install -D -m 644 tools/packaging/modprobe.d/esp.conf $(DESTDIR)/lib/modprobe.d/esp.conf
-	install -D -m 644 tools/packaging/systemd/esp@.service $(DESTDIR)/lib/systemd/system/esp@.service
+	install -D -m 644 tools/packaging/modprobe.d/esp.conf "$(DESTDIR)/lib/modprobe.d/esp.conf"
+	install -D -m 644 tools/packaging/systemd/esp@.service "$(DESTDIR)/lib/systemd/system/esp@.service"
+
+# "make -j2 clean modules tools install" makes these goals in this order, too.
+all modules tools: | $(filter clean,$(MAKECMDGOALS))
+install: | $(filter clean all modules tools,$(MAKECMDGOALS))
 
 demo: ## a demonstration in User-Mode Linux, from nothing
 	@$(VM) run uml --pin -- selftests/net/demo.sh
