@@ -6,7 +6,7 @@
 # kernel. Programs that stand in for clang answer as some version of it, and a Makefile that
 # stands in for a kernel's prints the variables which it was given.
 
-HARNESS=$(cd "$(dirname "$0")/harness" && pwd)
+HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
 KERNEL=${1:-6.1}
 . "$HARNESS/fetch.sh"
