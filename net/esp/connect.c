@@ -638,6 +638,7 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 	sk_acceptq_added(sk);
 
 	esp_start_keepalive(child);
+	__release(&child->sk_lock.slock);	/* for sparse: the caller unlocks it */
 	return child;
 bad:
 	ESP_INC(net, CookieInvalid);

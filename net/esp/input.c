@@ -154,6 +154,7 @@ static void listen_rcv(struct sock *sk, struct sk_buff *skb)
 	local_bh_disable();
 	child = esp_listen_rcv(sk, skb);
 	if (child) {
+		__acquire(&child->sk_lock.slock);	/* for sparse: it comes locked */
 		if (!esp_owned(child))
 			connected_rcv(child, skb);
 		else if (sk_add_backlog(child, skb, INT_MAX))

@@ -243,6 +243,31 @@ cited '[a-z_/]+\.' | while IFS=: read -r file name; do
 	fi
 done | verdict "functions that are cited exist ($(cited '[a-z_/]+\.' | wc -l))"
 
+# way: lines "DEPTH FUNCTION FILE" of data-flow.rst's lists.
+way()
+{
+	sed -nE 's/^(   +)([a-z_]+) +((core\/)?[a-z_]+\.[ch])( .*)?$/\1 \2 \3/p' $DOC/data-flow.rst |
+		awk '{ match($0, /^ */); print (RLENGTH - 4) / 2, $1, $2 }'
+}
+
+# body FILE FUNCTION: its definition.
+body() { sed -nE "/^([a-z].*[[:space:]*])?$2\(/,/^}/p" "net/esp/$1"; }
+
+way | {
+	declare -a caller file
+	n=0
+	while read -r depth name path; do
+		n=$((n + 1))
+		caller[depth]=$name file[depth]=$path
+		[ -e "net/esp/$path" ] || { echo "there is no net/esp/$path"; continue; }
+		defined "$path" "$name" || echo "net/esp/$path lacks $name"
+		[ "$depth" = 0 ] ||
+			body "${file[depth - 1]}" "${caller[depth - 1]}" | grep -qE "\b$name\(" ||
+			echo "${caller[depth - 1]} does not call $name"
+	done
+	[ $n -gt 30 ] || echo "only $n functions found"
+} | verdict "data-flow.rst's ways: each function is in its file, and called by the one above"
+
 cited '(sock|host|net|vt)-' | while IFS=: read -r file name; do
 	grep -qE "^(TEST(_F(_TIMEOUT)?)?|RECOVERS|ANNOUNCES_EMPTY)\((.*, )?$name[,)]" selftests/*/"$file" || echo "selftests/*/$file lacks $name"
 done | verdict "tests that are cited exist"
