@@ -23,7 +23,7 @@ TEXT=$(</sys/module/esp/sections/.text)
 SIZE=$(awk '$1 == "esp" { print $2 }' /proc/modules)
 LONG=$1
 
-# inject FAULT PERCENT: from now on, in the module.
+# inject FAULT PERCENT: from now on, in the module. The test ends if the kernel does not take it.
 inject()
 {
 	local d=$DEBUG/$1
@@ -34,7 +34,10 @@ inject()
 	[ ! -e "$d/ignore-gfp-wait" ] || echo N >"$d/ignore-gfp-wait"
 	[ ! -e "$d/min-order" ] || echo 0 >"$d/min-order"
 	echo $MANY >"$d/times"
-	echo "$2" >"$d/probability"
+	[ "$(<"$d/times")" = $MANY ] && [ $(($(<"$d/require-start"))) = $((TEXT)) ] &&
+		echo "$2" >"$d/probability" && [ "$(<"$d/probability")" = "$2" ] && return
+	echo "# $1 is not armed"
+	exit 1
 }
 
 # heal: no more faults. Those that there were: $INJECTED.
@@ -47,6 +50,17 @@ heal()
 		[ "$(<$DEBUG/$d/probability)" != 0 ] || continue
 		echo 0 >$DEBUG/$d/probability
 		INJECTED+=" $d=$((MANY - $(<$DEBUG/$d/times)))"
+	done
+}
+
+# injecting N FAULT...: each has struck at least N times by now.
+injecting()
+{
+	local d n=$1
+	shift
+
+	for d; do
+		[ $((MANY - $(<"$DEBUG/$d/times"))) -ge "$n" ] || return
 	done
 }
 
@@ -102,12 +116,14 @@ cable n0 v0 n1 v1
 #
 
 for type in "" -q; do
-	start n0 v0 n1 v1 -F -n 4M -w 20000 $type
+	# It goes on until each fault has struck 20 times: a fixed number of bytes may be through before.
+	start n0 v0 n1 v1 -F -n 1000G -w 20000 $type
 	moves n1 5
 	inject failslab 2
 	inject fail_page_alloc 20
 	inject fail_usercopy 2
-	check "stream ${type:+of records }intact without memory, in both directions" ended
+	until_true 100 injecting 20 failslab fail_page_alloc fail_usercopy
+	check "stream ${type:+of records }intact without memory, in both directions" enough
 	heal
 	for fault in failslab fail_page_alloc fail_usercopy; do
 		check "... $fault was injected" injected $fault
@@ -140,7 +156,8 @@ attempts()
 	GOOD=0
 	inject failslab 10
 	inject fail_page_alloc 10
-	for ((i = 0; i < 8; i++)); do
+	# More of them until one has come about and a fault has struck, which is a matter of luck.
+	for ((i = 0; i < 8 || (i < 100 && !GOOD) || (i < 100 && $(<$DEBUG/failslab/times) == MANY); i++)); do
 		attempt || well=
 	done
 	heal
@@ -159,7 +176,17 @@ check "and without faults all is well" transfer n0 v0 n1 v1 -n 256k
 #
 
 n0 tc qdisc add dev v0 root netem delay 3ms limit 1
-check "the device's queue is too short: what it drops comes again" transfer n0 v0 n1 v1 -n 256k
+# overflow: transfers until a packet finds the queue full.
+overflow()
+{
+	local i
+
+	for ((i = 0; i < 10; i++)); do
+		transfer n0 v0 n1 v1 -n 256k || return
+		! counted n0 OutDiscards 1 || return 0
+	done
+}
+check "the device's queue is too short: what it drops comes again" overflow
 check "... it dropped" counted n0 OutDiscards 1
 n0 tc qdisc delete dev v0 root
 
@@ -286,7 +313,7 @@ named >"$TMP/places"
 # Places that never do: FUNCTION CALLEE WHY.
 NEVER='
 skb_do_copy_data_nocache _copy_from_iter_nocache	sk_route_caps, a device of TCP, is never set
-esp_mib_net_init pcpu_alloc_noprof	there is always some left here; it asks for none
+esp_proc_net_init pcpu_alloc_noprof	there is always some left here; it asks for none
 esp_lines_init pcpu_alloc_noprof	the same
 esp_dev_xmit pskb_expand_head	a device wants more headroom between two frames; none does here
 esp_gro_receive __pskb_pull_tail	a header in pieces, shared: no device leaves such to GRO
