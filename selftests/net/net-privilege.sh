@@ -74,7 +74,12 @@ check "... nor parameters" owner test ! -w /sys/module/esp/parameters/default_en
 check "... listens below 1024 there" owner bash -c '
 	ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up &&
 		{ stream listen %v1:900 -n 64k & } &&
-		until esp show -l | grep -q ":900\b"; do sleep 0.05; done'
+		for ((i = 0; i < 600; i++)); do
+			! esp show -l | grep -q ":900\b" || exit 0
+			kill -0 $! || exit
+			sleep 0.05
+		done
+	exit 1'
 check "... sees no sockets of others" [ "$(owner esp show -a | wc -l)" -le 1 ]
 check_fails "... can't unload the module" "ermi" owner rmmod esp_diag
 finish
