@@ -23,7 +23,7 @@ V1=$(mac n1 v1)
 # learn: what the connection's frames to n1 have in common.
 learn()
 {
-	LEARNED=$(n1 timeout 20 frame learn v1 "$PORT") || return
+	LEARNED=$(n1 timeout 60 frame learn v1 "$PORT") || return
 	PORTS=$(grep -o 'sport=[0-9]* dport=[0-9]*' <<<"$LEARNED")
 }
 
@@ -38,14 +38,33 @@ answers()
 {
 	local watcher
 
+	# Also the command waits for an answer there: it must not find the last one's.
+	: >"$TMP/answers"
+
 	nsenter --net=/run/netns/n0 frame watch v0 $STRANGER >"$TMP/answers" &
 	watcher=$!
-	until_true 10 grep -q watching "$TMP/answers"
+	until_true 60 grep -q watching "$TMP/answers"
 	"$@"
 	sleep 0.2
 	end $watcher
 	sed -i /watching/d "$TMP/answers"
 }
+
+# answered WORDS: with such a frame, by now.
+answered() { grep -q "$1" "$TMP/answers"; }
+
+# compare FILE: what n1's counters have counted since $TMP/before: NAME GOT WANTED.
+compare()
+{
+	n1 cat /proc/net/esp/stat >"$TMP/after"
+	awk 'FILENAME == ARGV[1] { want[$1] += 3; next }
+		FILENAME == ARGV[2] { before[$1] = $2; next }
+		$1 in want { print $1, $2 - before[$1], want[$1] }' \
+		"$1" "$TMP/before" "$TMP/after" >"$TMP/counted"
+}
+
+# arrived FILE: nothing of it is on its way any more.
+arrived() { compare "$1" && awk '$2 < $3 { exit 1 }' "$TMP/counted"; }
 
 # table FILE: each line is "COUNTER NAME=VALUE..."; sends all of them, every one 3
 # times, and compares what n1's counters say.
@@ -55,13 +74,10 @@ table()
 
 	n1 cat /proc/net/esp/stat >"$TMP/before"
 	sed "s/\$/ count=3/" "$1" | inject >/dev/null
-	# The last ones may still be on their way.
+	until_true 60 arrived "$1"
+	# One that is counted twice would come a little later.
 	sleep 0.1
-	n1 cat /proc/net/esp/stat >"$TMP/after"
-	awk 'FILENAME == ARGV[1] { want[$1] += 3; next }
-		FILENAME == ARGV[2] { before[$1] = $2; next }
-		$1 in want { print $1, $2 - before[$1], want[$1] }' \
-		"$1" "$TMP/before" "$TMP/after" >"$TMP/counted"
+	compare "$1"
 	while read -r name got want; do
 		check "$name: all of them" [ "$got" = "$want" ]
 	done <"$TMP/counted"
@@ -75,7 +91,11 @@ nsenter --net=/run/netns/n1 stream listen "%v1:$LISTEN" >/dev/null 2>&1 &
 #
 
 # The sniffer works: a SYN is answered, though with padding behind it.
-valid() { echo "src=$STRANGER flags=1 sport=7 dport=$LISTEN hello=99 pad=20" | inject >/dev/null; }
+valid()
+{
+	echo "src=$STRANGER flags=1 sport=7 dport=$LISTEN hello=99 pad=20" | inject >/dev/null
+	until_true 60 answered "flags=0x3 .*sport=$LISTEN"
+}
 answers valid
 check "a SYN with padding behind it gets a SYN|ACK" grep -q "flags=0x3 .*sport=$LISTEN" "$TMP/answers"
 
@@ -139,6 +159,7 @@ version()
 {
 	start=$(date +%s%N)
 	echo "src=$STRANGER version=2 flags=1 dport=$LISTEN hello=7 count=3000" | inject >/dev/null
+	until_true 60 answered "flags=0xa .*cookie=0x7 "
 	took=$((($(date +%s%N) - start) / 10000000))
 }
 answers version
@@ -199,7 +220,7 @@ src=$STRANGER sport=5 dport=$LISTEN random=2 count=$((garbage / 2))
 END
 check "data comes meanwhile" moves n1 5
 wait $!
-check "$garbage random frames came" [ "$(stat n1 InFrames)" -gt $((before + garbage * 8 / 10)) ]
+check "$garbage random frames came" until_true 60 counted n1 InFrames $((before + garbage * 8 / 10))
 check "the transfer is intact" enough
 check "what listened still does" eval 'n1 esp show -l | grep -q ":$LISTEN\b"'
 check "no connection was made of them" [ "$(stat n1 PassiveOpens)" = $((passive + 2)) ]

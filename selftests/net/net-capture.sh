@@ -92,9 +92,9 @@ capture()
 		nsenter --net=/run/netns/n$i tcpdump -i v$i -B 65536 -U --immediate-mode \
 			-w "$file" ether proto 0x88b5 2>"$TMP/tcpdump$i" &
 		CAPTURES+=($!)
-		until_true 20 grep -q "listening on" "$TMP/tcpdump$i"
+		until_true 60 grep -q "listening on" "$TMP/tcpdump$i"
 		# What came before there was a filter is counted, and not captured.
-		until_true 20 counts "$i" >"$TMP/counts"
+		until_true 60 counts "$i" >"$TMP/counts"
 		BEFORE+=("$(awk '{ print $2 - $1 }' "$TMP/counts")")
 		i=$((i + 1))
 	done
@@ -117,9 +117,9 @@ captured()
 {
 	local i status=0
 
-	until_true 20 no_sockets n0 n1
+	until_true 60 no_sockets n0 n1
 	for i in "${!CAPTURES[@]}"; do
-		until_true 20 caught_up "$i" || status=1
+		until_true 60 caught_up "$i" || status=1
 		kill -INT "${CAPTURES[i]}"
 		wait "${CAPTURES[i]}"
 		tail -n 3 "$TMP/tcpdump$i"

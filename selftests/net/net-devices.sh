@@ -168,8 +168,8 @@ for end in 0 1; do
 done
 # Each drops what comes by a cable that it doesn't use: it must be the same.
 active() { ip -n "$1" -d link show bond0 | grep -q "active_slave $2 "; }
-until_true 10 active n0 w0
-until_true 10 active n1 w1
+until_true 60 active n0 w0
+until_true 60 active n1 w1
 check "bonding, active-backup, in super-packets" in_runs transfer n0 bond0 n1 bond0 -n "$N"
 slow_start n0 bond0 n1 bond0
 check "... which are in use" more_runs
@@ -257,7 +257,7 @@ done
 slow_start n0 w0 n1 w1 -b 0
 moves n1 5
 sysctl n1 dev/w1/enable 0
-check "frames on a disabled device are counted" until_true 10 counted n1 InDevDisabled 1
+check "frames on a disabled device are counted" until_true 60 counted n1 InDevDisabled 1
 enable n1 w1
 check "a transfer survives it" goes_on
 

@@ -50,7 +50,7 @@ drops() { reasons | grep -cx -- "$1"; }
 send() { n0 frame send v0 "$V1" >/dev/null && until_true 30 counted n1 "$1" "$2"; }
 told() { [ "$(reasons $TRACING/trace | wc -l)" -ge "$1" ]; }
 # send_drops COUNTER N TOLD: and so many drops are told.
-send_drops() { send "$1" "$2" && until_true 10 told "$3"; }
+send_drops() { send "$1" "$2" && until_true 60 told "$3"; }
 
 # counted_as COUNTER REASON KIND: 3 frames of this kind.
 counted_as()
@@ -135,7 +135,7 @@ check "... is no drops but of duplicates and of what comes late" [ -z "$(unexpla
 kill -STOP $READER
 echo "src=$STRANGER flags=0 sport=7 dport=$DGRAM payload=1400 count=4000" >"$TMP/many"
 before=$(stat n1 DgramMemDrop) all=$(stat n1 DgramIn DgramMemDrop)
-full() { n0 frame send v0 "$V1" <"$TMP/many" && until_true 30 queued && until_true 10 told $(($(stat n1 DgramMemDrop) - before)); }
+full() { n0 frame send v0 "$V1" <"$TMP/many" && until_true 30 queued && until_true 60 told $(($(stat n1 DgramMemDrop) - before)); }
 queued() { [ $(($(stat n1 DgramIn DgramMemDrop) - all)) = 4000 ]; }
 check "datagrams to a full buffer" traced full
 n=$(($(stat n1 DgramMemDrop) - before))

@@ -39,7 +39,7 @@ in_host sw tc qdisc add dev p1 root tbf rate 1gbit burst 4000 limit 131072 overh
 V1=$(mac n1 e0)
 nsenter --net=/run/netns/n1 stream listen "%e0:$LISTEN" >/dev/null 2>&1 &
 server=$!
-until_true 10 eval "n1 esp show -l | grep -q ':$LISTEN\b'"
+until_true 60 eval "n1 esp show -l | grep -q ':$LISTEN\b'"
 
 flood() { n2 frame send e0 "$V1" >/dev/null; }
 # bytes FIELD: of n1's device so far; 2: received, 10: sent.

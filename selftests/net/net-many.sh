@@ -34,12 +34,12 @@ before=$(used)
 : >"$TMP/client"
 nsenter --net=/run/netns/n1 many listen %v1:2000 "$N" >"$TMP/server" 2>&1 &
 server=$!
-until_true 10 eval 'n1 esp show -l | grep -q ":2000\b"'
+until_true 60 eval 'n1 esp show -l | grep -q ":2000\b"'
 start=$(date +%s%N)
 nsenter --net=/run/netns/n0 many connect "$(mac n1 v1)%v0:2000" "$N" >"$TMP/client" 2>&1 &
 client=$!
 until_true 200 over
-check "$N connections, a byte there and back on each" until_true 10 says_idle
+check "$N connections, a byte there and back on each" until_true 60 says_idle
 comment <"$TMP/client" | grep -v idle
 echo "# in $((($(date +%s%N) - start) / 1000000)) ms"
 echo "# bytes per idle connection: $((($(used) - before) / N / 2)) (one end of it, with its file)"
@@ -55,6 +55,6 @@ wait $server
 check "the server saw no error" [ $? = 0 ]
 check "no sockets are left" until_true 60 no_sockets n0 n1
 unused() { [ "$(</sys/module/esp/refcnt)" = "$REFERENCES" ]; }
-check "none that is not seen, either" until_true 5 unused
+check "none that is not seen, either" until_true 60 unused
 check "a transfer works as before" transfer n0 v0 n1 v1 -n 1M
 finish

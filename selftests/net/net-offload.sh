@@ -126,11 +126,11 @@ in_host n1 tc qdisc del dev v1 ingress || exit
 
 in_host n0 timeout 60 tcpdump -U -i w0 -w "$TMP/w0.pcap" -s 80 2>"$TMP/w0.log" &
 in_host n1 timeout 60 tcpdump -U -i w1 -w "$TMP/w1.pcap" 2>"$TMP/w1.log" &
-until_true 10 [ -s "$TMP/w0.pcap" -a -s "$TMP/w1.pcap" ] || exit
+until_true 60 [ -s "$TMP/w0.pcap" -a -s "$TMP/w1.pcap" ] || exit
 check "while packets are captured at both ends" some InGsoFrames direct
 # Not all of them, on a slow machine; but one that is longer than a frame can be.
 captured() { [ "$(wc -c <"$TMP/w0.pcap")" -gt 1000 ] && [ "$(wc -c <"$TMP/w1.pcap")" -gt 10000 ]; }
-check "... captured they were" until_true 10 captured
+check "... captured they were" until_true 60 captured
 kill %1 %2
 wait
 

@@ -247,7 +247,7 @@ web()
 	END
 	run n1 nginx -p "$TMP" -c "$TMP/nginx.conf" && up 80 &&
 		run n0 curl -sf http://10.1.0.2/data | cmp - "$TMP/data" &&
-		run n0 wrk -t 2 -c 10 -d 2s http://10.1.0.2/data >"$TMP/wrk" && grep -A1 requests "$TMP/wrk" &&
+		run n0 wrk --timeout 60s -t 2 -c 10 -d 2s http://10.1.0.2/data >"$TMP/wrk" && grep -A1 requests "$TMP/wrk" &&
 		! grep -i "errors\|non-2xx" "$TMP/wrk" && grep -q "^10.1.0.1 " "$TMP/access.log"
 	status=$?
 	[ $status = 0 ] || cat "$TMP/nginx.log" "$TMP/wrk"
