@@ -35,6 +35,52 @@ need() {
 	exec 8>&-
 }
 
+# use_ccache: compilers are found by way of it from now on, where it can be installed. What one
+# checkout has compiled, another one doesn't compile again.
+use_ccache() {
+	export CCACHE_DIR=$CACHE/ccache CCACHE_MAXSIZE=2G CCACHE_NOHASHDIR=1
+
+	case :$PATH: in
+	*:/usr/lib/ccache:*) return ;;
+	esac
+	(need ccache) && mkdir -p "$CCACHE_DIR" && PATH=/usr/lib/ccache:$PATH
+}
+
+# ccache_in ROOT: the same for the compiler of the Debian in that directory, which may be newer
+# than the machine's, and so can run the machine's ccache; $CCACHE_DIR is to be mounted on /ccache.
+ccache_in() {
+	local cc f
+
+	[ -d "$CCACHE_DIR" ] && [ -x /usr/bin/ccache ] || return
+	mkdir -p "$1/usr/lib/ccache"
+	for f in /usr/bin/ccache /usr/lib/x86_64-linux-gnu/libhiredis.so.*; do
+		cp -u --parents "$f" "$1/" || return
+	done
+	for cc in "$1"/usr/bin/*gcc-[0-9]*; do
+		ln -sf ../../bin/ccache "$1/usr/lib/ccache/${cc##*/}"
+	done
+	if chroot "$1" /usr/bin/ccache --version >/dev/null 2>&1; then
+		mkdir -p "$1/ccache"
+	else
+		rm -rf "$1/ccache" "$1/usr/lib/ccache"
+	fi
+}
+
+# make_in BUILD_TREE SOURCES ARGUMENT...: builds modules. All checkouts' sources are in one place
+# meanwhile, so that ccache knows them by their content; but not for gcov, which has to find them.
+make_in() {
+	local at=$CACHE/build-here
+
+	if [ "$EUID" != 0 ] || [[ " $* " = *" GCOV_PROFILE=y "* ]]; then
+		make -C "$1" M="$2" -j"$JOBS" "${@:3}" modules
+		return
+	fi
+	mkdir -p "$at"
+	unshare -m bash -c 'mount --bind "$2" "$3" && exec make -C "$1" M="$3" "${@:4}" modules' \
+		- "$1" "$2" "$at" -j"$JOBS" "${@:3}" 2>&1 | sed "s,$at/,$2/,g"
+	return "${PIPESTATUS[0]}"
+}
+
 # Takes a lock of the cache for the rest of the (sub)shell.
 lock() {
 	mkdir -p "$CACHE"/{apt,deb,src,kernels}
