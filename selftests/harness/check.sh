@@ -103,7 +103,7 @@ kunit() {
 
 # check [TEST=GLOB] [KERNEL=LIST] [long]
 check() {
-	local a targets='' t want='*' kernels='' class=check beside=''
+	local a targets='' t want='*' kernels='' class=check beside='' most
 
 	for a; do
 		case $a in
@@ -167,8 +167,12 @@ check() {
 		uml-delays uml-debug-delays; do
 		! grep -qxF "$t" <<<"$targets" || echo "$t"
 	done >"$LIST.queue"
-	worker 1
-	worker 2
+	# Tests wait for timers a third of their time: one more than there are processors. A
+	# guest has 3 GiB at most.
+	most=$(awk '$1 == "MemAvailable:" { print int($2 / 3000000) }' /proc/meminfo)
+	for ((a = 0; a < 2 || (a <= JOBS && a < most); a++)); do
+		worker $a
+	done
 	join
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped" | tee "$SRC/build/check.summary"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
@@ -184,7 +188,7 @@ worker() {
 	(
 		trap 'kill_guests; rm -rf "$JOB"' EXIT
 		trap 'exit 130' INT TERM
-		PASSED=0 FAILED=0 SKIPPED=0
+		PASSED=0 FAILED=0 SKIPPED=0 GUEST= FROM=0 TICKS=0
 		while t=$(next); do
 			target "$t"
 		done
@@ -235,6 +239,34 @@ target() {
 	echo "1..$TAPNO" >>"$TAP"
 }
 
+# processor: sets TICKS, of 10 ms, that the guest has taken of the host's processors, or if there
+# is none, the programs that this process has waited for.
+processor() {
+	local of
+
+	if [ -z "$GUEST" ]; then
+		read -ra of <"/proc/$BASHPID/stat"
+		TICKS=$((of[15] + of[16]))
+		return
+	fi
+	TICKS=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v guest="$GUEST" '
+		{
+			pid = $1
+			sub(/.*\) /, "")
+			parent[pid] = $2
+			ticks[pid] = $12 + $13 + $14 + $15
+		}
+		END {
+			for (pid in parent) {
+				for (p = pid; p in parent && p != guest; p = parent[p])
+					;
+				if (p == guest)
+					n += ticks[pid]
+			}
+			print n + 0
+		}')
+}
+
 # Lines "NAME SECONDS COMMAND" of the target.
 tests_of() { awk -v t="$TARGET" '$1 == t { sub(/^[^ ]+ /, ""); print }' "$LIST"; }
 
@@ -244,9 +276,12 @@ check_host() {
 	export SRC BUILD=$SRC/build/selftests KERNEL=host SOURCE
 	while read -r name seconds command <&5; do
 		start=$SECONDS
+		processor
+		FROM=$TICKS
 		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$SRC/build/am:$PATH timeout -k 5 "$seconds" bash -c "$command") \
 			>"$LOGS/$name.log" 2>&1 </dev/null 5<&-
 		status=$?
+		processor
 		verdict "$name" $status $((SECONDS - start)) "$LOGS/$name.log" ''
 	done 5< <(tests_of)
 }
@@ -262,9 +297,12 @@ check_pair() {
 	fi
 	while read -r name seconds command <&5; do
 		start=$SECONDS
+		processor
+		FROM=$TICKS
 		TIME=$((seconds * 4))
 		(run_pair "$k1" "$k2" "$command") >"$LOGS/$name.log" 2>&1 5<&-
 		status=$?
+		processor
 		sed -E 's/^[ab]: (ok|not ok|1\.\.)/\1/' "$LOGS/$name.log" >"$LOGS/$name.out"
 		verdict "$name" $status $((SECONDS - start)) "$LOGS/$name.out" ''
 		rm "$LOGS/$name.out"
@@ -300,15 +338,20 @@ check_guest() {
 			CURRENT=$LOGS/$1.log
 			: >"$CURRENT"
 			START=$SECONDS
+			processor
+			FROM=$TICKS
 		}
 		test_end() {
+			processor
 			verdict "$1" "$2" $((SECONDS - START)) "$CURRENT" "$SPLAT"
 			SPLAT=
 			left=$(grep -v "^$1 " <<<"$left")
 		}
 		run_guest "$kernel" keep_line
+		GUEST=
 		cp "$JOB/console" "$LOGS/console"
 		if [ "$left" = "$before" ]; then
+			FROM=0 TICKS=0
 			while read -r name seconds command; do
 				cp "$JOB/splat" "$LOGS/$name.log"
 				verdict "$name" 255 0 "$LOGS/$name.log" "$SPLAT"
@@ -370,8 +413,8 @@ verdict() {
 	}
 	[ "$SKIPPED" = "$s" ] || [ $((PASSED - p)) != 0 ] || mark=skipped
 	[ "$FAILED" = "$f" ] || mark=FAILED
-	printf '%-14s %-28s %-8s %3d ok %3d failed %3d skipped %4d s\n' "$TARGET" "$name" "$mark" \
-		$((PASSED - p)) $((FAILED - f)) $((SKIPPED - s)) "$3"
+	printf '%-14s %-28s %-8s %3d ok %3d failed %3d skipped %4d s, %3d s of processor\n' "$TARGET" "$name" "$mark" \
+		$((PASSED - p)) $((FAILED - f)) $((SKIPPED - s)) "$3" $(((TICKS - FROM) / 100))
 	[ "$FAILED" = "$f" ] || {
 		grep -a '^not ok' "$out" | head -20 | sed 's/^/    /'
 		# What a test says of a failure stands before it or behind.
