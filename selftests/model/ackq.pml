@@ -104,7 +104,7 @@ inline grant_size(g)
 #endif
 }
 
-/* reserve() with esp_policy_fast() or esp_policy_release(), rules 14 and 15 */
+/* ackq_reserve() with esp_policy_fast() or esp_policy_release(), rules 14 and 15 */
 inline reserve(fast)
 {
 	o = open;
@@ -135,7 +135,7 @@ inline reserve(fast)
 	c = 0
 }
 
-/* extend(), rules 14 and 17; there is memory */
+/* grant_extend(), rules 14 and 17; there is memory */
 inline extend(g)
 {
 	r = g_recv[g];
@@ -180,7 +180,7 @@ inline arrive(g, a, p)
 	}
 }
 
-/* esp_ack_send_other(), grant_now(), fill_frame(), rule 6 */
+/* esp_ack_send_other(), frame_grant(), frame_fill(), rule 6 */
 inline esp_ack_send_other(g)
 {
 	r = g_recv[g];
@@ -192,7 +192,7 @@ inline esp_ack_send_other(g)
 	:: else
 	fi;
 #ifdef BREAK_ONE_READ
-	r = g_recv[g];		/* fill_frame() */
+	r = g_recv[g];		/* frame_fill() */
 #endif
 	arrive(g, r, t);
 	d_step { e = 0; r = 0; t = 0 }
@@ -209,7 +209,7 @@ inline start_rrq_timer(g)
 	fi
 }
 
-/* wants_more(), rule 14: ok is true if g stays for another turn */
+/* grant_wants_more(), rule 14: ok is true if g stays for another turn */
 inline wants_more(g)
 {
 #ifndef SEED
@@ -337,7 +337,7 @@ inline esp_enqueue_ack()
 	fi
 }
 
-/* token_back(), rules 15 and 16 */
+/* ackq_tokens_back(), rules 15 and 16 */
 inline token_back(m)
 {
 	open = open - m;
@@ -390,7 +390,7 @@ inline esp_ackq_leave()
 	pump = false
 }
 
-/* esp_data_rcv(), token_arrived(), consume(), ack_consumed(), rules 10 and 16 */
+/* esp_data_rcv(), token_arrived(), data_consume(), ack_consumed(), rules 10 and 16 */
 inline esp_data_rcv()
 {
 	t = g_open[me];		/* esp_ackq_arrived() */
@@ -436,7 +436,7 @@ inline esp_data_rcv()
 	:: else
 	fi;
 	e = (g_edge[me] > g_recv[me] -> g_edge[me] - g_recv[me] : 0);
-	t = g_open[me];		/* trim() */
+	t = g_open[me];		/* grant_trim() */
 	if
 	:: t > e ->
 		g_open[me] = e;
@@ -499,7 +499,7 @@ active [N] proctype socket()
 	open = open + ADV - 1;
 	g_open[me] = g_open[me] + ADV - 1;
 	count++;
-	g_recv[me] = 1;		/* consume() */
+	g_recv[me] = 1;		/* data_consume() */
 	start_rrq_timer(me);
 #else
 	count++;		/* esp_empty_rcv() */

@@ -219,7 +219,7 @@ hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given
 #define GRANT_SIZE(i)	(r_begun[i] && count <= 1 && LONE > open + GRANT -> LONE - open : GRANT)
 #endif
 
-/* permission_due(), esp_policy_ask(), rules 10 and 14; wants_more(), rule 14 */
+/* permission_due(), esp_policy_ask(), rules 10 and 14; grant_wants_more(), rule 14 */
 #define HERE(i)		ONES(r_ooo[i])
 #ifdef SEED
 #define DUE(i)		(r_toack[i] >= P2A)
@@ -333,7 +333,7 @@ inline esp_push_frames(i)
 	fi
 }
 
-/* sock_esp_sendmsg(), announce(), rules 1 and 2: a whole call is one step */
+/* sock_esp_sendmsg(), send_announce(), rules 1 and 2: a whole call is one step */
 inline sendmsg(i)
 {
 	if
@@ -349,7 +349,7 @@ inline sendmsg(i)
 }
 
 /*
- * esp_ack() with esp_window_ack(), rules 3 and 21; recover(), rule 8;
+ * esp_ack() with esp_window_ack(), rules 3 and 21; ack_recover(), rule 8;
  * esp_rrq_rcv(), rule 19; then esp_push_frames().
  */
 inline esp_ack(i, a, g, rrq, late)
@@ -365,7 +365,7 @@ inline esp_ack(i, a, g, rrq, late)
 		if
 		:: s_announcing[i] && a > s_ann[i] ->
 			s_announcing[i] = false;
-			/* announced_next() */
+			/* window_announced_next() */
 			n = s_next[i] - 1;
 			do
 			:: n > s_ann[i] && !(s_txs[i] & BIT(n)) -> n--
@@ -410,7 +410,7 @@ inline esp_ack(i, a, g, rrq, late)
 			fi
 		fi;
 		if
-		:: progress && s_rto[i] > a ->		/* recover() */
+		:: progress && s_rto[i] > a ->		/* ack_recover() */
 			data[i] = data[i] | UPTO(a, s_rto[i])
 		:: progress && s_rto[i] <= a -> s_rto[i] = 0
 		:: else
@@ -468,7 +468,7 @@ inline send_timeout(i)
 #endif
 	:: else
 	fi;
-	/* gave_up(): only silence ends a connection */
+	/* send_gave_up(): only silence ends a connection */
 	assert(s_unans[i] <= FAULTS + SPURIOUS + 2);
 	esp_arm_send(i)
 }
@@ -488,7 +488,7 @@ inline send_timeout(i)
 #define PRESSURE(i)	false
 #endif
 
-/* grant_now(), rules 14 and 21 */
+/* frame_grant(), rules 14 and 21 */
 #define GRANT_NOW(i)	(r_ann[i] -> (r_edge[i] > r_seq[i] -> r_edge[i] - r_seq[i] : 0) : \
 			 ADVICE_NOW(i))
 
@@ -558,7 +558,7 @@ inline arrive()
 	outs = 0
 }
 
-/* esp_send_ack(), ack_left() */
+/* esp_send_ack(), frame_ack_left() */
 inline esp_send_ack(i)
 {
 	emit(i, 0);
@@ -587,7 +587,7 @@ inline esp_ack_now(i)
 #endif
 }
 
-/* hold(), rule 13 */
+/* send_hold(), rule 13 */
 inline hold(i)
 {
 #ifndef BREAK_HOLD
@@ -597,7 +597,7 @@ inline hold(i)
 #endif
 }
 
-/* extend(): n tokens are reserved; rules 14, 17 and 20 */
+/* grant_extend(): n tokens are reserved; rules 14, 17 and 20 */
 inline extend(i)
 {
 	base = (r_seq[i] > r_edge[i] -> r_seq[i] : r_edge[i]);
@@ -835,7 +835,7 @@ inline ack_timeout(i)
 	fi
 }
 
-/* charge(), was_allowed(), rule 20 */
+/* charge(), data_was_allowed(), rule 20 */
 #define ALLOWED(i, s)	(RMEM(i) <= MEM || (r_ann[i] && s < r_edge[i]) || s < r_seq[i] + ADV(i))
 #else
 #define ack_timeout(i)	esp_send_ack(i)
@@ -1002,7 +1002,7 @@ inline token_arrived(i, s)
 	start_rrq_timer(i)
 }
 
-/* consume(), rules 10 and 18; the application gets the packet */
+/* data_consume(), rules 10 and 18; the application gets the packet */
 inline consume(i, s)
 {
 	r_seq[i] = s + 1;
@@ -1082,7 +1082,7 @@ inline esp_data_rcv(i, s)
 #endif
 	:: s > r_seq[i] && ALLOWED(i, s) && (r_ooo[i] & BIT(s)) -> esp_ack_now(i)
 	:: s > r_seq[i] && ALLOWED(i, s) && !(r_ooo[i] & BIT(s)) ->
-		r_ooo[i] = r_ooo[i] | BIT(s);		/* keep_ooo() */
+		r_ooo[i] = r_ooo[i] | BIT(s);		/* ooo_keep() */
 		if
 		:: s + 1 > r_high[i] -> r_high[i] = s + 1
 		:: else
@@ -1102,7 +1102,7 @@ inline esp_data_rcv(i, s)
 		token_arrived(i, s);
 		r_ooo[i] = r_ooo[i] | BIT(s);
 		do
-		:: r_ooo[i] & BIT(r_seq[i]) ->		/* consume(), consume_ooo() */
+		:: r_ooo[i] & BIT(r_seq[i]) ->		/* data_consume(), ooo_consume() */
 			r_ooo[i] = r_ooo[i] & ~BIT(r_seq[i]);
 			seq = r_seq[i];
 			consume(i, seq)
