@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ACKs that may ride on a reply: the sockets of a namespace that wait for it, one line per
- * processor. See struct ack_line.
+ * ACKs that may ride on a reply. Each processor has a line of the namespace's sockets whose
+ * ACK waits for a reply. See struct ack_line.
  */
 #include "esp.h"
 #include "delayed_ack.h"
 #include "timer.h"
 
-#define LINE_STEPS	8	/* a place is looked for among so many, from the end */
-#define LINE_MOVES	32	/* at a time */
+#define LINE_STEPS	8	/* sockets passed in search of a place, from the end */
+#define LINE_MOVES	32	/* sockets that line_follow() moves at a time */
 
-/* For the first in line, but not before @least. Its lock is held. */
+/* Arm the line's hrtimer for the first socket, but not before @least. Under the line's lock. */
 void esp_line_start(struct ack_line *line, u64 least)
 {
 	struct esp_opt *esp = list_first_entry(&line->sockets, struct esp_opt, ack_node);
 	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us), early = esp_ack_early(delay);
 	u64 at = max(esp->ack_at, least);
 
+	lockdep_assert_held(&line->lock);
 	WRITE_ONCE(line->follow, at + delay / 2);
 	hrtimer_start_range_ns(&line->timer, ns_to_ktime(at * NSEC_PER_USEC),
 			       (u64)(ESP_SLACK_US + early) * NSEC_PER_USEC,
@@ -24,14 +25,16 @@ void esp_line_start(struct ack_line *line, u64 least)
 }
 
 /*
- * Behind whom to stand with @at, from the end of the line, for most wait equally long.
- * NULL: not near there. Its lock is held.
+ * Find the place for time @at: the entry after which the socket is to stand. The search
+ * begins at the end of the line, because most sockets wait equally long. NULL: the place is
+ * not near the end. Under the line's lock.
  */
 static struct list_head *line_place(struct ack_line *line, u64 at)
 {
 	struct list_head *p;
 	int steps = 0;
 
+	lockdep_assert_held(&line->lock);
 	list_for_each_prev(p, &line->sockets) {
 		if (list_entry(p, struct esp_opt, ack_node)->ack_at <= at)
 			break;
@@ -41,7 +44,10 @@ static struct list_head *line_place(struct ack_line *line, u64 at)
 	return p;
 }
 
-/* To this processor's line. The caller owns the socket, which is in none. False: no place. */
+/*
+ * Put a socket that is in no line into this processor's line. Its owner calls. False: no place
+ * near the end.
+ */
 static bool line_up(struct esp_opt *esp, u64 at)
 {
 	struct ack_line *line;
@@ -64,7 +70,7 @@ static bool line_up(struct esp_opt *esp, u64 at)
 	return p;
 }
 
-/* Nobody is in line for this socket any more. Its owner calls. */
+/* Take a socket out of its line. Its owner calls. */
 static void line_leave(struct esp_opt *esp)
 {
 	struct ack_line *line = READ_ONCE(esp->ack_line);
@@ -73,7 +79,7 @@ static void line_leave(struct esp_opt *esp)
 	if (!line)
 		return;
 	spin_lock_bh(&line->lock);
-	if (esp->ack_line) {		/* its turn has not come meanwhile */
+	if (esp->ack_line) {		/* unless its turn has come meanwhile */
 		list_del(&esp->ack_node);
 		WRITE_ONCE(esp->ack_line, NULL);
 		put = true;
@@ -84,7 +90,7 @@ static void line_leave(struct esp_opt *esp)
 }
 
 /**
- * esp_timers_stop() - clear all deadlines of a socket, and take it out of its line
+ * esp_timers_stop() - Clear all deadlines of a socket and take it out of its line
  * @sk:	socket; its owner calls
  */
 void esp_timers_stop(struct sock *sk)
@@ -94,11 +100,13 @@ void esp_timers_stop(struct sock *sk)
 }
 
 /*
- * The first should have had its ACK by now, as a rule: half of the time is over, or more.
- * Those at the head for whom nothing is due stand behind others then, for what they wait
- * for now, or would, at @at, if a message came: no interrupt for nothing. Who had none since
- * he came here, for @wait, is left to the hrtimer, which sends him away. If the first stays,
- * it is tried again half of that later.
+ * Move sockets from the head of the line to later places. The caller has found that half of
+ * the first socket's time is over, or more, so that its ACK has left, as a rule. A socket
+ * moves if no ACK is due at its place. Its new place is that of the ACK that waits now, or
+ * @at, where the ACK of a message received now would stand. So the hrtimer does not fire for
+ * nothing. A socket that has received nothing for @wait, since it came to its place, does
+ * not move: the hrtimer takes it out of the line. If the first socket does not move, the
+ * next attempt is half of @wait after @at.
  */
 static void line_follow(struct ack_line *line, u64 at, u32 wait)
 {
@@ -143,11 +151,13 @@ static void line_follow(struct ack_line *line, u64 at, u32 wait)
 }
 
 /**
- * esp_line_up() - what esp_ack_wait() does beside setting the deadline, as a rule rarely
+ * esp_line_up() - Join a line, move the line on, or arm the hrtimer
  * @esp:	socket; its owner calls
  * @at:		microseconds of esp_now()
  *
- * Takes the line's lock, and a reference with it, or does what esp_timer_set() does.
+ * The rare part of esp_ack_wait(), which has set the deadline. Takes the line's lock, and
+ * takes a reference for the line if the socket joins it. A socket without a place in time
+ * takes its own hrtimer, by esp_timer_set().
  */
 void esp_line_up(struct esp_opt *esp, u64 at)
 {
@@ -158,14 +168,14 @@ void esp_line_up(struct esp_opt *esp, u64 at)
 		WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
 		esp_timer_set(esp, ESP_T_ACK, at + early);
 	} else if (line && line == raw_cpu_ptr(esp->ns->ack_lines)) {
-		/* an idle one's next may be by an older look at the clock */
+		/* an idle socket's next ACK may be timed by an older clock reading */
 		line_follow(line, at - min(early, ESP_SLACK_US) / 2, delay - early);
 	}
 }
 
 /**
- * esp_lines_init() - the lines of delayed ACKs
- * @ns:	namespace, without a socket as yet
+ * esp_lines_init() - Allocate the lines of delayed ACKs
+ * @ns:	namespace that has no socket yet
  * @fn:	function of the lines' timers
  *
  * Return: 0 or ENOMEM
@@ -188,8 +198,8 @@ int esp_lines_init(struct esp_net *ns, enum hrtimer_restart (*fn)(struct hrtimer
 }
 
 /**
- * esp_lines_exit() - no socket is left, hence nobody in line
- * @ns:	namespace
+ * esp_lines_exit() - Free the lines of delayed ACKs
+ * @ns:	namespace that has no socket any more; so its lines are empty
  */
 void esp_lines_exit(struct esp_net *ns)
 {

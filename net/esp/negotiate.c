@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What both ends agree on in the handshake: the size of packets, the cap of a burst,
- * how many packets an ACK is for.
+ * Values that both ends agree on in the handshake: the size of packets, the cap of a burst,
+ * and the number of packets after which an ACK is due.
  */
 #include "esp.h"
 #include "dev.h"
 #include "negotiate.h"
 
 /**
- * esp_update_mss() - payload of a full packet, from all that limits it
+ * esp_update_mss() - Compute the payload of a full packet from all its limits
  * @sk:	socket with a device
  */
 void esp_update_mss(struct sock *sk)
@@ -22,20 +22,20 @@ void esp_update_mss(struct sock *sk)
 	if (esp->path_small)
 		mtu = min(mtu, ETH_DATA_LEN);
 	mss = mtu - hlen;
-	if (esp->peer_mss)	/* which counts on a header without options */
+	if (esp->peer_mss)	/* it assumes a header without options */
 		mss = min(mss, esp->peer_mss - (hlen - ESP_HLEN));
 	if (esp->user_mss)
 		mss = min(mss, esp->user_mss);
 	WRITE_ONCE(esp->mss, mss);
 }
 
-/* Payload of a full packet that the device takes, with a header without options. */
+/* Return the payload of a full packet that the device takes, with a header without options. */
 u16 esp_own_mss(struct esp_dev *ed)
 {
 	return max(esp_dev_mtu(ed), ESP_MTU_MIN) - ESP_HLEN;
 }
 
-/* The cap of a burst that this end wants, packets; 0: none. */
+/* Return the cap of a burst that this end wants, packets; 0: none. */
 u16 esp_own_burst(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -45,19 +45,21 @@ u16 esp_own_burst(struct sock *sk)
 }
 
 /**
- * esp_set_burst() - the cap of a burst: the smaller one of both sides'; of a connection
- * it may only become smaller, for the peer counts on the agreed one
+ * esp_set_burst() - Set the cap of a burst to the smaller one of this end's and the agreed one
  * @sk:	socket; its owner calls
+ *
+ * A connection never has a larger cap than the agreed one, because the peer relies on that.
  */
 void esp_set_burst(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	esp->snd.burst_length = min_not_zero(esp_own_burst(sk), esp->agreed_burst);
 }
 
 /**
- * esp_packets_to_ack() - after how many packets an ACK is due
+ * esp_packets_to_ack() - Get the number of packets after which an ACK is due
  * @sk:	socket
  *
  * Return: the option's value, or the sysctl's
@@ -71,11 +73,13 @@ u32 esp_packets_to_ack(struct sock *sk)
 }
 
 /**
- * esp_ack_each() - after how many packets an ACK is due, for the sender's sake
+ * esp_ack_each() - Get the number of packets after which the sender needs an ACK
  * @sk:	socket
  *
- * Return: esp_packets_to_ack(), or less: where the sender stops (ESP_BURST_LENGTH) it doesn't
- * ask for an ACK, unless it has lowered that since the handshake
+ * A sender stops at the cap of a burst (ESP_BURST_LENGTH). It does not request an ACK there,
+ * unless it has lowered the cap since the handshake.
+ *
+ * Return: esp_packets_to_ack(), or the agreed cap if that is smaller
  */
 u32 esp_ack_each(struct sock *sk)
 {
@@ -83,7 +87,7 @@ u32 esp_ack_each(struct sock *sk)
 }
 
 /**
- * esp_hello() - the options that the handshake's frames carry
+ * esp_hello() - Fill in the options that the handshake's frames carry
  * @sk:	socket
  * @f:	frame to be completed
  */
@@ -100,12 +104,12 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 	f->type = sk->sk_type;
 	f->burst = esp_own_burst(sk);
 	f->to_ack = esp_packets_to_ack(sk);
-	/* one side's wish is enough; who answers a SYN knows both */
+	/* one end's wish is enough; the end that answers a SYN knows both */
 	f->features = esp->user_crc || esp->crc ? ESP_FEATURE_CRC32C : 0;
 	if (READ_ONCE(esp->handshake_unconfirmed)) {
 		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->syn_advice;
-		/* the CRC takes their room, and says so much: listen_cookie() */
+		/* the CRC takes their room and replaces them: esp_listen_cookie() */
 		if (esp->crc)
 			f->opts &= ~(ESP_HAS(ESP_OPT_TYPE) | ESP_HAS(ESP_OPT_FEATURES));
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What both ends agree on in the handshake. */
+/* Values that both ends agree on in the handshake. */
 #ifndef _ESP_NEGOTIATE_H
 #define _ESP_NEGOTIATE_H
 

@@ -8,7 +8,7 @@
  *   esp_send_ack, esp_send_probe,                          empty packets
  *   esp_send_reset ---> esp_send_empty; esp_send_rrq
  *
- * ACKs that leave for another socket have their own exit: grant.c.
+ * A grant that another socket's context releases leaves by a path of its own: grant.c.
  */
 #include "esp.h"
 #include "crc.h"
@@ -22,10 +22,10 @@
 #include "trace.h"
 
 /*
- * What the peer may send beyond @recv_seq, or is advised to start with. That
- * the sender may take the one for the other, @recv_seq and what follows from
- * it belong together: whoever reads a recv_seq reads also that its
- * transmission has begun or ended (data_update_recv_seq()).
+ * The grant that a frame carries: packets that the peer may send from @recv_seq on, or
+ * the advised first burst while no transmission is announced. Because the sender could take
+ * one for the other, the grant must fit @recv_seq: a context that reads a recv_seq
+ * also reads that its transmission has begun or ended (data_update_recv_seq()).
  */
 static u16 frame_grant(struct esp_opt *esp, u32 recv_seq)
 {
@@ -40,7 +40,7 @@ static u16 frame_grant(struct esp_opt *esp, u32 recv_seq)
 	       min_t(u32, edge - recv_seq, ESP_SEQ_WINDOW) : 0;
 }
 
-/* The echo of the last ts_val, plus the time for which it was held. */
+/* Echo the newest ts_val, plus the time for which this end has held it. */
 static u32 frame_ts_echo(struct esp_opt *esp, u32 now)
 {
 	u64 ts = READ_ONCE(esp->ts_recent);
@@ -48,7 +48,7 @@ static u32 frame_ts_echo(struct esp_opt *esp, u32 now)
 	return (u32)(ts >> 32) + (now - (u32)ts);
 }
 
-/* Fill in what every frame of a connection carries. */
+/* Fill in the fields that every frame of a connection carries. */
 static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		       u16 len, u32 pkt_seq, u32 now)
 {
@@ -79,12 +79,13 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 	} else if ((!len && !(flags & ESP_RST)) ||
 		   (READ_ONCE(esp->advice_echo) && len + 4u <= READ_ONCE(esp->mss))) {
 		/*
-		 * rule 21: a cut frees its share only when it is echoed. Empty
-		 * packets are below Ethernet's smallest, with or without.
+		 * rule 21: a cut frees its share only when it is echoed. An empty
+		 * packet always has room for the option: even with it, the frame
+		 * is shorter than Ethernet's smallest one.
 		 */
 		f->opts = ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = READ_ONCE(esp->snd.advice);
-		/* a question: who doesn't know us can say so (esp_reply_reset()) */
+		/* a peer that has lost the connection replies to the cookie: esp_reply_reset() */
 		if (!len && ((flags & ESP_TXS) ||
 			     READ_ONCE(esp->probes) >= ESP_FORGOTTEN)) {
 			f->opts |= ESP_HAS(ESP_OPT_COOKIE);
@@ -96,14 +97,14 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 }
 
 /**
- * esp_skb_alloc_sk() - a packet that never enters the write queue
+ * esp_skb_alloc_sk() - Allocate a packet that never enters the write queue
  * @sk:		socket, connected
  * @flags:	of the header
- * @payload:	bytes to be put behind the header (RRQ; SYN: padding)
+ * @payload:	bytes that the caller puts after the header (RRQ; SYN: padding)
  * @pkt_seq:	packet number
  *
- * Safe without the socket's lock while the caller holds a reference: reads
- * only what is fixed, or whole in one word.
+ * Needs no lock of the socket while the caller holds a reference, because it reads only
+ * fields that are fixed, or that are whole in one word.
  *
  * Return: the packet, header built, without checksum; NULL: no memory
  */
@@ -130,13 +131,13 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 }
 
 /**
- * esp_finish_frame() - the checksum, over header and payload
+ * esp_finish_frame() - Fill in the checksum over header and payload
  * @ed:		device by which it will leave
  * @skb:	frame from the ESP header on; its checksum is zero
  * @len:	bytes to be summed; even
- * @rest:	sum of those behind them
+ * @rest:	sum of the bytes after them
  *
- * Before it, the CRC, if the header has one.
+ * Fills in the CRC before the checksum, if the header has one.
  */
 void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 		      unsigned int len, __wsum rest)
@@ -155,7 +156,7 @@ void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 	h->csum = (__force u16)csum_fold(skb_checksum(skb, 0, len, rest));
 }
 
-/* An ACK is leaving, on whatever frame: none is owed any more. */
+/* Note that an ACK leaves, on a frame of any kind, with @len bytes: none is due any more. */
 static void frame_ack_left(struct esp_opt *esp, u16 len)
 {
 	esp->ack_seq = esp->recv_seq;
@@ -167,13 +168,13 @@ static void frame_ack_left(struct esp_opt *esp, u16 len)
 }
 
 /**
- * esp_skb_xmit() - send a buffer of the write queue
+ * esp_skb_xmit() - Send a buffer of the write queue
  * @sk:		socket; its owner calls
  * @skb:	buffer on the write queue; stays there
- * @again:	it has been sent before
+ * @again:	true if this is a retransmission
  *
- * Return: 0, ENOMEM or ENETDOWN. Failing counts as sent: the retransmission
- * timer has the same cure for it as for a loss.
+ * Return: 0, ENOMEM or ENETDOWN. A failure counts as sent, because the retransmission
+ * timer repairs it as it repairs a loss.
  */
 int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 {
@@ -183,9 +184,10 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	struct esp_frame f;
 	struct sk_buff *out;
 
+	sock_owned_by_me(sk);
 	esp->sent_at = esp_now();
 	cb->sent_us = (u32)esp->sent_at;
-	if (skb_cloned(skb))	/* an earlier copy is still on its way */
+	if (skb_cloned(skb))	/* the device still holds an earlier clone */
 		out = pskb_copy(skb, GFP_ATOMIC);
 	else
 		out = skb_clone(skb, GFP_ATOMIC);
@@ -204,7 +206,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	if (cb->segs > 1 || skb_is_gso(out))
 		esp_gso_mark(out, cb->size, cb->segs);
 	if (cb->segs > 1)
-		;	/* each packet's when they are taken apart */
+		;	/* each packet gets its checksum when the GSO packet is segmented */
 	else if (skb->ip_summed == CHECKSUM_NONE)	/* computed while copying */
 		esp_finish_frame(esp->dev, out, esp_wire_hlen(&f), skb->csum);
 	else
@@ -227,9 +229,9 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 }
 
 /**
- * esp_send_empty() - build and send an empty packet
+ * esp_send_empty() - Build and send an empty packet
  * @sk:		socket; its owner calls
- * @flags:	beside ACK
+ * @flags:	flags of the header, beside ACK
  * @pkt_seq:	packet number
  */
 void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
@@ -237,6 +239,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	if (esp_advice_changed(sk)) {
 		esp_peer_advise(sk);
 		if (!READ_ONCE(esp->deadline[ESP_T_TELL]))
@@ -255,22 +258,23 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
 
-/* What has arrived, and the permission as it stands. */
+/* Send an ACK of the data that have arrived, with the present grant. */
 void esp_send_ack(struct sock *sk)
 {
 	esp_send_empty(sk, 0, esp_sk(sk)->snd.send_next);
 }
 
 /**
- * esp_send_probe() - ask how things stand; every TXS is answered at once
+ * esp_send_probe() - Ask the peer for an ACK; it answers every TXS at once
  * @sk:	socket; its owner calls
  *
- * While there is data to announce, this announces it (again).
+ * While there is data to announce, the probe announces it (again).
  */
 void esp_send_probe(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (sk->sk_send_head)
 		esp_send_empty(sk, ESP_TXS, esp->snd.send_next);
 	else
@@ -278,9 +282,9 @@ void esp_send_probe(struct sock *sk)
 }
 
 /**
- * esp_send_reset() - the connection is gone
+ * esp_send_reset() - Tell the peer that the connection is gone
  * @sk:		socket
- * @pkt_seq:	what the peer expects next, as far as we know
+ * @pkt_seq:	number that the peer expects next, as far as this end knows
  */
 void esp_send_reset(struct sock *sk, u32 pkt_seq)
 {
@@ -288,6 +292,7 @@ void esp_send_reset(struct sock *sk, u32 pkt_seq)
 	esp_send_empty(sk, ESP_RST, pkt_seq);
 }
 
+/* Write the range of missing packets from @from to before @to; returns the number of ranges. */
 static u32 rrq_put_range(__be16 *p, u32 ack_seq, u32 from, u32 to)
 {
 	p[0] = htons(from - ack_seq);
@@ -296,9 +301,9 @@ static u32 rrq_put_range(__be16 *p, u32 ack_seq, u32 from, u32 to)
 }
 
 /**
- * esp_send_rrq() - name the packets that are missing (rule 19)
+ * esp_send_rrq() - Request the packets that are missing (rule 19)
  * @sk:		socket; its owner calls
- * @end:	behind the last packet that should be here
+ * @end:	number after the last packet that should have arrived
  */
 void esp_send_rrq(struct sock *sk, u32 end)
 {
@@ -309,6 +314,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	struct rb_node *n;
 	u32 count = 0;
 
+	sock_owned_by_me(sk);
 	if (esp_after(end, esp->recv_seq + ESP_SEQ_WINDOW))
 		end = esp->recv_seq + ESP_SEQ_WINDOW;
 	for (n = rb_first(&esp->ooo); n && count < ESP_RRQ_RANGES; n = rb_next(n)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Output engine: frames of a connection. */
+/* Output engine: build and send the frames of a connection. */
 #ifndef _ESP_OUTPUT_H
 #define _ESP_OUTPUT_H
 
@@ -20,12 +20,12 @@ void esp_send_reset(struct sock *sk, u32 pkt_seq);
 void esp_send_rrq(struct sock *sk, u32 end);
 
 /**
- * esp_skb_classify() - what queueing disciplines and filters tell frames apart by
+ * esp_skb_classify() - Set priority, mark and hash, for queueing disciplines and filters
  * @skb:	frame
  * @sk:		its socket
  *
- * The flow dissector doesn't know the EtherType: without the socket's own hash all
- * connections would be one flow to fq and fq_codel, and one queue of a card.
+ * The flow dissector does not know the EtherType. Without the socket's hash all connections
+ * would be one flow to fq and fq_codel, and would share one queue of the device.
  */
 static inline void esp_skb_classify(struct sk_buff *skb, struct sock *sk)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is done when a deadline is due. The deadlines are explained in timer.c.
+ * Handlers of deadlines that are due. timer.c explains the deadlines.
  */
 #include "esp.h"
 #include "ack_send.h"
@@ -14,9 +14,9 @@
 #include "timer.h"
 #include "write_queue.h"
 
-#define LINE_RUN	64	/* ACKs in a row, then other softirqs have their turn */
+#define LINE_RUN	64	/* ACKs in a row before other softirqs have their turn */
 
-/* Nobody answers: is it time to give up? */
+/* The peer does not answer: is it time to give up? If so, end the connection. */
 static bool send_gave_up(struct sock *sk, u32 tries, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -27,7 +27,7 @@ static bool send_gave_up(struct sock *sk, u32 tries, u64 now)
 	    tries <= limit)
 		return false;
 	ESP_INC(sock_net(sk), AbortOnTimeout);
-	esp_reset_peer(sk);	/* if it lives after all */
+	esp_reset_peer(sk);	/* in case the peer is alive */
 	esp_done(sk, -ETIMEDOUT);
 	return true;
 }
@@ -51,7 +51,7 @@ static void send_timeout(struct sock *sk, u64 now)
 		esp_retransmit(sk, skb, esp->snd.una_seq,
 			       esp->snd.una_seq + 1);
 		if (esp->probes >= ESP_FORGOTTEN)
-			esp_send_ack(sk);	/* with a cookie: a question */
+			esp_send_ack(sk);	/* its cookie asks about the connection */
 	} else if (sk->sk_send_head) {
 		if (send_gave_up(sk, esp->probes + 1u, now))
 			return;
@@ -87,7 +87,7 @@ static void keep_timeout(struct sock *sk, u64 now)
 	if (!sock_flag(sk, SOCK_KEEPOPEN) || sk->sk_state == TCP_CLOSE)
 		return;
 	if (esp->snd.una_seq != esp->snd.send_next || sk->sk_send_head) {
-		/* the sender's own timer watches */
+		/* ESP_T_SEND finds out whether the peer is alive */
 		esp_timer_set(esp, ESP_T_KEEP, now + idle);
 		return;
 	}
@@ -112,7 +112,7 @@ static void cork_timeout(struct sock *sk)
 
 	if (((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_CLOSING |
 				    TCPF_LAST_ACK)) && !esp->fin_queued) {
-		esp_queue_fin(sk);	/* there was no memory for it */
+		esp_queue_fin(sk);	/* there was no memory for the FIN */
 		esp_push_frames(sk);
 		return;
 	}
@@ -125,7 +125,7 @@ static void tell_timeout(struct sock *sk)
 {
 	smp_mb();	/* the deadline is off, before gen and pressure are read */
 	esp_ack_tell_cut(sk);
-	/* behind it, which may put off what grant_send() wants at once */
+	/* the later one, because the former may put off a deadline that grant_send() set */
 	esp_pressure_lifted(sk);
 }
 
@@ -161,7 +161,7 @@ static void timeout_fire(struct sock *sk, enum esp_timer t, u64 now)
 	}
 }
 
-/* What was due is done: arm for the next. */
+/* Arm for the next deadline, after the handlers have run. */
 static void timeout_rearm(struct esp_opt *esp)
 {
 	enum esp_timer t;
@@ -176,8 +176,8 @@ static void timeout_rearm(struct esp_opt *esp)
 }
 
 /**
- * esp_timers_run() - do what is due, arm for the next
- * @sk:	socket; its lock is held and nobody else owns it
+ * esp_timers_run() - Handle the deadlines that are due and arm for the next
+ * @sk:	socket; its lock is held, and no process owns it but the caller
  */
 void esp_timers_run(struct sock *sk)
 {
@@ -185,6 +185,7 @@ void esp_timers_run(struct sock *sk)
 	u64 now = esp_now();
 	int t;
 
+	sock_owned_by_me(sk);
 	WRITE_ONCE(esp->deferred, 0);
 	for (t = 0; t < ESP_T_MAX && sk->sk_state != TCP_CLOSE; t++) {
 		u64 at = READ_ONCE(esp->deadline[t]);
@@ -198,6 +199,7 @@ void esp_timers_run(struct sock *sk)
 		timeout_rearm(esp);
 }
 
+/* Handle the deadlines, or leave that to the process that owns the socket. */
 static void timeout_run_or_defer(struct sock *sk)
 {
 	bh_lock_sock(sk);
@@ -208,7 +210,7 @@ static void timeout_run_or_defer(struct sock *sk)
 	bh_unlock_sock(sk);
 }
 
-/* The turn of those in line whose time has come. */
+/* A line's hrtimer: take out the sockets whose time has come, and send the ACKs that are due. */
 enum hrtimer_restart esp_line_timeout(struct hrtimer *timer)
 {
 	struct ack_line *line = container_of(timer, struct ack_line, timer);
@@ -222,15 +224,15 @@ enum hrtimer_restart esp_line_timeout(struct hrtimer *timer)
 		if (!esp || esp->ack_at > now || i == LINE_RUN)
 			break;
 		list_del(&esp->ack_node);
-		/* it may line up elsewhere at once */
+		/* from here on the socket may join another line */
 		smp_store_release(&esp->ack_line, NULL);
 		spin_unlock(&line->lock);
-		smp_mb();	/* from here on a deadline lines up anew: esp_ack_wait() */
+		smp_mb();	/* from here on a deadline joins a line anew: esp_ack_wait() */
 		if (READ_ONCE(esp->deadline[ESP_T_ACK]))
 			timeout_run_or_defer(&esp->sk);
 		sock_put(&esp->sk);
 	}
-	if (esp)	/* those that are due by now wait for the next softirq */
+	if (esp)	/* sockets that are due by now wait for the next softirq */
 		esp_line_start(line, i == LINE_RUN ? esp_now() + 1 : 0);
 	spin_unlock(&line->lock);
 	return HRTIMER_NORESTART;

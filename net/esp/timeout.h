@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is done when a deadline is due. */
+/* Handlers of deadlines that are due. */
 #ifndef _ESP_TIMEOUT_H
 #define _ESP_TIMEOUT_H
 

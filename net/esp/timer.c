@@ -1,47 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers. Each socket has one hrtimer (softirq) for all its deadlines, and those of
- * delayed ACKs wait in a processor's line, which has another one:
+ * Timers. Each socket has one hrtimer (softirq) for all its deadlines. A delayed ACK waits
+ * in a processor's line instead; the line has an hrtimer for all its sockets:
  *
- *   ESP_T_SEND	   sender    armed while something sent is unacknowledged, or
- *			     permission is awaited; fires a retransmission of
- *			     the oldest packet (rule 8), or a probe (rule 13).
- *			     Stops while everything sent is acknowledged and
- *			     nothing waits.
- *   ESP_T_RRQ	   receiver  armed when permission leaves or a transmission is
- *			     announced; fires when granted packets did not come
- *			     (rule 17)
+ *   ESP_T_SEND	   sender    armed while packets are outstanding, or data wait for
+ *			     a grant; fires a retransmission of the oldest
+ *			     packet (rule 8), or a probe (rule 13). Off while
+ *			     everything sent is acknowledged and no data wait.
+ *   ESP_T_RRQ	   receiver  armed when a grant leaves, or when the peer announces
+ *			     a transmission; fires when granted packets did not
+ *			     come (rule 17)
  *   ESP_T_REORDER receiver  armed by a gap; fires an RRQ (rule 19)
  *   ESP_T_ACK	   receiver  armed by data whose ACK may ride on a reply, and by an
- *			     ACK that came too soon after another
+ *			     ACK that is due too soon after another
  *   ESP_T_CONN	   both	     handshake; a closed socket whose peer takes no data or
  *			     doesn't close; TIME_WAIT
  *   ESP_T_KEEP	   both	     keepalive
  *   ESP_T_CORK	   sender    armed when ESP_CORK or MSG_MORE holds a packet back, or
- *			     a FIN found no memory; lets it go
- *   ESP_T_TELL	   receiver  armed by who cuts its first burst (rule 21), and by who
- *			     finds memory while its permission leaves the ACK queue
+ *			     a FIN found no memory; sends the packet, or queues
+ *			     the FIN
+ *   ESP_T_TELL	   receiver  armed by the context that cuts the socket's first burst
+ *			     (rule 21), and by the context that releases its grant
+ *			     from the ACK queue and finds memory free again
  *
- * Deadlines are set by whoever holds the socket's lock; ESP_T_RRQ and ESP_T_TELL
- * also by others, who hold a reference. So ESP_T_TELL is cleared only where it
- * fires, before what it is about is looked at.
- * Those that nobody else waits for may be 100 us late, together with others', and the
- * end of TIME_WAIT 2 ms.
- * Setting one that may be as late as the hrtimer, or later, costs a store: the
+ * The context that holds the socket's lock sets deadlines. A context that holds only a
+ * reference may set ESP_T_RRQ and ESP_T_TELL. For this reason ESP_T_TELL is cleared only
+ * where it fires, before its handler reads why it was set.
+ * A deadline that no other host waits for may be 100 us late, so that the deadlines of many
+ * sockets share an interrupt. The end of TIME_WAIT may be 2 ms late.
+ * A deadline that may be as late as the hrtimer, or later, costs only a store: the
  * hrtimer fires early, finds nothing due and is armed anew.
  *
  * The hrtimer holds a reference to the socket while it is armed or running
- * (timer_ref, under timer_lock). So does the line while the socket is in it (ack_line,
- * under the line's lock).
+ * (timer_ref, under timer_lock). The line holds a reference while the socket is in it
+ * (ack_line, under the line's lock).
  */
 #include "esp.h"
 #include "timer.h"
 
-/* Under timer_lock, and who calls has taken the reference. */
+/* Arm the hrtimer for @at. Under timer_lock; the caller has taken the hrtimer's reference. */
 static void timer_start(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
 	u64 slack = esp_timer_slack(esp, t);
 
+	lockdep_assert_held(&esp->timer_lock);
 	WRITE_ONCE(esp->timer_by, esp_timer_by(t));
 	WRITE_ONCE(esp->timer_at, at + slack);
 	hrtimer_start_range_ns(&esp->timer, ns_to_ktime(at * NSEC_PER_USEC),
@@ -49,12 +51,12 @@ static void timer_start(struct esp_opt *esp, enum esp_timer t, u64 at)
 }
 
 /**
- * esp_timer_arm() - arm the hrtimer unless it fires in time anyway
+ * esp_timer_arm() - Arm the hrtimer unless it fires in time anyway
  * @esp:	socket; as for esp_timer_set()
- * @t:		whose deadline it is
- * @at:		microseconds
+ * @t:		the deadline that @at belongs to
+ * @at:		microseconds of esp_now()
  *
- * Takes timer_lock, and a reference with it.
+ * Takes timer_lock. Takes a reference for the hrtimer, unless it has one already.
  */
 void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 {
@@ -70,9 +72,9 @@ void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at)
 }
 
 /**
- * esp_timer_set() - set a deadline
- * @esp:	socket; the caller owns it or holds a reference (ESP_T_RRQ, ESP_T_TELL)
- * @t:		which
+ * esp_timer_set() - Set a deadline
+ * @esp:	socket; its owner calls; for ESP_T_RRQ and ESP_T_TELL a reference is enough
+ * @t:		the deadline
  * @at:		microseconds of esp_now()
  */
 void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
@@ -80,12 +82,12 @@ void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at)
 	if (!at)
 		at = 1;
 	WRITE_ONCE(esp->deadline[t], at);
-	smp_mb();	/* pairs with rearm(): deadline before timer_at */
+	smp_mb();	/* pairs with timer_fn(): deadline before timer_at */
 	if (at + esp_timer_slack(esp, t) < READ_ONCE(esp->timer_at))
 		esp_timer_arm(esp, t, at);
 }
 
-/* The deadline that bears least delay; ESP_T_MAX: none. */
+/* Find the deadline that bears least delay, and its time @at; ESP_T_MAX: none is set. */
 enum esp_timer esp_timer_earliest(struct esp_opt *esp, u64 *at)
 {
 	enum esp_timer t, first = ESP_T_MAX;
@@ -107,11 +109,11 @@ enum esp_timer esp_timer_earliest(struct esp_opt *esp, u64 *at)
 }
 
 /**
- * esp_timer_follow() - arm the hrtimer for what is due first by now
+ * esp_timer_follow() - Arm the hrtimer for the deadline that is first now
  * @esp:	socket; as for esp_timer_set()
  *
- * The deadline that it was armed for has moved on since. This costs less than an
- * interrupt that finds nothing due. Takes timer_lock.
+ * The deadline for which the hrtimer was armed has moved on since. Arming anew costs less
+ * than an interrupt that finds nothing due. Takes timer_lock.
  */
 void esp_timer_follow(struct esp_opt *esp)
 {
@@ -121,7 +123,7 @@ void esp_timer_follow(struct esp_opt *esp)
 	spin_lock_bh(&esp->timer_lock);
 	if (esp->timer_at != U64_MAX) {		/* it is armed, with a reference */
 		WRITE_ONCE(esp->timer_at, U64_MAX);
-		smp_mb();	/* what is set from here on arms, as in timer_fn() */
+		smp_mb();	/* a deadline set from here on arms, as in timer_fn() */
 		t = esp_timer_earliest(esp, &at);
 		if (t != ESP_T_MAX)
 			timer_start(esp, t, at);
@@ -130,7 +132,7 @@ void esp_timer_follow(struct esp_opt *esp)
 }
 
 /**
- * esp_timer_cancel() - no deadline counts any more
+ * esp_timer_cancel() - Clear all deadlines and cancel the hrtimer
  * @sk:	socket; its owner calls
  */
 void esp_timer_cancel(struct sock *sk)
@@ -142,7 +144,7 @@ void esp_timer_cancel(struct sock *sk)
 	for (t = 0; t < ESP_T_MAX; t++)
 		WRITE_ONCE(esp->deadline[t], 0);
 	spin_lock_bh(&esp->timer_lock);
-	/* one that runs, and will not run again, gives its reference back itself */
+	/* an hrtimer that is running, and is not armed again, drops its reference itself */
 	if (esp->timer_ref && hrtimer_is_queued(&esp->timer)) {
 		if (hrtimer_try_to_cancel(&esp->timer) == 1) {
 			esp->timer_ref = 0;
@@ -150,8 +152,8 @@ void esp_timer_cancel(struct sock *sk)
 			put = true;
 		} else if (hrtimer_is_queued(&esp->timer)) {
 			/*
-			 * It is running, and has been armed meanwhile, perhaps
-			 * for a minute: at once then, that it gives it back.
+			 * It is running, and was armed meanwhile, perhaps for a
+			 * minute. Let it fire at once, to drop its reference.
 			 */
 			hrtimer_start(&esp->timer, 0, HRTIMER_MODE_ABS_SOFT);
 		}
@@ -162,7 +164,7 @@ void esp_timer_cancel(struct sock *sk)
 }
 
 /**
- * esp_rto() - retransmission timeout in force
+ * esp_rto() - Compute the present retransmission timeout
  * @esp:	socket
  *
  * Return: microseconds
@@ -178,7 +180,7 @@ u32 esp_rto(struct esp_opt *esp)
 			       esp->retransmits, hi);
 }
 
-/* An option, or the sysctl of its name: in microseconds, and a count. */
+/* Idle time before keepalive probes, microseconds: the option, or else the sysctl of its name. */
 u64 esp_keep_idle(struct esp_opt *esp)
 {
 	u32 conf = READ_ONCE(esp->ns->conf.keepalive_time);
@@ -187,13 +189,14 @@ u64 esp_keep_idle(struct esp_opt *esp)
 }
 
 /**
- * esp_start_keepalive() - SO_KEEPALIVE was set, or the connection opened
+ * esp_start_keepalive() - Start the keepalive deadline, or stop it without SO_KEEPALIVE
  * @sk:	socket; its owner calls
  */
 void esp_start_keepalive(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (sock_flag(sk, SOCK_KEEPOPEN) && esp->peer &&
 	    ((1 << sk->sk_state) & ~(TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT |
 				     TCPF_SYN_RECV)))
@@ -203,15 +206,16 @@ void esp_start_keepalive(struct sock *sk)
 }
 
 /**
- * esp_start_orphan_timer() - give a closed socket's peer time
+ * esp_start_orphan_timer() - Limit the time for which a closed socket waits for its peer
  * @sk:	socket; its lock is held. Nothing happens while it has a user
  *
- * Started by close(), by each progress after it, and with FIN_WAIT2.
+ * close() starts the time. Each progress after it, and FIN_WAIT2, start it anew.
  */
 void esp_start_orphan_timer(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (sock_flag(sk, SOCK_DEAD) &&
 	    ((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
 				    TCPF_CLOSING | TCPF_LAST_ACK)))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Deadlines of a socket: set, move, clear. What is done when they are due: timeout.c. */
+/* Deadlines of a socket: set, move, clear. timeout.c has the handlers. */
 #ifndef _ESP_TIMER_H
 #define _ESP_TIMER_H
 
 #include "esp.h"
 
-#define ESP_SLACK_US	100	/* some deadlines may be so late */
-#define ESP_WAIT_SLACK_US 2000	/* and TIME_WAIT's end so much */
+#define ESP_SLACK_US	100	/* slack allowed on ordinary deadlines, microseconds */
+#define ESP_WAIT_SLACK_US 2000	/* slack allowed on the end of TIME_WAIT, microseconds */
 
 void esp_timer_arm(struct esp_opt *esp, enum esp_timer t, u64 at);
 void esp_timer_set(struct esp_opt *esp, enum esp_timer t, u64 at);
@@ -23,16 +23,17 @@ static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 	WRITE_ONCE(esp->deadline[t], 0);
 }
 
-/* Its turn in line comes in time for this deadline of ESP_T_ACK. */
+/* Does the socket's turn in the line come in time for the deadline @at of ESP_T_ACK? */
 static inline bool esp_in_line(const struct esp_opt *esp, u64 at)
 {
 	return READ_ONCE(esp->ack_line) && READ_ONCE(esp->ack_at) <= at;
 }
 
 /*
- * What many sockets wait for may come together, in one interrupt. Not what others
- * wait for: permission that is given back, packets that are asked for again. For the
- * end of TIME_WAIT nobody waits.
+ * How late a deadline may be, microseconds. With slack, the deadlines of many sockets share
+ * an interrupt. A deadline that other hosts wait for has no slack: it frees granted tokens,
+ * or requests missing packets. The end of TIME_WAIT has the most, because nothing waits
+ * for it.
  */
 static inline u64 esp_timer_slack(const struct esp_opt *esp, enum esp_timer t)
 {
@@ -42,21 +43,23 @@ static inline u64 esp_timer_slack(const struct esp_opt *esp, enum esp_timer t)
 	       ESP_SLACK_US : 0;
 }
 
+/* This processor and the deadline @t in one word, for esp_opt.timer_by. */
 static inline u32 esp_timer_by(enum esp_timer t)
 {
 	return raw_smp_processor_id() * ESP_T_MAX + t;
 }
 
 /**
- * esp_timer_move() - set a deadline that moves on with each frame
+ * esp_timer_move() - Set a deadline that moves on with each frame
  * @esp:	socket; as for esp_timer_set()
- * @t:		which
- * @now:	microseconds
- * @wait:	microseconds from now
- * @slack:	esp_timer_slack()
+ * @t:		the deadline
+ * @now:	microseconds of esp_now()
+ * @wait:	microseconds from @now to the deadline
+ * @slack:	esp_timer_slack() of @t
  *
- * If the hrtimer is armed for it, and half of the time is over, it follows. Only where
- * it is armed: the other processor would get its interrupt all the same.
+ * The hrtimer follows the deadline if it is armed for it, and half of the time is over. It
+ * follows only on the processor that armed it, because a move by another processor
+ * does not save the first one's interrupt.
  */
 static inline void esp_timer_move(struct esp_opt *esp, enum esp_timer t, u64 now, u32 wait,
 				  u32 slack)

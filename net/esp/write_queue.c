@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The write queue: packets from their making to their acknowledgment, and which of them may
+ * The write queue holds each packet until it is acknowledged, and decides which packets may
  * leave (seed: "Sending Data to the Receiver"; rules 3-8).
  *
  *   sk_write_queue:   oldest (una_seq) ... sent | sk_send_head ... newest
  *                     <---- unacknowledged ---->|<----- notsent ------>
  *
- * A buffer there holds a run of packets, as many as the device takes at once; it is cut
- * where a grant, a loss or Nagle's rule ends a run.
+ * A buffer holds one packet, or a GSO packet: consecutive packets, as many as the device
+ * takes at once. It is split where a grant ends within it, where only a part of it was
+ * lost, and where Nagle's rule holds its last packet back.
  *
  *   sendmsg   ACK   timers            RRQ, retransmission timer
  *       \      |    /                          |
@@ -25,11 +26,11 @@
 #include "write_queue.h"
 #include "trace.h"
 
-#define ESP_CORK_US	(5 * 1000)	/* longest that a packet is held back */
-#define ESP_TOGETHER	32	/* packets that leave before softirqs may run */
+#define ESP_CORK_US	(5 * 1000)	/* longest time for which a packet is held back, us */
+#define ESP_TOGETHER	32	/* packets that leave before softirqs may run again */
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
 
-/* Give a buffer, of one packet as yet, its number and its place. */
+/* Append a buffer of one packet to the write queue and give the packet its number. */
 void esp_write_queue_append(struct sock *sk, struct sk_buff *skb, u8 flags)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -45,7 +46,7 @@ void esp_write_queue_append(struct sock *sk, struct sk_buff *skb, u8 flags)
 		sk->sk_send_head = skb;
 }
 
-/* It is as large as it was before; its memory may be not. */
+/* Account for the change of truesize by skb_unclone(); @before: truesize before it. */
 static void buffer_unshare(struct sock *sk, struct sk_buff *skb, unsigned int before)
 {
 	int more = skb->truesize - before;
@@ -58,16 +59,16 @@ static void buffer_unshare(struct sock *sk, struct sk_buff *skb, unsigned int be
 }
 
 /**
- * esp_split() - cut a buffer of the write queue
+ * esp_split() - Split a buffer of the write queue
  * @sk:		socket; its owner calls
  * @skb:	buffer of more than @n packets; the first @n stay in it
  * @n:		packets
  *
- * A copy that is on its way keeps what it has. The memory must be had:
- * otherwise the socket is in debt, and pays next time.
+ * A clone that the device still holds keeps its data. The rest is charged to the socket
+ * even if that has no memory left: the socket is in debt then, until it asks for memory.
  *
- * Return: the rest, behind @skb on the write queue; NULL: no memory, nothing
- * has happened
+ * Return: the rest, after @skb on the write queue; NULL: no memory, and @skb holds
+ * what it held
  */
 struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 {
@@ -75,6 +76,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 	unsigned int room = esp_dev_headroom(esp_sk(sk)->dev) + ESP_HLEN_MAX;
 	struct sk_buff *rest;
 
+	sock_owned_by_me(sk);
 	if (skb_headlen(skb) > at)
 		linear = skb_headlen(skb) - at;
 	rest = alloc_skb_fclone(room + linear, GFP_ATOMIC);
@@ -95,7 +97,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 	ESP_TX(skb)->flags &= ESP_TXS;
 	ESP_TX(skb)->acked = min(ESP_TX(skb)->acked, at);
 
-	/* sums of a part are not known */
+	/* the checksum of a part is not known */
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	rest->ip_summed = CHECKSUM_PARTIAL;
 	skb_split(skb, rest, at);
@@ -108,7 +110,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 	return rest;
 }
 
-/* Move @n bytes of page fragments from the front of @next behind @skb. */
+/* Move @n bytes of page fragments from the front of @next to the end of @skb. */
 static void buffer_move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
 {
 	struct skb_shared_info *to = skb_shinfo(skb), *from = skb_shinfo(next);
@@ -139,6 +141,7 @@ static void buffer_move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
 	next->truesize -= n;
 }
 
+/* Remove a buffer from the write queue and free it. */
 void esp_write_queue_unlink(struct sock *sk, struct sk_buff *skb)
 {
 	__skb_unlink(skb, &sk->sk_write_queue);
@@ -148,13 +151,13 @@ void esp_write_queue_unlink(struct sock *sk, struct sk_buff *skb)
 }
 
 /**
- * esp_fill_up() - let more packets leave with the next one
+ * esp_fill_up() - Fill the next buffer to leave from the buffer after it
  * @sk:		socket; its owner calls
  * @skb:	sk_send_head
  * @most:	packets that may leave
  *
- * What permission has cut off an earlier run is short; the next one's front
- * goes with it.
+ * A buffer is short if it was split where a grant ended. The first packets of the next
+ * buffer then leave in the same frame.
  */
 void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most)
 {
@@ -162,6 +165,7 @@ void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most)
 	struct sk_buff *next;
 	u32 n;
 
+	sock_owned_by_me(sk);
 	if (skb_queue_is_last(&sk->sk_write_queue, skb) ||
 	    (cb->flags & (ESP_TXF | ESP_EOR | ESP_FIN)))
 		return;
@@ -187,6 +191,7 @@ void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most)
 	}
 }
 
+/* Free all buffers of the write queue. */
 void esp_write_queue_purge(struct sock *sk)
 {
 	struct sk_buff *skb;
@@ -199,7 +204,7 @@ void esp_write_queue_purge(struct sock *sk)
 }
 
 /**
- * esp_clean_write_queue() - forget what has been acknowledged
+ * esp_clean_write_queue() - Remove acknowledged packets from the write queue
  * @sk:	socket; its owner calls
  */
 void esp_clean_write_queue(struct sock *sk)
@@ -207,6 +212,7 @@ void esp_clean_write_queue(struct sock *sk)
 	u32 una = esp_sk(sk)->snd.una_seq;
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	while ((skb = skb_peek(&sk->sk_write_queue)) &&
 	       esp_before(ESP_TX(skb)->seq, una)) {
 		struct esp_tx_cb *cb = ESP_TX(skb);
@@ -223,11 +229,11 @@ void esp_clean_write_queue(struct sock *sk)
 }
 
 /**
- * esp_queue_fin() - no more data: the FIN follows what is on the write queue
- * @sk:	socket in a state that leads to one; its owner calls
+ * esp_queue_fin() - Append the FIN to the write queue
+ * @sk:	socket in a state that leads to a FIN; its owner calls
  *
- * Without memory it is tried again later: what was sent before must not be lost
- * for it. The caller pushes it.
+ * Without memory for the FIN, ESP_T_CORK calls this again later, because the data before
+ * the FIN must not be lost for it. The caller pushes the FIN.
  */
 void esp_queue_fin(struct sock *sk)
 {
@@ -235,6 +241,7 @@ void esp_queue_fin(struct sock *sk)
 	unsigned int room = esp_dev_headroom(esp->dev) + ESP_HLEN_MAX;
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	skb = alloc_skb_fclone(room, gfp_any());
 	if (!skb) {
 		esp_timer_set(esp, ESP_T_CORK, esp_now() + ESP_CORK_US);
@@ -243,8 +250,9 @@ void esp_queue_fin(struct sock *sk)
 	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	/*
-	 * No memory is asked for, which would be a page for all sockets, twice a
-	 * connection: one that has none left is in debt till the FIN is acknowledged.
+	 * Charge the FIN without asking for memory, because each connection would take
+	 * and return a page of all sockets' memory for it. A socket that has none left
+	 * is in debt until the FIN is acknowledged.
 	 */
 	esp->fin_seq = esp->snd.send_seq;
 	esp->fin_queued = 1;
@@ -254,22 +262,23 @@ void esp_queue_fin(struct sock *sk)
 }
 
 /**
- * esp_retransmit() - send some packets of the write queue again
+ * esp_retransmit() - Retransmit some packets of the write queue
  * @sk:		socket; its owner calls
- * @skb:	the buffer that they are in; others of it are cut off
- * @from:	the first one
- * @to:		behind the last one
+ * @skb:	the buffer that holds them; its other packets are split off
+ * @from:	number of the first one
+ * @to:		number after the last one
  *
- * Return: the buffer in which they are now; NULL: no memory, nothing was sent
+ * Return: the buffer that holds them now; NULL: no memory, nothing was sent
  */
 struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 			       u32 to)
 {
+	sock_owned_by_me(sk);
 	if (esp_after(from, ESP_TX(skb)->seq)) {
 		skb = esp_split(sk, skb, from - ESP_TX(skb)->seq);
 		if (!skb)
 			return NULL;
-		esp_clean_write_queue(sk);	/* of what was cut off */
+		esp_clean_write_queue(sk);	/* the part before @from may be acknowledged */
 	}
 	if (esp_before(to, esp_tx_end(skb)) &&
 	    !esp_split(sk, skb, to - ESP_TX(skb)->seq))
@@ -279,8 +288,8 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 }
 
 /*
- * Nagle, cork, MSG_MORE: a packet that is not full may have to wait. Asked of
- * the last one of a buffer.
+ * Does the last packet of @skb have to wait, because it is not full? Nagle's rule, ESP_CORK
+ * and MSG_MORE hold such a packet back.
  */
 static bool nagle_defer(struct sock *sk, struct sk_buff *skb)
 {
@@ -298,16 +307,16 @@ static bool nagle_defer(struct sock *sk, struct sk_buff *skb)
 	return !esp->nodelay && esp->snd.una_seq != esp->snd.send_next;
 }
 
-/* Nothing but a packet that may have to wait is unsent. */
+/* Is @skb, at sk_send_head, a single packet that has to wait for more data or an ACK? */
 bool esp_nagle_defer(struct sock *sk, struct sk_buff *skb)
 {
 	return ESP_TX(skb)->segs == 1 && nagle_defer(sk, skb);
 }
 
 /**
- * esp_arm_send() - the sender's timer, as things stand
+ * esp_arm_send() - Arm the sender's timer, or stop it if there is nothing to wait for
  * @sk:		socket; its owner calls
- * @now:	microseconds
+ * @now:	microseconds of esp_now()
  */
 void esp_arm_send(struct sock *sk, u64 now)
 {
@@ -315,10 +324,11 @@ void esp_arm_send(struct sock *sk, u64 now)
 	struct esp_opt *esp = esp_sk(sk);
 	u32 wait;
 
+	sock_owned_by_me(sk);
 	if (esp->snd.una_seq != esp->snd.send_next) {
 		wait = esp_rto(esp);
 	} else if (sk->sk_send_head && !esp_nagle_defer(sk, sk->sk_send_head)) {
-		/* the answer may be lost; but a HOLD says that it takes time */
+		/* the reply may be lost; after a HOLD the grant takes time */
 		wait = esp_rtt_backoff(esp_rto(esp), esp->probe_tries +
 				       (esp->snd.on_hold ? ESP_HELD_SHIFT : 0),
 				       1000 * READ_ONCE(conf->probe_max_ms));
@@ -329,7 +339,7 @@ void esp_arm_send(struct sock *sk, u64 now)
 	esp_timer_move(esp, ESP_T_SEND, now, wait, ESP_SLACK_US);
 }
 
-/* A whole transmission in one small packet (rule 7). */
+/* Is @skb a whole transmission in one small packet (rule 7)? */
 static bool buffer_is_small(struct sk_buff *skb)
 {
 	return (ESP_TX(skb)->flags & (ESP_TXS | ESP_TXF)) == (ESP_TXS | ESP_TXF) &&
@@ -337,18 +347,20 @@ static bool buffer_is_small(struct sk_buff *skb)
 }
 
 /**
- * esp_cwnd_test() - which packets may be sent for the first time?
+ * esp_cwnd_test() - Count the packets that may be sent for the first time
  * @sk:		socket; its owner calls
  * @skb:	sk_send_head
  *
- * A FIN takes no room at the receiver and is not held back.
+ * Announces the transmission that begins with @skb, if that is possible. A FIN takes no
+ * memory at the receiver and is not held back.
  *
- * Return: so many of @skb
+ * Return: number of packets, from the first one of @skb on
  */
 u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (ESP_TX(skb)->flags & ESP_FIN)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
@@ -357,7 +369,7 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 			trace_esp_announce(sk, ESP_TX(skb)->seq,
 					   esp->snd.edge - esp->snd.send_next);
 		if (esp->snd.edge == esp->snd.send_next) {
-			/* advised to start with nothing: ask first (rule 21) */
+			/* the advised first burst is empty: ask first (rule 21) */
 			ESP_INC(sock_net(sk), AdviceEmpty);
 			esp_send_probe(sk);
 			return 0;
@@ -370,9 +382,9 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 }
 
 /*
- * While a sendmsg is copying, the last packet stays: it may have to carry
- * TXF. But if that call has more to put behind it, or waits for the memory of
- * this very buffer, it goes.
+ * May the last packet leave while a sendmsg() is still copying? As a rule it stays, because
+ * it may have to carry TXF. It leaves if the writer has more data to append after it, or if
+ * all writers wait for memory and this is the only buffer.
  */
 static bool writer_more_follows(struct sock *sk)
 {
@@ -383,15 +395,15 @@ static bool writer_more_follows(struct sock *sk)
 }
 
 /**
- * esp_push_one_frame() - send the packets at sk_send_head that may go
+ * esp_push_one_frame() - Send the packets at sk_send_head that may leave
  * @sk:	socket; its owner calls
  *
- * Rule 4: the last packet gets TXF before it leaves, unless a sendmsg is
- * still copying; then the next write announces anew.
- * Of a sender that has said that more comes a few packets wait, as the last
- * one does, but only for the answer to those on their way.
+ * Rule 4: the last packet gets TXF before it leaves; the next write announces anew then.
+ * The exception is a sendmsg() that is still copying.
+ * If the writer has said that more data comes, fewer than ESP_MORE_RUN packets wait as the
+ * last one does. They wait only while other packets are outstanding.
  *
- * Return: how many have been sent, as one frame
+ * Return: number of packets sent, as one frame
  */
 u32 esp_push_one_frame(struct sock *sk)
 {
@@ -400,6 +412,7 @@ u32 esp_push_one_frame(struct sock *sk)
 	struct esp_tx_cb *cb;
 	u32 n, limit;
 
+	sock_owned_by_me(sk);
 	if (!skb)
 		return 0;
 	cb = ESP_TX(skb);
@@ -436,7 +449,7 @@ u32 esp_push_one_frame(struct sock *sk)
 }
 
 /**
- * esp_push_frames() - send what may go, and see to it that a timer watches
+ * esp_push_frames() - Send all packets that may leave and arm the sender's timer
  * @sk:	socket; its owner calls
  */
 void esp_push_frames(struct sock *sk)
@@ -446,13 +459,17 @@ void esp_push_frames(struct sock *sk)
 	bool sent = false, one_frame;
 	u32 n, one;
 
+	sock_owned_by_me(sk);
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		return;
 	do {
 		one_frame = sk->sk_send_head && ESP_TX(sk->sk_send_head)->segs == 1 &&
 			    !(ESP_TX(sk->sk_send_head)->flags & ESP_FIN) &&
 			    skb_queue_is_last(&sk->sk_write_queue, sk->sk_send_head);
-		/* who is on this machine gets them together, and a FIN when all is done for it */
+		/*
+		 * A receiver on the same host gets the packets together, and a FIN after the
+		 * sender has done all its work for it.
+		 */
 		if (!one_frame)
 			local_bh_disable();
 		for (n = 0; n < ESP_TOGETHER && sk->sk_send_head; n += one) {
@@ -464,7 +481,7 @@ void esp_push_frames(struct sock *sk)
 		if (!one_frame)
 			local_bh_enable();
 	} while (n >= ESP_TOGETHER);
-	/* what runs while everything is acknowledged is a probe's, and longer */
+	/* a deadline set while everything was acknowledged is a probe's, which is later */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {
 		esp->progress_us = sent ? esp->sent_at : esp_now();
@@ -472,18 +489,18 @@ void esp_push_frames(struct sock *sk)
 	}
 }
 
-/* Is there something that only an ACK can set going, and no permission? */
+/* Does the sender wait for an ACK that it does not get with a grant? */
 static bool sender_needs_ack(struct sock *sk)
 {
 	struct sk_buff *skb = sk->sk_send_head;
 	struct esp_opt *esp = esp_sk(sk);
 
-	/* at the agreed cap an ACK is due (esp_ack_each()); the receiver knows of no other */
+	/* the receiver sends an ACK at the agreed cap (esp_ack_each()), and knows no other cap */
 	if (skb && esp->snd.burst_length &&
 	    (esp->snd.burst_length != esp->agreed_burst || esp->late_cap) &&
 	    esp->snd.send_next - esp->snd.una_seq >= esp->snd.burst_length)
 		return true;
-	/* what is on its way asks for nothing, and was all that may go unasked (rule 3) */
+	/* the outstanding packets request no ACK, and no more may leave without one (rule 3) */
 	if (skb && esp->snd.sent_alone && esp->snd.announcing && esp->snd.first &&
 	    !esp_window_test(&esp->snd) && esp->snd.announce_seq != esp->snd.send_next &&
 	    !esp_nagle_defer(sk, skb))
@@ -491,32 +508,33 @@ static bool sender_needs_ack(struct sock *sk)
 	if (skb && (ESP_TX(skb)->segs > 1 ||
 		    !skb_queue_is_last(&sk->sk_write_queue, skb)))
 		return false;
-	/* Nagle's rule: whoever has said that more comes has a timer */
+	/* Nagle's rule waits for the ACK; ESP_CORK and MSG_MORE have a timer */
 	if (skb && !esp->cork && !esp->more && esp_nagle_defer(sk, skb) &&
 	    esp->snd.send_next - esp->snd.una_seq > ESP_ACK_SURE)
 		return true;
-	/* room on the write queue */
+	/* a writer waits for space on the write queue */
 	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 }
 
 /**
- * esp_ask_for_ack() - the sender can't go on without an ACK
- * @sk:	socket; its owner calls, when all that may be sent has been
+ * esp_ask_for_ack() - Request an ACK if the sender cannot go on without one
+ * @sk:	socket; its owner calls, after all packets that may leave have left
  *
- * Of the packets that are on their way none may be due, as far as the receiver
- * knows. Once: if the question or its answer is lost, the receiver has a timer.
+ * The receiver may see no reason for an ACK of the outstanding packets. The sender asks
+ * once: if the request or the ACK is lost, the receiver has a timer.
  */
 void esp_ask_for_ack(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 n = esp->snd.send_next - esp->snd.una_seq;
 
+	sock_owned_by_me(sk);
 	if (!n || n > ESP_ACK_MOST || esp->ack_requested_seq == esp->snd.send_next ||
 	    !sender_needs_ack(sk))
 		return;
 	esp->ack_requested_seq = esp->snd.send_next;
 	if (esp->snd.in_trans)
 		esp_send_probe(sk);
-	else	/* nothing is in progress, and nothing to be announced by this */
+	else	/* no transmission is in progress, and this must announce none */
 		esp_send_empty(sk, ESP_TXS, esp->snd.una_seq - 1);
 }

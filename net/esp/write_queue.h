@@ -5,7 +5,7 @@
 
 #include "esp.h"
 
-#define ESP_MORE_RUN	32	/* packets for which a sender with more to come waits */
+#define ESP_MORE_RUN	32	/* packets that a writer with more data to come collects */
 
 void esp_write_queue_append(struct sock *sk, struct sk_buff *skb, u8 flags);
 struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n);
