@@ -13,20 +13,21 @@
 #include "output.h"
 #include "timer.h"
 
-#define ESP_ADVICE_TRIES 9	/* ACKs that tell a cut, in half a second */
-#define ESP_DUP_ACK_US	100	/* no answers to duplicates more often than this */
+#define ESP_ADVICE_TRIES 9	/* ACKs that tell the peer of a cut, in half a second */
+#define ESP_DUP_ACK_US	100	/* shortest time between ACKs for duplicates, microseconds */
 
 /**
- * esp_ack_now() - an ACK that needs no permission leaves at once (rule 10)
+ * esp_ack_now() - Send an ACK that needs no grant, at once (rule 10)
  * @sk:	socket; its owner calls
  *
- * Rate-limited: what comes too soon after the last one is delayed, not lost.
+ * Rate-limited: an ACK too soon after the last one is delayed, not lost.
  */
 void esp_ack_now(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u64 now = esp_now();
 
+	sock_owned_by_me(sk);
 	if (now - esp->last_ack_us >= ESP_DUP_ACK_US) {
 		esp_send_ack(sk);
 		return;
@@ -35,7 +36,7 @@ void esp_ack_now(struct sock *sk)
 	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
-/* By the socket's own hrtimer, @us after the frame that it is for, which esp_ack() has seen. */
+/* Arm the socket's own hrtimer, @us after the frame to be acknowledged (esp_ack_rcv()). */
 static void ack_within(struct esp_opt *esp, u32 us)
 {
 	WRITE_ONCE(esp->ack_pending, ESP_ACK_WAITS);
@@ -43,10 +44,11 @@ static void ack_within(struct esp_opt *esp, u32 us)
 }
 
 /**
- * esp_ack_soon() - an ACK that may ride on what the user sends next
+ * esp_ack_soon() - Schedule an ACK that may ride on the user's next data
  * @sk:	socket; its owner calls
- * @us:	so long after the frame that it is for, which esp_ack() has seen, if that is
- *	longer than net.esp.ack_delay_us; 0: after that, or somewhat earlier, with others'
+ * @us:	delay after the frame to be acknowledged, which esp_ack_rcv() has seen,
+ *	microseconds, if longer than net.esp.ack_delay_us; 0: after that sysctl's delay,
+ *	or somewhat earlier, together with the ACKs of other sockets
  */
 void esp_ack_soon(struct sock *sk, u32 us)
 {
@@ -63,8 +65,8 @@ void esp_ack_soon(struct sock *sk, u32 us)
 }
 
 /*
- * The ACK of the peer's FIN rides on the user's own, which is likely to follow, and needs
- * the hrtimer, too: it need not be set again for that.
+ * Schedule the ACK of the peer's FIN. It rides on the user's own FIN, which is likely to
+ * follow. That FIN needs the hrtimer, too: the timer need not be armed again for it.
  */
 static void ack_fin(struct sock *sk)
 {
@@ -77,7 +79,7 @@ static void ack_fin(struct sock *sk)
 		ack_within(esp, us);
 }
 
-/* About when the sender takes it for lost, if its round trips are as ours. */
+/* Time after which the sender takes a packet for lost, if its round trips are like ours. */
 static u32 ack_before_loss(struct sock *sk)
 {
 	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
@@ -87,10 +89,11 @@ static u32 ack_before_loss(struct sock *sk)
 }
 
 /*
- * Is an ACK due after @n packets, and no permission, which would carry it, to be
- * asked for within as many? The latter of a lone sender, which hardly waits for it;
- * if nobody has set @n for this socket; and not if the sender may be no further
- * ahead of its last ACK, or asks for it (esp_ask_for_ack()), by then.
+ * Is an ACK due after @n packets? The exception is a grant that is to be asked for within
+ * another @n packets, because it carries an ACK. This holds for a single sender, which
+ * hardly waits for its grant. It does not hold if the user has set @n for this socket, if
+ * a burst_length bounds how far the sender gets ahead of its last ACK, or if the sender
+ * asks for an ACK by then (esp_ask_for_ack()).
  */
 static bool ack_due(struct esp_opt *esp, u32 n)
 {
@@ -105,9 +108,10 @@ static bool ack_due(struct esp_opt *esp, u32 n)
 }
 
 /*
- * A lone sender that has much left asks only with an ACK that is due anyway where its
- * share is more than there is memory for: each packet would ask for the next. And
- * where there is no wire, on which packets that come together may be too many.
+ * Does the request for a grant wait until an ACK is due anyway? It does for a single
+ * sender that has much left, in two cases. Either its share is more than there is memory
+ * for: each packet would ask for the next one. Or the sender is on the same host: there
+ * is no wire on which packets that come together may be too many.
  */
 static bool ack_asks_later(struct esp_opt *esp, u32 n)
 {
@@ -121,9 +125,9 @@ static bool ack_asks_later(struct esp_opt *esp, u32 n)
 }
 
 /*
- * After how many packets is an ACK due? A super-packet may hold more than
- * packets_to_ack; where there is no wire, and much is still permitted, one ACK is
- * enough for some of them. The sender asks if it can't wait: esp_ask_for_ack().
+ * After how many packets is an ACK due? A GSO packet may hold more than packets_to_ack.
+ * A sender on the same host that has much of its grant left gets one ACK for several GSO
+ * packets. It asks for an ACK if it can't wait: esp_ask_for_ack().
  */
 static u32 ack_after(struct esp_opt *esp, u32 packets)
 {
@@ -137,7 +141,7 @@ static u32 ack_after(struct esp_opt *esp, u32 packets)
 	return max(n, min(packets, esp_grant_left(esp) / 2));
 }
 
-/* Decide which ACK the packets just consumed ask for (rules 10, 14). */
+/* Send or schedule the ACK that the packets just consumed ask for (rules 10, 14). */
 void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -147,7 +151,7 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 
 	if (sk->sk_state == TCP_CLOSE)
 		return;
-	/* one of 2^31 packets ago is behind both */
+	/* an acknowledgment of 2^31 packets ago is after both */
 	if (esp_after(told, esp->ack_seq) && !esp_after(told, esp->recv_seq)) {
 		esp->ack_seq = told;
 		esp->to_ack = esp->recv_seq - told;
@@ -155,7 +159,7 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 	if (g->recv_announced) {
 		u32 left = READ_ONCE(g->edge) - esp->recv_seq;
 
-		/* a run's permission is due when its first packet leaves */
+		/* the next grant is due when a GSO packet's first packet leaves */
 		if ((s32)left <= 0 && c->packets > 1)
 			esp_ackq_dry(&esp->link->ackq);
 		if (c->ask || (s32)left <= 0)
@@ -180,7 +184,7 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 		esp_ack_soon(sk, 0);
 }
 
-/* At once if there is something to acknowledge: the sender may wait for that. */
+/* Send an ACK at once if packets have none yet: the sender may wait for it. */
 void esp_ack_answer(struct sock *sk)
 {
 	if (esp_sk(sk)->to_ack)
@@ -197,21 +201,23 @@ void esp_ack_timeout(struct sock *sk)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
 	esp_send_ack(sk);
-	if (esp->ack_pending)	/* no memory for it: soon once more */
+	if (esp->ack_pending)	/* no memory for the ACK: try again soon */
 		esp_timer_set(esp, ESP_T_ACK, esp_now() + USEC_PER_MSEC);
 }
 
 /**
- * esp_ack_tell_cut() - the deadline for a cut of the first burst (rule 21)
+ * esp_ack_tell_cut() - Tell the peer that its first burst was cut (rule 21)
  * @sk:	socket; its owner calls
  *
- * Told again, with backoff, until it is echoed. A host that doesn't answer for
- * half a second won't start either: its share goes to others.
+ * The deadline ESP_T_TELL repeats this, with backoff, until the peer echoes the cut. A
+ * host that doesn't answer for half a second won't begin a transmission either: its share
+ * goes to other hosts.
  */
 void esp_ack_tell_cut(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (!esp_advice_changed(sk))
 		return;
 	if (esp->advice_tries >= ESP_ADVICE_TRIES) {
@@ -220,7 +226,7 @@ void esp_ack_tell_cut(struct sock *sk)
 	}
 	if (!esp->advice_tries)
 		esp_send_ack(sk);
-	else	/* what it knows already it does not echo: ask, as keepalive does */
+	else	/* the peer echoes no cut that it knows: ask, as keepalive does */
 		esp_send_empty(sk, ESP_TXS, esp->snd.send_next - 1);
 	esp_timer_set(esp, ESP_T_TELL, esp_now() + (1000u << esp->advice_tries++));
 }

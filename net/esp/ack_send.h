@@ -5,13 +5,13 @@
 
 #include "esp.h"
 
-/* What a run of packets consumed in order asks for. */
+/* The ACK that packets consumed in order ask for. */
 struct esp_consumed {
 	bool	bytes;		/* the reader has something to read */
-	bool	ask;		/* a TXS: permission is due */
+	bool	ask;		/* TXS: a grant is due */
 	bool	at_once;	/* TXF, most FINs: an ACK leaves now */
-	bool	end;		/* TXF, EOR: of a message */
-	u32	packets;	/* how many they were */
+	bool	end;		/* end of a message: TXF or EOR */
+	u32	packets;	/* number of packets */
 };
 
 void esp_ack_now(struct sock *sk);

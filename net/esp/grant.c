@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Managing the ACK queue: its sockets' side (seed's section of this name;
- * rules 10-18, 20). The queue itself is in ackq.c.
+ * The sockets' side of the ACK queue (the seed's section "Managing the ACK queue";
+ * rules 10-18, 20). The queue itself is in core/ackq.c.
  */
 #include "esp.h"
 #include "dev.h"
@@ -20,9 +20,9 @@ static struct esp_opt *grant_owner(struct esp_grant *g)
 }
 
 /*
- * What others are allowed to send may arrive first: how long that takes. Of
- * first bursts whose announcement is on its way nobody knows; they begin when
- * this one's does.
+ * Time that packets of other senders may take if they arrive first, microseconds.
+ * A first burst whose announcement is still on its way has no tokens yet. It is
+ * taken to begin together with this sender's burst: esp_opt.first_until covers it.
  */
 static u32 grant_others_time(struct esp_opt *esp, u64 now)
 {
@@ -35,8 +35,8 @@ static u32 grant_others_time(struct esp_opt *esp, u64 now)
 }
 
 /*
- * Time for granted packets to come: the RRQ timer's (rule 17). On a slow link,
- * or machine, it is some frames' time.
+ * Timeout of the RRQ timer: the time that granted packets have to arrive (rule 17).
+ * It is at least the time of ESP_EXTRA_FRAMES frames, for a slow link or machine.
  */
 static u32 grant_expiry_time(struct esp_opt *esp, u64 now)
 {
@@ -50,9 +50,9 @@ static u32 grant_expiry_time(struct esp_opt *esp, u64 now)
 }
 
 /*
- * Packets were permitted and did not come. A token for each is the rule; but
- * after an expiry it is a few at a time (esp_ackq_expired()), and when those
- * have come nobody else may watch over the rest.
+ * Are granted packets missing? As a rule each granted packet has a token. After an
+ * expiry only a few packets at a time get one (esp_ackq_expired()). When these have
+ * arrived, no token stands for the rest, but the RRQ timer must watch for it.
  */
 static bool grant_packets_due(struct esp_opt *esp)
 {
@@ -63,7 +63,7 @@ static bool grant_packets_due(struct esp_opt *esp)
 }
 
 /**
- * esp_start_rrq_timer() - permission has left, or a first burst is on its way
+ * esp_start_rrq_timer() - Start the RRQ timer for a grant or a first burst
  * @esp:	socket; the caller owns it or holds a reference
  */
 void esp_start_rrq_timer(struct esp_opt *esp)
@@ -80,11 +80,12 @@ void esp_start_rrq_timer(struct esp_opt *esp)
 }
 
 /*
- * How much room is worth telling of: a packet at a time, as the reader makes it,
- * would be an ACK for each. To whom had to stop, a quarter of the buffer: the
- * reader has the rest to read meanwhile. Any, to a probe, or if the reader waits
- * for more: it may want all of a message first. Records come in pieces only if
- * they must.
+ * Smallest free space that is worth advertising, packets. The reader frees one packet
+ * at a time; to advertise each would take an ACK for each. A sender that had to stop is
+ * told of a quarter of the buffer: meanwhile the reader has the rest to read. A probe, or
+ * a reader that waits for more, needs any free space: the reader may want a complete
+ * message first. So does a seqpacket socket: its reader gets a record in pieces only if
+ * there is no other way.
  */
 static u32 grant_least_room(struct esp_opt *esp)
 {
@@ -97,7 +98,7 @@ static u32 grant_least_room(struct esp_opt *esp)
 	       min_t(u32, n, ESP_GRANT_MAX / 2);
 }
 
-/* Packets for which there is memory, beyond those that are permitted. */
+/* Packets that there is memory for, beyond those that are granted already. */
 static u32 grant_more_room(struct esp_opt *esp, u32 recv_seq)
 {
 	u32 n = esp_grant_room(esp) + READ_ONCE(esp->grant.ooo_pkts);
@@ -108,7 +109,7 @@ static u32 grant_more_room(struct esp_opt *esp, u32 recv_seq)
 	return n < grant_least_room(esp) && READ_ONCE(esp->rcv_bytes) ? 0 : n;
 }
 
-/* Memory is reserved when permission is given (rule 20). */
+/* Reserve memory when a grant is given (rule 20); see esp_ackq_ops.room. */
 static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 {
 	struct esp_opt *esp = grant_owner(g);
@@ -120,10 +121,10 @@ static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 }
 
 /*
- * Permission of a socket that isn't ours leaves the queue: its ACK has an
- * exit of its own, because nothing of that socket may be locked here. What is
- * read is fixed, or whole in one word; an ack_seq that is a moment old does
- * no harm.
+ * Send the ACK of a grant that leaves the queue, for a socket that the caller does not
+ * own. It has a path of its own because it must not lock anything of that socket. Each
+ * field that it reads is constant, or one word. An ack_seq that is slightly out of date
+ * does no harm.
  */
 static void esp_ack_send_other(struct sock *sk)
 {
@@ -133,7 +134,7 @@ static void esp_ack_send_other(struct sock *sk)
 
 	skb = esp_skb_alloc_sk(sk, ESP_ACK, 0, READ_ONCE(esp->snd.send_next));
 	if (!skb)
-		return;		/* the RRQ timer will say it again */
+		return;		/* the RRQ timer will repeat the grant */
 	WRITE_ONCE(esp->queue_acked_seq, told);
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
@@ -141,17 +142,17 @@ static void esp_ack_send_other(struct sock *sk)
 }
 
 /*
- * The time in the queue is over; whoever took the permission out counts it, perhaps
- * only when the owner has queued it again. So @parked_at is read first: it is never
- * ahead of the clock.
+ * Count the time that a grant was queued, and return it, microseconds. The context that
+ * dequeues the grant calls, perhaps after the owner has queued it again. So @queued_at
+ * is read before the clock: it is never later than the clock.
  */
 static u64 grant_count_wait(struct esp_opt *esp)
 {
 	u64 since = READ_ONCE(esp->queued_at), now = esp_now();
 
-	/* a time may be missing from the sum, no more */
+	/* two updates at once may lose a time from the sum, no more */
 	data_race(esp->stats.parked_us += now - since);
-	WRITE_ONCE(esp->queued_at, now);	/* where it stays for another turn */
+	WRITE_ONCE(esp->queued_at, now);	/* the grant may stay queued for another turn */
 	return now - since;
 }
 
@@ -163,14 +164,14 @@ static void grant_send(struct esp_grant *g, bool queued)
 
 	if (READ_ONCE(g->rcv_mem_pressure)) {
 		ESP_INC(sock_net(sk), MemPressure);
-		smp_mb();	/* the flag before the test; esp_pressure_lifted() */
-		if (esp_grant_room(esp))	/* read just now: probe myself */
+		smp_mb();	/* flag before test; pairs with esp_pressure_lifted() */
+		if (esp_grant_room(esp))	/* just freed: owner, look again */
 			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		sk->sk_data_ready(sk);
 	}
 	ESP_INC_NS(esp->ns, GrantReleased);
 	waited = grant_count_wait(esp);
-	rcu_read_lock();	/* esp_connect_failed() waits before it takes the port */
+	rcu_read_lock();	/* esp_connect_failed() waits for this before it drops the link */
 	if (smp_load_acquire(&sk->sk_state) != TCP_CLOSE) {
 		trace_esp_ack_release(sk, waited);
 		esp_ack_send_other(sk);
@@ -196,7 +197,7 @@ static void link_pump_later(struct esp_ackq *q, u32 wait)
 }
 
 /**
- * esp_pace_timeout() - permission that waited for the link may leave
+ * esp_pace_timeout() - Release grants that waited for the link
  * @timer:	struct esp_link.pace
  *
  * Return: HRTIMER_NORESTART
@@ -205,7 +206,7 @@ enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer)
 {
 	struct esp_link *link = container_of(timer, struct esp_link, pace);
 
-	/* not queued any more: whoever asks from now on starts it anew */
+	/* the timer is not queued now: link_pump_later() can start it again */
 	esp_ackq_resume(&link->ackq);
 	return HRTIMER_NORESTART;
 }
@@ -219,9 +220,9 @@ const struct esp_ackq_ops esp_ackq_ops = {
 };
 
 /**
- * esp_announced() - the peer has announced a transmission (rules 18, 21)
+ * esp_announced() - Begin a transmission that the peer has announced (rules 18, 21)
  * @sk:		socket; its owner calls
- * @recv_seq:	behind the packet that announced
+ * @recv_seq:	number after the packet that announced it
  * @edge:	end of the first burst
  *
  * The caller starts the RRQ timer, once recv_seq has moved.
@@ -232,6 +233,7 @@ void esp_announced(struct sock *sk, u32 recv_seq, u32 edge)
 	struct esp_ackq *q = &esp->link->ackq;
 	u64 until = esp_now();
 
+	sock_owned_by_me(sk);
 	if (READ_ONCE(esp->link->npeers) > 1)
 		until += esp_qctl_wire_time(&q->ctl,
 					    READ_ONCE(q->policy.first_pool));
@@ -239,7 +241,7 @@ void esp_announced(struct sock *sk, u32 recv_seq, u32 edge)
 	esp_ackq_announced(q, &esp->grant, recv_seq, edge);
 }
 
-/* Of what the sender was permitted, so much may still come. */
+/* Granted packets that have not arrived yet. */
 u32 esp_grant_left(struct esp_opt *esp)
 {
 	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
@@ -248,11 +250,11 @@ u32 esp_grant_left(struct esp_opt *esp)
 }
 
 /**
- * esp_grant_due() - is it time for more permission?
+ * esp_grant_due() - Is another grant due?
  * @esp:	socket with an announced transmission; its owner calls
  *
- * A gap is no reason to let the sender run dry: what came behind it doesn't
- * count as still to come.
+ * A gap is no reason to let the sender run out of its grant: packets that arrived after
+ * the gap do not count as outstanding.
  *
  * Return: true if so
  */
@@ -261,9 +263,10 @@ bool esp_grant_due(struct esp_opt *esp)
 	struct esp_ackq *q = &esp->link->ackq;
 	u32 left = esp_grant_left(esp);
 
+	sock_owned_by_me(&esp->sk);
 	if (!READ_ONCE(q->policy.adaptive))
 		return esp->to_ack >= esp_ack_each(&esp->sk);
-	/* nearly always: more than anybody's share */
+	/* the usual case: more than any sender's share */
 	if (left > esp_policy_ask_most(&q->ctl))
 		return false;
 	return left <= esp_policy_ask(&q->policy, &q->ctl,
@@ -271,11 +274,11 @@ bool esp_grant_due(struct esp_opt *esp)
 }
 
 /*
- * Granted packets have come. While others are on their way, each gives them
- * the time of the RRQ timer anew: the burst's time on the wire. But a first
- * burst must be here when all that were to come are, if others wait for it.
- * After an expiry the time was backed off: the first one ends that.
- * Returns true if the caller is to pump.
+ * Account for granted packets that have arrived. While more are on their way, each
+ * arrival restarts the RRQ timer: its timeout is the burst's time on the wire. The
+ * exception is a first burst while there are other peers, because they wait for it: it
+ * must be here when all first bursts are due. After an expiry the timeout was backed off;
+ * the first arrival ends that. Returns true if the caller must pump.
  */
 bool esp_grant_arrived(struct sock *sk, struct esp_frame *f)
 {
@@ -300,12 +303,11 @@ static void send_hold(struct sock *sk)
 }
 
 /**
- * esp_enqueue_ack() - permission is due
+ * esp_enqueue_ack() - Send a grant that is due, or queue it
  * @sk:		socket with an announced transmission; its owner calls
- * @answer:	the sender waits for an answer (TXS, probe, or all that it was
- *		allowed has come): if the permission is parked, it gets a HOLD
- * @packets:	that came together: so many times, one by one, they would have
- *		asked
+ * @answer:	the sender waits for a reply (TXS, probe, or all that it was granted
+ *		has arrived): if the grant is queued, the sender gets a HOLD at once
+ * @packets:	packets that arrived together: one by one, each would have asked
  */
 void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 {
@@ -314,16 +316,17 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	struct esp_ackq *q = &esp->link->ackq;
 	u32 edge;
 
+	sock_owned_by_me(sk);
 	if (esp_dev_usable(esp->dev))
-		return;		/* no point while the device is down */
+		return;		/* the device is down: no ACK can leave */
 	if (smp_load_acquire(&g->queued)) {	/* unlink_grant() */
 		esp->to_ack = 0;
-		/* merged into the cause that is queued already (rule 11) */
+		/* the queued grant serves this cause, too (rule 11) */
 		if (answer)
 			send_hold(sk);
 		return;
 	}
-	/* the reader tells when it has made room: esp_pressure_lifted() */
+	/* the reader advertises space when it has freed it: esp_pressure_lifted() */
 	if (!answer && !grant_more_room(esp, esp->recv_seq)) {
 		if (esp->to_ack >= esp_ack_each(sk))
 			esp_send_ack(sk);
@@ -332,7 +335,7 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	esp->to_ack = 0;
 	if (esp_ackq_fast(q, g)) {
 		ESP_INC_NS(esp->ns, GrantFast);
-		/* the others' requests, while something comes of them */
+		/* requests of the other packets, while each yields a grant */
 		while (packets-- > 1 && esp_grant_due(esp)) {
 			edge = READ_ONCE(g->edge);
 			if (!esp_ackq_fast(q, g) || READ_ONCE(g->edge) == edge)
@@ -343,9 +346,9 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 		return;
 	}
 	if (READ_ONCE(g->rcv_mem_pressure)) {
-		/* nothing can be given until recvmsg() makes room (rule 20) */
+		/* no grant until recvmsg() has freed space (rule 20) */
 		ESP_INC(sock_net(sk), MemPressure);
-		sk->sk_data_ready(sk);	/* for it won't get more before it reads */
+		sk->sk_data_ready(sk);	/* the reader gets no more before it reads */
 		esp_ack_pump(q);
 		if (answer)
 			send_hold(sk);
@@ -363,9 +366,9 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 }
 
 /**
- * esp_ackq_leave() - the socket wants no permission given any more
- * @sk:		socket, closing; its owner calls
- * @void_tokens: nothing more can come; otherwise the tokens of packets on
+ * esp_ackq_leave() - End the transmission: take the socket off the ACK queue
+ * @sk:		socket; its owner calls
+ * @void_tokens: true: no more packets can come; false: the tokens of packets on
  *		their way stay for a moment (rule 16)
  */
 void esp_ackq_leave(struct sock *sk, bool void_tokens)
@@ -374,6 +377,7 @@ void esp_ackq_leave(struct sock *sk, bool void_tokens)
 	struct esp_ackq *q;
 	u64 waited;
 
+	sock_owned_by_me(sk);
 	if (!esp->link)
 		return;
 	q = &esp->link->ackq;
@@ -390,11 +394,11 @@ void esp_ackq_leave(struct sock *sk, bool void_tokens)
 }
 
 /**
- * esp_expiry() - granted packets did not come (rule 17)
+ * esp_expiry() - Handle granted packets that did not arrive (rule 17)
  * @sk:	socket; its lock is held
  *
- * Take the tokens back, ask for what is missing, queue up at the head. Too
- * often in a row: the sender is gone, or has stopped without a word.
+ * Take the tokens back, ask for the missing packets, and queue the grant at the head.
+ * After too many expiries in a row, the sender is gone or has stopped without notice.
  */
 void esp_expiry(struct sock *sk)
 {
@@ -404,6 +408,7 @@ void esp_expiry(struct sock *sk)
 	struct esp_ackq *q;
 	u32 edge;
 
+	sock_owned_by_me(sk);
 	if (!esp->link || (!esp_ackq_void(&esp->link->ackq, g) &&
 			   !grant_packets_due(esp)))
 		return;
@@ -415,12 +420,12 @@ void esp_expiry(struct sock *sk)
 		WRITE_ONCE(esp->expiries, 0);
 		ESP_INC(net, ExpiryAbandoned);
 		esp_ackq_leave(sk, true);
-		sk_mem_reclaim(sk);	/* what was charged ahead */
-		if (esp_advice_changed(sk))	/* could not be told until now */
+		sk_mem_reclaim(sk);	/* memory that was charged ahead */
+		if (esp_advice_changed(sk))	/* the peer could not be told before */
 			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		return;
 	}
-	edge = READ_ONCE(g->edge);	/* it may be queued */
+	edge = READ_ONCE(g->edge);	/* the grant may be queued */
 	if (g->recv_announced && esp_after(edge, esp->recv_seq)) {
 		esp_send_rrq(sk, edge);
 		if (!smp_load_acquire(&g->queued))	/* unlink_grant() */
@@ -433,22 +438,24 @@ void esp_expiry(struct sock *sk)
 }
 
 /**
- * esp_pressure_lifted() - there is room again: recvmsg() made it, or a backlog is over
+ * esp_pressure_lifted() - Advertise free space after memory pressure
  * @sk:	socket; its owner calls
  *
- * The end of rcv_mem_pressure is a cause for an ACK; but not for every byte.
+ * Either recvmsg() has freed space, or a backlog is over. The end of rcv_mem_pressure
+ * is a cause for an ACK, but not every freed byte is: grant_least_room().
  */
 void esp_pressure_lifted(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
 
-	smp_mb();	/* what was freed, before the flag; grant_send() */
+	sock_owned_by_me(sk);
+	smp_mb();	/* free space before the flag is read; pairs with grant_send() */
 	if (!READ_ONCE(g->rcv_mem_pressure) || !esp->link)
 		return;
 	if (esp->rcv_bytes && !grant_more_room(esp, esp->recv_seq))
 		return;
-	/* not between the flag and the end of queueing: esp_ack_pump() */
+	/* not while esp_ack_pump() has set the flag and not yet dequeued the grant */
 	spin_lock_bh(&esp->link->ackq.lock);
 	WRITE_ONCE(g->rcv_mem_pressure, 0);
 	spin_unlock_bh(&esp->link->ackq.lock);
@@ -460,11 +467,12 @@ void esp_pressure_lifted(struct sock *sk)
 }
 
 /**
- * esp_any_room() - somebody can't wait until much room is made
+ * esp_any_room() - Advertise any free space, for a probe or a waiting reader
  * @sk:	socket; its owner calls
  */
 void esp_any_room(struct sock *sk)
 {
+	sock_owned_by_me(sk);
 	if (!READ_ONCE(esp_sk(sk)->grant.rcv_mem_pressure))
 		return;
 	WRITE_ONCE(esp_sk(sk)->advertise_any, 1);

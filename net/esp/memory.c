@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of stream and seqpacket sockets, as it is charged: to the socket
- * (sk_rmem_alloc, sk_wmem_queued, sk_forward_alloc) and to all of them
- * (net.esp.mem). Under the socket's lock; bounds are rule 20's, grant.c.
+ * Memory of stream and seqpacket sockets. It is charged to the socket (sk_rmem_alloc,
+ * sk_wmem_queued, sk_forward_alloc) and to all sockets together (net.esp.mem), under the
+ * socket's lock. Rule 20 sets the bounds: grant.c.
  */
 #include "esp.h"
 #include "memory.h"
 
 #define ESP_CHARGE	(256 * 1024)	/* bytes that are charged ahead */
-#define ESP_ROOM_PRESSED	4	/* packets of a socket, under memory pressure */
+#define ESP_ROOM_PRESSED	4	/* packets that a socket grants under memory pressure */
 
 long esp_mem[3] __read_mostly;
 atomic_long_t esp_memory_allocated ____cacheline_aligned_in_smp;
 struct percpu_counter esp_sockets_allocated ____cacheline_aligned_in_smp;
 unsigned long esp_memory_pressure;
 
-/* What sockets charge ahead, or keep, is to be no reason for memory pressure. */
+/* Is memory ample? Bytes that sockets charge ahead, or keep, must not cause pressure. */
 static bool mem_is_ample(void)
 {
 	return atomic_long_read(&esp_memory_allocated) <=
 	       READ_ONCE(esp_mem[0]) / 2;
 }
 
-/* In the middle of much: what is charged now will be used, or used again. */
+/* Is a large transfer under way? It will use, or use again, the memory charged now. */
 static bool mem_charges_ahead(struct sock *sk)
 {
 	return esp_sk(sk)->grant.recv_announced ||
@@ -30,13 +30,13 @@ static bool mem_charges_ahead(struct sock *sk)
 }
 
 /**
- * esp_mem_uncharge() - memory that a socket no longer uses
- * @sk:		socket; its owner calls
+ * esp_mem_uncharge() - Uncharge memory that a socket no longer uses
+ * @sk:		socket; its owner calls, or esp_rfree() when no reference is left
  * @size:	bytes
  *
- * A page stays charged for the next message, or each would be charged and
- * uncharged for all sockets; more in the middle of much. Not if sockets have
- * much together.
+ * A page stays charged for the next message: otherwise each message would charge and
+ * uncharge it for all sockets. In the middle of a large transfer, more stays charged. If
+ * all sockets together use much memory, nothing stays charged.
  */
 void esp_mem_uncharge(struct sock *sk, int size)
 {
@@ -48,7 +48,7 @@ void esp_mem_uncharge(struct sock *sk, int size)
 	sk_mem_reclaim(sk);
 }
 
-/* For esp_mem_schedule(), if what is charged already is not enough. */
+/* Charge more memory for esp_mem_schedule(): the memory charged already is not enough. */
 bool esp_mem_charge_more(struct sock *sk, struct sk_buff *skb, int size)
 {
 	int all = size;
@@ -69,7 +69,7 @@ static void esp_rfree(struct sk_buff *skb)
 	esp_mem_uncharge(sk, skb->truesize);
 }
 
-/* As skb_set_owner_r(), for esp_mem_uncharge()'s sake. */
+/* Charge a received packet like skb_set_owner_r(); esp_mem_uncharge() takes it back. */
 void esp_set_owner_r(struct sk_buff *skb, struct sock *sk)
 {
 	skb_orphan(skb);
@@ -80,7 +80,7 @@ void esp_set_owner_r(struct sk_buff *skb, struct sock *sk)
 }
 
 #ifdef CONFIG_MEMCG
-/* Of a socket that only tells whom new ones are charged to; without bounds of its own. */
+/* Accounts of a socket that only finds the current task's cgroup; they have no bounds. */
 static atomic_long_t task_allocated;
 static DEFINE_PER_CPU(int, task_fw_alloc);
 static long task_mem[] = { LONG_MAX, LONG_MAX, LONG_MAX };
@@ -99,11 +99,11 @@ static struct proto task_prot = {
 #endif
 
 /**
- * esp_mem_nobodys() - a new socket is charged to nobody, till it is accepted
+ * esp_mem_nobodys() - Charge a new socket to no cgroup until it is accepted
  * @sk:	socket that nothing has been charged for; the caller owns it
  *
  * In a listener's backlog, or where a task brings a frame itself (tun), sk_alloc() has
- * taken the cgroup of a task that has nothing to do with it.
+ * taken the cgroup of a task that has nothing to do with the socket.
  */
 void esp_mem_nobodys(struct sock *sk)
 {
@@ -114,12 +114,12 @@ void esp_mem_nobodys(struct sock *sk)
 }
 
 /**
- * esp_mem_accept() - what a socket uses is charged to the current task
- * @sk:	socket that it accepts; the caller owns it
+ * esp_mem_accept() - Charge an accepted socket's memory to the current task
+ * @sk:	socket that the task accepts; the caller owns it
  *
- * It was charged to nobody, esp_mem_nobodys(): a memory cgroup is charged for what has
- * come so far, and for what comes. The kernel tells modules no task's cgroup, but
- * charges the sockets that it makes.
+ * The socket was charged to no cgroup: esp_mem_nobodys(). The task's memory cgroup is
+ * charged for the memory that the socket uses so far, and for later memory. The kernel
+ * tells modules no task's cgroup, but charges the sockets that the task makes.
  *
  * Return: false if the cgroup's limit is reached, or there is no memory at all;
  * nothing has changed then
@@ -131,6 +131,7 @@ bool esp_mem_accept(struct sock *sk)
 	struct sock *task;
 	int bytes;
 
+	sock_owned_by_me(sk);
 	if (!mem_cgroup_sockets_enabled)
 		return true;
 	task = sk_alloc(sock_net(sk), esp_family, GFP_KERNEL, &task_prot, 0);
@@ -139,7 +140,7 @@ bool esp_mem_accept(struct sock *sk)
 	if (task->sk_memcg) {
 		bytes = sk_mem_pages(sk->sk_forward_alloc + sk->sk_wmem_queued +
 				     atomic_read(&sk->sk_rmem_alloc)) << PAGE_SHIFT;
-		/* for all sockets it is charged already */
+		/* net.esp.mem has been charged for it already */
 		ok = !bytes || __sk_mem_schedule(task, bytes, SK_MEM_RECV);
 		if (ok) {
 			WARN_ON_ONCE(sk->sk_memcg);	/* esp_mem_nobodys() */
@@ -154,7 +155,7 @@ bool esp_mem_accept(struct sock *sk)
 }
 
 /**
- * esp_grant_room() - packets for which the receive buffer has memory left
+ * esp_grant_room() - Count the packets that the receive buffer has memory for
  * @esp:	socket; the caller need not own it
  *
  * Return: packets, each as large as the largest one seen
@@ -168,8 +169,8 @@ u32 esp_grant_room(struct esp_opt *esp)
 
 	if (room > 0)
 		n = room / READ_ONCE(esp->grant.rcv_est);
-	if (READ_ONCE(esp_memory_pressure))	/* all sockets are to have less */
+	if (READ_ONCE(esp_memory_pressure))	/* each socket gets less */
 		n = min_t(u32, n, ESP_ROOM_PRESSED);
-	/* an empty buffer takes a packet, however small the one, large the other */
+	/* an empty buffer takes one packet, whatever the size of either */
 	return n ? n : !atomic_read(&sk->sk_rmem_alloc);
 }

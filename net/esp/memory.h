@@ -18,15 +18,16 @@ bool esp_mem_accept(struct sock *sk);
 u32 esp_grant_room(struct esp_opt *esp);
 
 /**
- * esp_mem_schedule() - may a socket use memory?
+ * esp_mem_schedule() - May a socket use more memory?
  * @sk:		socket; its owner calls
- * @skb:	packet that it has received; NULL: it sends
+ * @skb:	packet that the socket has received; NULL: the socket sends
  * @size:	bytes
  *
  * Return: true if so
  */
 static inline bool esp_mem_schedule(struct sock *sk, struct sk_buff *skb, int size)
 {
+	sock_owned_by_me(sk);
 	return size <= sk->sk_forward_alloc || esp_mem_charge_more(sk, skb, size);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a sender learns from the peer's frames: acknowledgments, permission,
- * round trips, and retransmission requests.
+ * The sender's side of the peer's frames: acknowledgments, grants, round trips, and
+ * retransmission requests.
  */
 #include "esp.h"
 #include "close.h"
@@ -14,7 +14,7 @@
 #include "write_queue.h"
 #include "trace.h"
 
-/* Our FIN has been acknowledged. */
+/* Change the state after our FIN has been acknowledged. */
 static void fin_acked(struct sock *sk)
 {
 	switch (sk->sk_state) {
@@ -33,7 +33,7 @@ static void fin_acked(struct sock *sk)
 	}
 }
 
-/* One more sample of a round. At its end they tell the receiver's budget what to be. */
+/* Add a sample to a round. At the round's end, its samples adjust the receiver's budget. */
 static noinline void ack_take_sample(struct sock *sk, u32 rtt, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -59,7 +59,7 @@ static noinline void ack_take_sample(struct sock *sk, u32 rtt, u64 now)
 	}
 }
 
-/* A round trip: for the timers, and for the budget that the receiver hands out. */
+/* Take a round trip, for the timers and for the budget that the receiver grants from. */
 static void ack_take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -73,8 +73,8 @@ static void ack_take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 }
 
 /*
- * How long ago a packet must have been sent for its absence from this frame's
- * ack_seq to mean something: the round trip that this very frame took.
+ * Least age of a packet, microseconds, at which its absence from this frame's ack_seq
+ * proves a loss: the round trip that this very frame took.
  */
 static u32 ack_proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
 {
@@ -83,7 +83,7 @@ static u32 ack_proof_time(struct esp_opt *esp, struct esp_frame *f, u32 now)
 	return rtt < ESP_RTT_MAX_US ? rtt : esp_rtt_smooth(&esp->rtt);
 }
 
-/* The next buffer that has been sent, or NULL. */
+/* Find the next buffer that has been sent; NULL: none. */
 static struct sk_buff *sent_next_buffer(struct sock *sk, struct sk_buff *skb)
 {
 	if (skb_queue_is_last(&sk->sk_write_queue, skb))
@@ -92,7 +92,7 @@ static struct sk_buff *sent_next_buffer(struct sock *sk, struct sk_buff *skb)
 	return skb == sk->sk_send_head ? NULL : skb;
 }
 
-/* After a timeout: repair from the front, a few packets for each ACK. */
+/* Retransmit after a timeout: from the front, a few packets for each ACK. */
 static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -119,7 +119,7 @@ static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 	}
 }
 
-/* Returns false if the frame must not be used. */
+/* Take the acknowledgment and the grant of a frame; false: the frame must not be used. */
 static bool ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -163,14 +163,14 @@ static bool ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	}
 	if (held && !esp->snd.on_hold && esp->retransmits &&
 	    esp->snd.una_seq != esp->snd.send_next) {
-		/* what found no memory does now */
+		/* packets that the receiver had no memory for find some now */
 		esp->retransmits = 0;
 		esp_timer_set(esp, ESP_T_SEND, now);
 	}
 	return true;
 }
 
-/* The packets that an RRQ names, unless they are on their way (rule 19). */
+/* Retransmit the packets that an RRQ names, unless they are on their way (rule 19). */
 static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
@@ -209,7 +209,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 				break;
 			if ((u32)now - ESP_TX(p)->sent_us < proof) {
 				ESP_ADD(sock_net(sk), RRQIgnored, end - from);
-				if (end == to)	/* the next range may be in it */
+				if (end == to)	/* the next range may be in this buffer */
 					break;
 				continue;
 			}
@@ -221,11 +221,12 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 }
 
 /*
- * Where there is no wire, the processor that an ACK comes on is the reader's, who
- * has to copy. A writer that waited for room and has been woken (SOCK_NOSPACE is off)
- * has another one, and sends: send_wait_memory(). If it gets no processor, there is the timer,
- * whose question has an answer without progress; so much for a writer whose control
- * group is throttled. A device that takes super-packets may stand before a wire, as
+ * Does a writer send the next packets, so that this context need not? On the same host,
+ * an ACK is processed on the reader's processor, which has to copy. A writer that waited
+ * for queue space and has been woken (SOCK_NOSPACE is off) has another processor, and
+ * sends: send_wait_memory(). A writer may get no processor, for example in a throttled
+ * control group. Then the timer sends a probe; the reply brings no progress, so that
+ * @probe_tries is not 0 here. A device that takes GSO packets may stand before a wire, as
  * macvlan does; the round trip tells.
  */
 static bool ack_writer_sends(struct sock *sk)
@@ -239,24 +240,25 @@ static bool ack_writer_sends(struct sock *sk)
 }
 
 /**
- * esp_ack_rcv() - what a frame tells the sender: ACK, grant, echo of a cut, RRQ
+ * esp_ack_rcv() - Take a frame's ACK, grant, echo of a cut, and RRQ
  * @sk:		connection; its lock is held
  * @skb:	frame
  * @now:	microseconds
  * @late:	a frame that was sent later is here already: esp_overtaken()
  *
- * What may leave now does.
+ * Packets that may be sent now are sent.
  *
- * Return: false if the frame must not be used: it acknowledges what was never sent
+ * Return: false if the frame must not be used: it acknowledges packets never sent
  */
 bool esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (!ack_take(sk, f, now, late))
 		return false;
-	/* the handshake's, which has MSS, is no echo of a cut */
+	/* the handshake's option, beside MSS, is no echo of a cut */
 	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
 		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)

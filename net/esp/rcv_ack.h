@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a frame tells the sender. */
+/* The sender's side of the peer's frames. */
 #ifndef _ESP_RCV_ACK_H
 #define _ESP_RCV_ACK_H
 
 #include "esp.h"
 
-#define ESP_LATE_US	(1000 * 1000)	/* no frame is overtaken by more */
+#define ESP_LATE_US	(1000 * 1000)	/* longest time by which a frame is overtaken */
 
 bool esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late);
 
 /*
- * A frame sent after this one is here already: what this one says of
- * permission and advice is out of date.
+ * Is a frame that was sent after this one here already? Then the grant and the first
+ * burst that this frame tells are out of date.
  */
 static inline bool esp_overtaken(const struct esp_opt *esp,
 				 const struct esp_frame *f, u64 now)

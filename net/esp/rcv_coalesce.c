@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tail of the receive queue: packets are joined there, so that they take less memory,
- * and the reader less time.
+ * The tail of the receive queue. Packets are coalesced there: they take less memory, and
+ * the reader needs less time.
  */
 #include "esp.h"
 #include "memory.h"
 #include "rcv_coalesce.h"
 
 /*
- * A packet whose bytes lie behind those of @to's last fragment, as in a super-packet
- * that was taken apart on this machine: they become part of it. The reader then
- * copies once for many packets.
+ * Extend @to's last fragment by a packet whose bytes lie after it in memory, as in a GSO
+ * packet that was segmented on this machine. The reader then copies once for many packets.
  */
 static bool rcvq_extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *delta)
 {
@@ -34,9 +33,9 @@ static bool rcvq_extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *d
 }
 
 /*
- * Append to what waits at the tail: a buffer for each packet would take more
- * memory than the payload, and the reader more time. One record's only, and no
- * more than a part of what may wait: its memory is given back as a whole.
+ * Append a packet to the buffer at the tail: a buffer for each packet would take more
+ * memory than the payload, and the reader more time. A buffer holds packets of one record
+ * only, and at most a part of the receive buffer, because its memory is freed as a whole.
  */
 static bool rcvq_coalesce(struct sock *sk, struct sk_buff *skb)
 {
@@ -47,7 +46,7 @@ static bool rcvq_coalesce(struct sock *sk, struct sk_buff *skb)
 	bool stolen = false;
 	int delta;
 
-	/* packets in front of it, which were here already, may be in pages */
+	/* the packet's front, which was here already, may be in pages */
 	if (!tail || skb_headlen(skb) < front)
 		return false;
 	to = &ESP_RX(tail)->f;
@@ -67,16 +66,17 @@ static bool rcvq_coalesce(struct sock *sk, struct sk_buff *skb)
 	to->segs += f->segs;
 	if (stolen)
 		kfree_skb_partial(skb, true);
-	else	/* softirqs are off; many go back at a time */
+	else	/* softirqs are off; many are freed at a time */
 		napi_consume_skb(skb, 1);
 	return true;
 }
 
 /*
- * What GRO has chained is a packet each again, so that they are joined as others are. As it
- * is stays what can't be joined, what was ahead, or is chained in another way, and what
- * somebody else looks at: a packet socket has a copy of the first buffer, or, if that had to
- * be written to since, the same list. Returns those behind @skb.
+ * Take apart the packets that GRO has chained, so that they are coalesced like others. A
+ * chain stays as it is in these cases: its packets can't be coalesced, were kept out of
+ * order, or are chained in another way; or another reader shares it. A packet socket has
+ * a clone of the first buffer or, if that buffer had to be written to since, the same
+ * list. Returns the packets after @skb; NULL: the chain stays as it is.
  */
 static struct sk_buff *rcvq_unchain(struct sk_buff *skb)
 {
@@ -86,7 +86,7 @@ static struct sk_buff *rcvq_unchain(struct sk_buff *skb)
 
 	if (!skb_is_gso(skb) || skb_cloned(skb) || skb->sk || f->read)
 		return NULL;
-	smp_rmb();	/* pskb_expand_head() takes the list's references before it lets go */
+	smp_rmb();	/* pskb_expand_head() refers to the list before it drops the old head */
 	skb_walk_frags(skb, iter) {
 		if (!iter->len || (skb_headlen(iter) && !iter->head_frag) ||
 		    skb_shared(iter) || skb_has_frag_list(iter) || skb_zcopy(iter) ||
@@ -102,7 +102,7 @@ static struct sk_buff *rcvq_unchain(struct sk_buff *skb)
 	f->segs = 1;
 	own = *f;
 	own.hlen = 0;
-	f->flags &= ~(ESP_TXF | ESP_EOR);	/* the last one's */
+	f->flags &= ~(ESP_TXF | ESP_EOR);	/* the last packet's */
 	skb_walk_frags(skb, iter) {
 		ESP_RX(iter)->f = own;
 		ESP_RX(iter)->f.len = iter->len;
@@ -117,7 +117,7 @@ static struct sk_buff *rcvq_unchain(struct sk_buff *skb)
 	return list;
 }
 
-/* Behind what waits to be read. */
+/* Append packets to the receive queue. */
 void esp_rcvq_append(struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *next = skb_has_frag_list(skb) ? rcvq_unchain(skb) : NULL;
@@ -125,7 +125,7 @@ void esp_rcvq_append(struct sock *sk, struct sk_buff *skb)
 	for (;;) {
 		if (!rcvq_coalesce(sk, skb)) {
 			skb->dev = NULL;
-			if (!skb->sk)	/* one that was ahead has been charged */
+			if (!skb->sk)	/* an out-of-order packet was charged before */
 				esp_set_owner_r(skb, sk);
 			__skb_queue_tail(&sk->sk_receive_queue, skb);
 		}

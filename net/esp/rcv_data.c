@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Data that arrives (rules 10, 14, 18-20): memory, order, gaps, and which ACK it
+ * Received data (rules 10, 14, 18-20): memory, order, gaps, and the ACK that the data
  * asks for.
  *
- *   esp_data_rcv      here already? allowed? room for it?
+ *   esp_data_rcv      duplicate? granted? memory for it?
  *     |    \________ a gap: kept (ooo), RRQ later
- *   consume           sk_receive_queue; TXS, TXF, FIN act
+ *   data_consume      sk_receive_queue; TXS, TXF, FIN act
  *     |
- *   ack_consumed      permission, an ACK now, or soon
+ *   esp_ack_consumed  grant, an ACK now, or soon
  */
 #include "esp.h"
 #include "ack_send.h"
@@ -23,13 +23,13 @@
 #include "sock.h"
 #include "timer.h"
 
-/* How long reordering explains a gap: srtt / 4 (rule 19). */
+/* Longest time for which reordering explains a gap: srtt / 4, microseconds (rule 19). */
 static u32 gap_reorder_time(struct esp_opt *esp)
 {
 	return max_t(u32, esp_rtt_smooth(&esp->rtt) / 4, 20);
 }
 
-/* After what ends or announces a transmission: frame_grant() relies on it. */
+/* Advance recv_seq, after a transmission was begun or ended: frame_grant() relies on it. */
 static void data_update_recv_seq(struct esp_opt *esp, u32 seq)
 {
 	WRITE_ONCE(esp->grant.recv_seq, seq);
@@ -37,9 +37,7 @@ static void data_update_recv_seq(struct esp_opt *esp, u32 seq)
 	smp_store_release(&esp->recv_seq, seq);
 }
 
-/*
- * The peer's FIN has been consumed.
- */
+/* Change the state after the peer's FIN has been consumed. */
 static void fin_rcv(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -62,7 +60,7 @@ static void fin_rcv(struct sock *sk)
 	sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 }
 
-/* Take packets in order (rule 18: TXS and TXF act here, once). */
+/* Consume packets in order (rule 18: TXS and TXF act here, once). */
 static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
@@ -74,7 +72,7 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 
 	if (flags & ESP_FIN) {
 		consume_skb(skb);
-		if (g->recv_announced) {	/* whose end never came */
+		if (g->recv_announced) {	/* its TXF never came */
 			esp_ackq_leave(sk, true);
 			WRITE_ONCE(esp->expiries, 0);
 			c->at_once = true;
@@ -85,7 +83,7 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 		return;
 	}
 	if (!(flags & ESP_TXF) && !g->recv_announced) {
-		/* without TXS: given up after too many expiries, and goes on */
+		/* without TXS: it was given up after too many expiries, and goes on */
 		esp_announced(sk, end, seq +
 			      (flags & ESP_TXS ? esp->burst_told : 1));
 		c->ask = true;
@@ -97,7 +95,7 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 		c->at_once = true;
 		c->ask = false;
 	}
-	/* charged before others may give permission for what is behind it */
+	/* charge it before another context may grant packets after it */
 	esp_rcvq_append(sk, skb);
 	data_update_recv_seq(esp, end);
 	if (c->ask)
@@ -120,7 +118,7 @@ static struct sk_buff *ooo_first(struct esp_opt *esp)
 	return n ? rb_to_skb(n) : NULL;
 }
 
-/* Packets kept out of order whose turn has come. */
+/* Consume packets that were kept out of order and are in order now. */
 static void ooo_consume(struct sock *sk, struct esp_consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -135,7 +133,7 @@ static void ooo_consume(struct sock *sk, struct esp_consumed *c)
 		skb->dev = NULL;
 		WRITE_ONCE(esp->grant.ooo_pkts,
 			   esp->grant.ooo_pkts - ESP_RX(skb)->f.segs);
-		/* its sender has waited for what was missing */
+		/* the sender has waited for the missing packets */
 		if (ESP_RX(skb)->f.flags & ESP_FIN)
 			c->at_once = true;
 		if (esp->fin_rcvd) {
@@ -148,7 +146,7 @@ static void ooo_consume(struct sock *sk, struct esp_consumed *c)
 	}
 }
 
-/* Where packets that are ahead belong; NULL: some of them are here already. */
+/* Find the place of packets that are out of order; NULL: some of them are here already. */
 static struct rb_node **ooo_place(struct esp_opt *esp, u32 seq, u32 end,
 				  struct rb_node **parent)
 {
@@ -169,7 +167,7 @@ static struct rb_node **ooo_place(struct esp_opt *esp, u32 seq, u32 end,
 	return p;
 }
 
-/* Keep what is ahead; false: it is here already. */
+/* Keep packets that are out of order; false: some of them are here already. */
 static bool ooo_keep(struct esp_opt *esp, struct sk_buff *skb)
 {
 	u32 seq = ESP_RX(skb)->f.pkt_seq, end = esp_rx_end(skb);
@@ -187,14 +185,15 @@ static bool ooo_keep(struct esp_opt *esp, struct sk_buff *skb)
 }
 
 /**
- * esp_gap_seen() - something is missing: ask, unless it comes soon (rule 19)
+ * esp_gap_seen() - Ask for missing packets, unless they come soon (rule 19)
  * @sk:		socket; its owner calls
- * @end:	behind the last packet that should be here
+ * @end:	number after the last packet that should be here
  */
 void esp_gap_seen(struct sock *sk, u32 end)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (esp_after(end, esp->ooo_high))
 		esp->ooo_high = end;
 	if (esp->deadline[ESP_T_REORDER])
@@ -205,7 +204,7 @@ void esp_gap_seen(struct sock *sk, u32 end)
 }
 
 /**
- * esp_gap_timeout() - a gap lasts longer than reordering explains: RRQ
+ * esp_gap_timeout() - Send an RRQ for a gap that reordering does not explain
  * @sk:	socket; its lock is held
  *
  * Repeated with backoff while nothing arrives at the gap's start.
@@ -217,10 +216,11 @@ void esp_gap_timeout(struct sock *sk)
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 	u32 wait;
 
+	sock_owned_by_me(sk);
 	if (!esp_after(esp->ooo_high, esp->recv_seq))
 		return;
 	if (esp->gap_seq != esp->recv_seq) {
-		/* it has moved: a new gap, with a delay of its own */
+		/* recv_seq has moved: a new gap, with a delay of its own */
 		esp->gap_seq = esp->recv_seq;
 		esp->rrqs = 0;
 	}
@@ -234,7 +234,7 @@ void esp_gap_timeout(struct sock *sk)
 	}
 	esp_send_rrq(sk, esp->ooo_high);
 	if (++esp->rrqs > READ_ONCE(conf->retries)) {
-		esp->rrqs = 0;	/* nobody there; what comes later starts anew */
+		esp->rrqs = 0;	/* the peer is gone; a later frame starts anew */
 		return;
 	}
 	wait = esp_rtt_timeout(&esp->rtt, 0, READ_ONCE(conf->rrq_min_us), hi);
@@ -243,8 +243,8 @@ void esp_gap_timeout(struct sock *sk)
 }
 
 /*
- * Was the sender allowed to send this? By a grant, or by the advice for its
- * first burst; of the latter no more than fits, for in number it is without end.
+ * Was the sender allowed to send this, by a grant or as a first burst? Packets of a first
+ * burst count only while the buffer has space, because their bound moves with recv_seq.
  */
 static bool data_was_allowed(struct sock *sk, struct esp_frame *f)
 {
@@ -254,7 +254,7 @@ static bool data_was_allowed(struct sock *sk, struct esp_frame *f)
 	if (esp->grant.recv_announced &&
 	    esp_before(last, READ_ONCE(esp->grant.edge)))
 		return true;
-	/* with nothing to read, nobody can make room before it comes */
+	/* with nothing to read, the reader can't free space before it comes */
 	if (last == esp->recv_seq && skb_queue_empty(&sk->sk_receive_queue))
 		return true;
 	return esp_before(last, esp->recv_seq + esp->burst_told) &&
@@ -263,8 +263,8 @@ static bool data_was_allowed(struct sock *sk, struct esp_frame *f)
 }
 
 /*
- * Memory for a data packet: allowed ones always find some (rule 20). It is
- * charged where the packet is put. Returns 0, or why there is none.
+ * Find memory for a data packet: a granted packet always gets some (rule 20). The packet
+ * is charged when it is queued. Returns 0, or the reason why there is no memory.
  */
 static enum skb_drop_reason data_no_memory(struct sock *sk, struct sk_buff *skb)
 {
@@ -279,20 +279,20 @@ static enum skb_drop_reason data_no_memory(struct sock *sk, struct sk_buff *skb)
 		reason = SKB_DROP_REASON_SOCKET_RCVBUFF;
 	if (reason && !data_was_allowed(sk, &ESP_RX(skb)->f))
 		return reason;
-	if (size) {	/* those that were here already, too */
+	if (size) {	/* and the packets that were here already */
 		segs += ESP_RX(skb)->f.read / size;
 		each = DIV_ROUND_UP(each, segs);
 	}
-	/* allowed but beyond the limit: in debt, which the next ones pay */
+	/* allowed beyond the limit: the socket is in debt, and later packets pay */
 	if (each > esp->grant.rcv_est)
 		WRITE_ONCE(esp->grant.rcv_est, each);
 	return SKB_NOT_DROPPED_YET;
 }
 
 /*
- * Once for what there was nothing to read before, and at the end of a message:
- * whoever has been told need not be told again with each packet. @told: there
- * was something.
+ * Wake the reader if there was nothing to read before, and at the end of a message: a
+ * reader that was woken need not be woken again for each packet. @told: there was
+ * something to read before, and no message ends.
  */
 static void data_wake_reader(struct sock *sk, bool told)
 {
@@ -303,7 +303,7 @@ static void data_wake_reader(struct sock *sk, bool told)
 		sk->sk_data_ready(sk);
 }
 
-/* Data for a socket that nobody reads any more: tell the sender. */
+/* Reset the connection if data comes for a socket that the user has closed; true if so. */
 static bool data_unwanted(struct sock *sk, struct esp_frame *f)
 {
 	if (!f->len || !sock_flag(sk, SOCK_DEAD))
@@ -320,7 +320,7 @@ static void data_duplicate(struct sock *sk, u32 n)
 	esp_ack_now(sk);
 }
 
-/* The first @n packets of a super-packet are here already. */
+/* Cut off the first @n packets of a GSO packet, which are here already. */
 static void data_trim_front(struct sk_buff *skb, u32 n)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
@@ -332,8 +332,8 @@ static void data_trim_front(struct sk_buff *skb, u32 n)
 }
 
 /*
- * @n bytes of a super-packet, in memory of their own: for one packet that is
- * kept, and charged, the others are not to stay.
+ * Copy @n bytes of a GSO packet into memory of their own: a packet that is kept, and
+ * charged, must not keep the memory of the other packets.
  */
 static struct sk_buff *data_copy_part(struct sk_buff *skb, u32 at, u32 n)
 {
@@ -348,7 +348,7 @@ static struct sk_buff *data_copy_part(struct sk_buff *skb, u32 at, u32 n)
 	return NULL;
 }
 
-/* A super-packet can't be taken as a whole: one after the other, then. */
+/* Receive each packet of a GSO packet that can't be taken as a whole. */
 static void data_one_by_one(struct sock *sk, struct sk_buff *skb)
 {
 	enum skb_drop_reason reason = SKB_CONSUMED;
@@ -361,7 +361,7 @@ static void data_one_by_one(struct sock *sk, struct sk_buff *skb)
 		struct sk_buff *one = data_copy_part(skb, all.hlen + at, n);
 		struct esp_frame *f;
 
-		if (!one) {	/* the rest is as good as lost */
+		if (!one) {	/* the remaining packets count as lost */
 			ESP_ADD(sock_net(sk), InMemDrop, all.segs - i);
 			reason = SKB_DROP_REASON_NOMEM;
 			break;
@@ -384,7 +384,7 @@ static void data_one_by_one(struct sock *sk, struct sk_buff *skb)
 }
 
 /**
- * esp_data_rcv() - packets with a number: data, or one FIN
+ * esp_data_rcv() - Receive packets with a number: data, or one FIN
  * @sk:		socket of a connection; its lock is held
  * @skb:	frame, f.segs set; consumed
  */
@@ -399,6 +399,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	bool pump, told;
 	u32 seq;
 
+	sock_owned_by_me(sk);
 	if (esp_before(f->pkt_seq, esp->recv_seq)) {
 		u32 n = esp->recv_seq - f->pkt_seq;
 
@@ -423,7 +424,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	if (data_unwanted(sk, f))
 		goto drop;
 	reason = SKB_NOT_DROPPED_YET;
-	if (!(f->flags & ESP_FIN) || seq != esp->recv_seq)	/* that one is not kept */
+	if (!(f->flags & ESP_FIN) || seq != esp->recv_seq)	/* a FIN in order is not kept */
 		reason = data_no_memory(sk, skb);
 	if (f->segs > 1 && (reason || (esp->grant.ooo_pkts &&
 				       !ooo_place(esp, seq, esp_rx_end(skb), &parent)))) {
@@ -483,12 +484,12 @@ drop:
 	sk_skb_reason_drop(sk, skb, reason);
 }
 
-/* An empty packet: a probe, or a sign of what has been sent. */
+/* Receive an empty packet: a probe, or a hint how far the peer has sent. */
 void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 seq = f->pkt_seq;
-	/* a question, or the echo again because our first reply was lost */
+	/* a question, or the handshake's echo again: our first reply was lost */
 	bool answer = (f->flags & ESP_TXS) || (f->opts & ESP_HAS(ESP_OPT_COOKIE));
 
 	esp->stats.rx_empty++;
@@ -513,7 +514,7 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 		esp_announced(sk, seq, seq);
 	esp_any_room(sk);
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
-		esp_ack_answer(sk);	/* the answer was lost: again */
+		esp_ack_answer(sk);	/* the reply was lost: repeat it */
 	else
 		esp_enqueue_ack(sk, true, 1);
 }

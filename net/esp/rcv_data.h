@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Data that arrives. */
+/* Received data: order, memory, and gaps. */
 #ifndef _ESP_RCV_DATA_H
 #define _ESP_RCV_DATA_H
 

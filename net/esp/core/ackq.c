@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ACK queue: who may send next.
+ * The ACK queue: which sender may send next.
  *
  *   data, TXS, pressure lifted
  *            |
- *            v        queue empty and open < Q: a reservation on @outstanding
+ *            v        queue empty and outstanding < Q: reserve tokens
  *      esp_ackq_fast ------------------------------------> ACK leaves
  *            | no                                             ^
  *            v                                                |
  *      esp_ackq_park --> esp_ack_queue --> esp_ack_pump ------+
- *                                             ^    while open < Q
+ *                                             ^    while outstanding < Q
  *      arrivals, TXF, expiry, close: tokens --+
  */
 #include "ackq.h"
 
 /**
- * esp_ackq_init() - an empty queue
+ * esp_ackq_init() - Initialize an empty queue
  * @q:		queue
  * @p:		policy
- * @ops:	how it reaches the sockets
+ * @ops:	functions by which the queue reaches the sockets
  */
 void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 		   const struct esp_ackq_ops *ops)
@@ -36,8 +36,8 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 }
 
 /**
- * esp_grant_init() - nothing granted
- * @g:		permission of a socket that is being connected
+ * esp_grant_init() - Initialize a grant of no packets
+ * @g:		grant of a socket that is being connected
  * @recv_seq:	first data packet expected
  */
 void esp_grant_init(struct esp_grant *g, u32 recv_seq)
@@ -56,8 +56,8 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 }
 
 /*
- * Reserve @n tokens if the policy lets permission leave. @fast: the caller
- * has no lock and has seen the queue empty; otherwise it holds the lock.
+ * Reserve @n tokens if the policy lets a grant leave. @fast: the caller holds no lock
+ * and has seen the queue empty; otherwise it holds the lock.
  */
 static bool ackq_reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 {
@@ -79,8 +79,8 @@ static bool ackq_reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 }
 
 /*
- * How much @g is to get. Alone is not who was the first of many, a moment ago,
- * to announce a transmission.
+ * Size of the next grant for @g, packets. A sender without a grant yet may be the first
+ * of many that announce a transmission at this moment: it is not a single sender.
  */
 static u32 grant_size(struct esp_ackq *q, struct esp_grant *g)
 {
@@ -92,9 +92,9 @@ static u32 grant_size(struct esp_ackq *q, struct esp_grant *g)
 }
 
 /*
- * Move the edge of @g by up to @n packets, tokens for which the caller has
- * reserved. What isn't needed goes back. Returns false if no permission at
- * all can be given, for want of memory.
+ * Move the edge of @g by up to @n packets; the caller has reserved tokens for them.
+ * Tokens that aren't needed go back. Returns false if no grant at all can be given,
+ * because memory is short.
  */
 static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 {
@@ -106,9 +106,9 @@ static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 
 	if (g->expired && base != recv_seq) {
 		/*
-		 * Say again what was said. Nothing new may leave until there
-		 * is a token for all of that; esp_ackq_consumed() takes back
-		 * those of packets that are here.
+		 * Repeat the grant that expired. No new packet is granted until each packet of
+		 * that grant has a token. esp_ackq_consumed() takes back the tokens of packets
+		 * that are here.
 		 */
 		open = atomic_read(&g->outstanding);
 		take = base - recv_seq > open ? base - recv_seq - open : 0;
@@ -142,12 +142,12 @@ out:
 }
 
 /**
- * esp_ackq_fast() - give permission at once, past an empty queue (rule 15)
+ * esp_ackq_fast() - Give a grant at once if the queue is empty (rule 15)
  * @q:	queue
- * @g:	permission, not queued; the caller owns its socket
+ * @g:	grant, not queued; the caller owns its socket
  *
- * Return: true if the caller is to send the ACK; false: park, unless
- * @g->rcv_mem_pressure tells that memory is what is short
+ * Return: true if the caller is to send the ACK; false if it is to queue the grant,
+ * unless @g->rcv_mem_pressure tells that memory is short
  */
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 {
@@ -159,21 +159,22 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 	ok = grant_extend(q, g, n);
 	if (!ok)
 		WRITE_ONCE(g->rcv_mem_pressure, 1);
-	/* what grant_extend() gave back may have kept somebody in the queue */
+	/* a queued grant may have waited for tokens that grant_extend() gave back */
 	esp_ack_pump(q);
 	return ok;
 }
 
 static void link_grant(struct esp_ackq *q, struct esp_grant *g)
 {
+	lockdep_assert_held(&q->lock);
 	WRITE_ONCE(g->queued, 1);
 	WRITE_ONCE(q->qlen, q->qlen + 1);
 }
 
 /**
- * esp_ackq_park() - put a permission into the queue
+ * esp_ackq_park() - Queue a grant
  * @q:		queue
- * @g:		permission, not queued; the caller owns its socket and gives the
+ * @g:		grant, not queued; the caller owns its socket and gives the
  *		queue a reference
  *
  * The caller pumps next: a token may have come back in the meantime.
@@ -184,20 +185,21 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
 	list_add_tail(&g->link, &q->esp_ack_queue);
 	link_grant(q, g);
 	spin_unlock_bh(&q->lock);
-	smp_mb();	/* qlen before open is read; pairs with ackq_tokens_back() */
+	smp_mb();	/* write qlen before outstanding is read; pairs with ackq_tokens_back() */
 }
 
 /**
- * esp_ackq_expired() - permitted packets did not come: permit them again (rule 17)
+ * esp_ackq_expired() - Queue a grant whose packets did not arrive (rule 17)
  * @q:		queue
- * @g:		permission, without tokens; the caller owns its socket
- * @again:	nothing has come since it expired before
+ * @g:		grant, without tokens; the caller owns its socket
+ * @again:	nothing has arrived since the expiry before
  *
- * It had its turn already, so it goes to the head, if it doesn't wait anyway.
- * Who was silent before, perhaps for ever, gets one token only: many who have
- * died together must not hold what the others could use. The caller pumps next.
+ * The sender had its turn already, so the grant goes to the head, unless it is queued
+ * anyway. A sender that was silent before, perhaps for ever, gets one token only: many
+ * senders that have died together must not hold tokens that live ones could use. The
+ * caller pumps next.
  *
- * Return: true if it was not queued: the queue takes a reference
+ * Return: true if the grant was not queued: the queue takes a reference
  */
 bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 {
@@ -215,34 +217,37 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 	return !was;
 }
 
-/* Has @g less than its share, even now? */
+/* Does @g still have less than its share? */
 static bool grant_wants_more(struct esp_ackq *q, struct esp_grant *g)
 {
 	u32 left = g->edge - READ_ONCE(g->recv_seq);
 
+	lockdep_assert_held(&q->lock);
 	left -= min(left, READ_ONCE(g->ooo_pkts));
-	/* who may be gone is not to take what others could use */
+	/* a sender that may be gone must not take what live ones could use */
 	return q->policy.adaptive && !g->expired &&
 	       left < q->ctl.q / max(atomic_read(&q->esp_recv_count), 1);
 }
 
 static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 {
+	lockdep_assert_held(&q->lock);
 	list_del_init(&g->link);
 	WRITE_ONCE(q->qlen, q->qlen - 1);
-	/* the owner may touch @g again: all that was done to it before */
+	/* the owner may write @g again: publish all writes to it before */
 	smp_store_release(&g->queued, 0);
 }
 
 /*
- * The head has to wait. If not for packets, but only for the pace: how long,
- * nanoseconds.
+ * Note that the head has to wait. Returns the time for which it waits for the pace,
+ * nanoseconds; 0: it waits for packets, or the queue is empty, or the policy is the seed's.
  */
 static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
 {
 	int open = atomic_read(&q->outstanding);
 	u32 wait;
 
+	lockdep_assert_held(&q->lock);
 	if (!q->qlen || !q->policy.adaptive)
 		return 0;
 	WRITE_ONCE(q->ctl.busy, 1);
@@ -252,18 +257,18 @@ static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
 	}
 	wait = esp_qctl_pace(&q->ctl, open, atomic_read(&q->esp_recv_count), now);
 	WRITE_ONCE(q->until, (u32)div_u64(now + wait, 1000));
-	/* a token that has come back since: at once */
+	/* a token may have come back since: at once */
 	return max_t(u32, wait, 1);
 }
 
 /**
- * esp_ack_pump() - release heads while the policy allows it
+ * esp_ack_pump() - Release heads of the queue while the policy allows it
  * @q:	queue
  *
- * To be called after every change of open, budget, queue, policy, or of a
- * socket's or device's state (rule 14); not for packets that arrive while it would
- * release nothing (esp_ackq_paced()). May be called under a socket's lock:
- * what it sends for other sockets takes none of theirs.
+ * To be called after every change of outstanding, budget, queue, policy, or of a
+ * socket's or device's state (rule 14). The exception are packets that arrive while the
+ * pump would release nothing (esp_ackq_paced()). May be called under a socket's lock: an
+ * ACK of another socket takes none of that socket's locks.
  */
 void esp_ack_pump(struct esp_ackq *q)
 {
@@ -271,7 +276,7 @@ void esp_ack_pump(struct esp_ackq *q)
 		struct esp_grant *g;
 		u32 n, wait;
 
-		/* as ackq_head_waits() would find; whoever changes that pumps */
+		/* ackq_head_waits() would find the same; each change of these pumps */
 		if (READ_ONCE(q->policy.adaptive) && READ_ONCE(q->ctl.limited) &&
 		    READ_ONCE(q->ctl.busy) &&
 		    atomic_read(&q->outstanding) >= (int)READ_ONCE(q->ctl.q))
@@ -296,7 +301,7 @@ void esp_ack_pump(struct esp_ackq *q)
 		if (!ok)
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		if (atomic_read(&g->outstanding) > had && grant_wants_more(q, g)) {
-			/* it would ask with its next packet: another turn */
+			/* its next packet would ask for more: another turn */
 			q->ops->get(g);
 			list_move_tail(&g->link, &q->esp_ack_queue);
 		} else {
@@ -308,10 +313,11 @@ void esp_ack_pump(struct esp_ackq *q)
 }
 
 /**
- * esp_ackq_resume() - the call that was asked for: esp_ackq_ops.later
+ * esp_ackq_resume() - Resume the queue when the time that esp_ackq_ops.later got is over
  * @q:	queue
  *
- * The lock: who asks at this moment sees that it has come, or has its answer here.
+ * The lock serves a context that asks for a call at this moment: either it sees that
+ * this call has come, or this call does its work.
  */
 void esp_ackq_resume(struct esp_ackq *q)
 {
@@ -322,11 +328,11 @@ void esp_ackq_resume(struct esp_ackq *q)
 }
 
 /**
- * esp_ackq_remove() - take a permission out of the queue
+ * esp_ackq_remove() - Take a grant out of the queue
  * @q:	queue
- * @g:	permission; the caller owns its socket
+ * @g:	grant; the caller owns its socket
  *
- * Return: true if it was there: the queue's reference is the caller's
+ * Return: true if the grant was queued: the queue's reference is the caller's
  */
 bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
 {
@@ -341,15 +347,15 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
 }
 
 /**
- * esp_ackq_announced() - the sender has announced a transmission
+ * esp_ackq_announced() - Begin a transmission that the sender has announced
  * @q:		queue
- * @g:		permission; the caller owns its socket
- * @recv_seq:	behind the packet that announced
- * @edge:	end of the first burst that the sender was advised
+ * @g:		grant; the caller owns its socket
+ * @recv_seq:	number after the packet that announced it
+ * @edge:	end of the first burst that the sender was told
  *
- * The rest of that burst is on its way, and has its tokens: the others wait
- * for it. Some of it may be here, and some beyond it: esp_ackq_consumed() takes
- * back what is too much. The caller starts the RRQ timer, once recv_seq has moved.
+ * The rest of that burst is on its way, and has its tokens: other senders wait for it.
+ * Some of it may be here already, and packets beyond it, too: esp_ackq_consumed() takes
+ * surplus tokens back. The caller starts the RRQ timer, once recv_seq has moved.
  */
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 			u32 edge)
@@ -362,7 +368,7 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 	g->expired = 0;
 	g->token_start = recv_seq;
 	WRITE_ONCE(g->edge, edge);
-	smp_wmb();	/* the edge before the announcement; frame_grant() */
+	smp_wmb();	/* write the edge before recv_announced; pairs with frame_grant() */
 	WRITE_ONCE(g->recv_announced, 1);
 	n = edge - recv_seq;
 	atomic_add(n, &q->outstanding);
@@ -371,11 +377,11 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 }
 
 /**
- * esp_ackq_dry() - all that a sender was permitted has come, as one frame
+ * esp_ackq_dry() - Note that all packets of a grant have arrived as one frame
  * @q:	queue
  *
- * Nobody had to wait, for nobody asked earlier: frames that come one by one
- * ask while half of them are on their way. The budget is what held it back.
+ * No grant had to wait, because no packet asked earlier: packets that come one by one
+ * ask while half of them are on their way. It is the budget that limited the sender.
  */
 void esp_ackq_dry(struct esp_ackq *q)
 {
@@ -386,19 +392,19 @@ void esp_ackq_dry(struct esp_ackq *q)
 	spin_unlock_bh(&q->lock);
 }
 
-/* Tokens are back; the caller pumps if anybody waits. */
+/* Give @n tokens back; true if a grant is queued: the caller pumps. */
 static bool ackq_tokens_back(struct esp_ackq *q, int n)
 {
-	atomic_sub_return(n, &q->outstanding);	/* full barrier before qlen */
+	atomic_sub_return(n, &q->outstanding);	/* full barrier before qlen is read */
 	return READ_ONCE(q->qlen);
 }
 
 /**
- * esp_ackq_arrived() - packets have arrived for the first time
+ * esp_ackq_arrived() - Account for packets that have arrived for the first time
  * @q:		queue
- * @g:		permission; the caller owns its socket
- * @seq:	the first one's number
- * @count:	how many
+ * @g:		grant; the caller owns its socket
+ * @seq:	number of the first one
+ * @count:	packets
  *
  * Return: true if the caller is to pump
  */
@@ -414,7 +420,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 	if (esp_after(end, edge))
 		end = edge;
 	if (!esp_before(seq, end))
-		return false;	/* they had none */
+		return false;	/* these packets had no tokens */
 	do {
 		take = min_t(int, n, end - seq);
 		if (take <= 0)
@@ -423,7 +429,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 	return ackq_tokens_back(q, take);
 }
 
-/* No more tokens than packets that can still come. Returns how many were. */
+/* Drop tokens of @g beyond the packets that can still come. Returns their number. */
 static int grant_trim(struct esp_grant *g)
 {
 	u32 edge = READ_ONCE(g->edge);
@@ -431,7 +437,7 @@ static int grant_trim(struct esp_grant *g)
 	int n = atomic_read(&g->outstanding);
 
 	if (esp_after(g->recv_seq, g->token_start))
-		g->token_start = g->recv_seq;	/* before it wraps */
+		g->token_start = g->recv_seq;	/* before the comparison wraps */
 	if (n <= left)
 		return 0;
 	atomic_set(&g->outstanding, left);
@@ -439,13 +445,13 @@ static int grant_trim(struct esp_grant *g)
 }
 
 /**
- * esp_ackq_consumed() - recv_seq has advanced
+ * esp_ackq_consumed() - Drop surplus tokens after recv_seq has advanced
  * @q:	queue
- * @g:	permission; the caller owns its socket
+ * @g:	grant; the caller owns its socket
  *
- * No more packets can come under a token than lie before the edge. There are
- * more tokens if a permission was said again (rule 17) of which some packets
- * were here, or if the sender was ahead of it.
+ * Only packets before the edge can come under a token. There are more tokens than such
+ * packets in two cases: an expired grant was repeated (rule 17) and some of its packets
+ * were here; or the sender was ahead of its grant.
  *
  * Return: true if the caller is to pump
  */
@@ -454,7 +460,7 @@ bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 	int n;
 
 	if (smp_load_acquire(&g->queued)) {	/* unlink_grant() */
-		/* others give it permission */
+		/* other contexts extend a queued grant */
 		spin_lock_bh(&q->lock);
 		n = grant_trim(g);
 		spin_unlock_bh(&q->lock);
@@ -465,11 +471,11 @@ bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 }
 
 /**
- * esp_ackq_void() - take all tokens of a socket back (TXF, expiry, RST)
+ * esp_ackq_void() - Take all tokens of a socket back (TXF, expiry, RST)
  * @q:	queue
- * @g:	permission; the caller owns its socket
+ * @g:	grant; the caller owns its socket
  *
- * Return: how many there were; the caller pumps
+ * Return: number of tokens; the caller pumps
  */
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
 {
@@ -481,9 +487,9 @@ int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
 }
 
 /**
- * esp_ackq_ended() - the announced transmission is over: TXF, or given up
+ * esp_ackq_ended() - End the announced transmission: TXF came, or it is given up
  * @q:	queue
- * @g:	permission, not queued; the caller owns its socket, and pumps
+ * @g:	grant, not queued; the caller owns its socket, and pumps
  */
 void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 {
@@ -491,11 +497,11 @@ void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 		return;
 	WRITE_ONCE(g->recv_announced, 0);
 	atomic_dec(&q->esp_recv_count);
-	smp_mb();	/* the count before qlen */
+	smp_mb();	/* write the count before qlen is read */
 }
 
 /**
- * esp_ackq_policy() - an administrator changes the policy
+ * esp_ackq_policy() - Set the policy that an administrator has changed
  * @q:	queue
  * @p:	policy
  */
@@ -504,7 +510,7 @@ void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p)
 	spin_lock_bh(&q->lock);
 	q->policy.q_min = p->q_min;
 	q->policy.q_max = p->q_max;
-	/* these are read without the lock, too */
+	/* contexts without the lock read these, too */
 	WRITE_ONCE(q->policy.adaptive, p->adaptive);
 	WRITE_ONCE(q->policy.burst_length, p->burst_length);
 	WRITE_ONCE(q->policy.first_pool, p->first_pool);

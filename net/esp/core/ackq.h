@@ -17,94 +17,111 @@ struct esp_grant;
 struct esp_ackq;
 
 /**
- * struct esp_ackq_ops - what the queue needs of the sockets
- * @room:	last packet number + 1 for which memory can be reserved
- *		(rule 20); called with the queue's lock, for sockets that the
- *		caller doesn't own
- * @send:	permission leaves: build the ACK with the ack_seq of this moment
- *		and start the RRQ timer. Called without the queue's lock; with
- *		queued set, it takes over the reference that the queue held
- * @get:	another reference for the queue, for a permission that leaves
- *		and stays queued; called with the queue's lock
- * @later:	to call esp_ackq_resume() after so many nanoseconds, unless it is to
- *		be called before; called without the queue's lock
- * @now:	the time, nanoseconds
+ * struct esp_ackq_ops - functions by which the queue reaches the sockets
  */
 struct esp_ackq_ops {
+	/**
+	 * @room: number after the last packet that memory can be reserved for (rule 20).
+	 * Called with the queue's lock, for sockets that the caller doesn't own
+	 */
 	u32	(*room)(struct esp_grant *g, u32 recv_seq);
+	/**
+	 * @send: send a grant: build the ACK with the ack_seq of this moment and start the
+	 * RRQ timer. Called without the queue's lock. With queued set, it takes over the
+	 * reference that the queue held
+	 */
 	void	(*send)(struct esp_grant *g, bool queued);
+	/**
+	 * @get: take another reference for the queue, for a grant that leaves and stays
+	 * queued. Called with the queue's lock
+	 */
 	void	(*get)(struct esp_grant *g);
+	/**
+	 * @later: call esp_ackq_resume() after @wait nanoseconds, unless an earlier call is
+	 * due. Called without the queue's lock
+	 */
 	void	(*later)(struct esp_ackq *q, u32 wait);
+	/** @now: the time, nanoseconds */
 	u64	(*now)(void);
 };
 
 /**
  * struct esp_ackq - the queue of one receiving device
- * @lock:		see above
- * @esp_ack_queue:	parked permissions, struct esp_grant.link
- * @qlen:		their number; written under @lock, read anywhere
- * @outstanding:		packets granted and not yet arrived, of all sockets
- * @arrived:		packets that have arrived, of all sockets
- * @esp_recv_count:	sockets with an announced transmission
- * @policy:		from the device's namespace; written under @lock
- * @ctl:		the budget; written under @lock, but for whole, which each socket's
- *			owner writes; q, lone and what tells of the wire are read anywhere
- * @until:		the head waits for the pace, until then; low half of the clock,
- *			microseconds. While that is to come, so is esp_ackq_resume()
- * @ops:		see there
  */
 struct esp_ackq {
+	/** @lock: guards @esp_ack_queue and every queued grant; see the top of this file */
 	spinlock_t			lock;	/* see above */
+	/** @esp_ack_queue: queued grants, struct esp_grant.link */
 	struct list_head		esp_ack_queue;
+	/** @qlen: number of queued grants; written under @lock, read anywhere */
 	u32				qlen;
+	/** @outstanding: packets granted and not yet arrived, of all sockets; atomic */
 	atomic_t			outstanding;
+	/** @arrived: packets that have arrived, of all sockets; atomic */
 	atomic_t			arrived;
+	/** @esp_recv_count: sockets with an announced transmission; atomic */
 	atomic_t			esp_recv_count;
+	/** @policy: policy of the device's namespace; written under @lock */
 	struct esp_policy		policy;
+	/**
+	 * @ctl: the budget; written under @lock. The exception is whole, which each socket's
+	 * owner writes. q, lone and the fields about the wire are read anywhere
+	 */
 	struct esp_qctl			ctl;
+	/**
+	 * @until: time until which the head waits for the pace, low half of the clock,
+	 * microseconds. Before it, a call of esp_ackq_resume() is due. Written under @lock
+	 */
 	u32				until;
+	/** @ops: functions by which the queue reaches the sockets; set once */
 	const struct esp_ackq_ops	*ops;
 };
 
 /**
- * struct esp_grant - a socket's permission, its place in the queue
- * @link:	in esp_ack_queue
- * @queued:	parked; the queue holds a reference to the socket
- * @rcv_mem_pressure: no memory could be reserved
- * @expired:	tokens taken back while packets were missing, and not all of them
- *		given again (rule 17); 2: once more without a packet in between;
- *		under @lock while queued
- * @recv_announced: the sender has announced a transmission: counted in esp_recv_count
- * @granted_once:	and has got permission for it
- * @outstanding:	tokens: packets granted and not yet arrived
- * @recv_seq:	the socket's recv_seq, for those who don't own it; so
- * @ooo_pkts:	packets beyond it that came out of order
- * @edge:	first packet that the peer may not send, while @recv_announced
- * @token_start:	first packet that came under a token
- * @rcv_est:	largest truesize of a data packet seen: what a grant reserves for each
+ * struct esp_grant - a socket's grant, and its place in the queue
+ *
+ * The socket's owner writes it; while the grant is queued, under the queue's lock. The
+ * exceptions are @outstanding, which is atomic, and @recv_seq, @ooo_pkts and @rcv_est, which
+ * the owner writes without that lock.
  */
 struct esp_grant {
+	/** @link: in esp_ack_queue */
 	struct list_head	link;
+	/** @queued: the grant is queued; the queue holds a reference to the socket */
 	u8			queued;
+	/** @rcv_mem_pressure: no memory could be reserved; the owner may set it unlocked */
 	u8			rcv_mem_pressure;
+	/**
+	 * @expired: tokens were taken back while packets were missing, and not all of them
+	 * were given again (rule 17). 2: it expired again, without a packet in between; 0:
+	 * no. Written under the queue's lock while queued
+	 */
 	u8			expired;
+	/** @recv_announced: the sender has announced a transmission: counted in esp_recv_count */
 	u8			recv_announced;
+	/** @granted_once: the announced transmission has got a grant */
 	u8			granted_once;
+	/** @outstanding: tokens: packets granted and not yet arrived */
 	atomic_t		outstanding;
+	/** @recv_seq: copy of the socket's recv_seq, for contexts that don't own the socket */
 	u32			recv_seq;
+	/** @ooo_pkts: packets after @recv_seq that came out of order */
 	u32			ooo_pkts;
+	/** @edge: first packet that the peer may not send, while @recv_announced */
 	u32			edge;
+	/** @token_start: first packet that came under a token */
 	u32			token_start;
+	/** @rcv_est: largest truesize of a data packet seen, bytes: a grant reserves it for each */
 	u32			rcv_est;
 };
 
 /**
- * esp_ackq_paced() - does the queue's head still wait for the pace?
+ * esp_ackq_paced() - Does the queue's head still wait for the pace?
  * @q:		queue
  * @now:	microseconds
  *
- * For arrivals, which come by hundreds meanwhile. An @until that is so long ago that
- * it looks as if it were to come counts for a millisecond.
+ * Packets that arrive ask this; hundreds come during one wait. An @until so long ago
+ * that it looks like a time to come counts for a millisecond.
  *
  * Return: true if a token that came back changes nothing
  */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of pure decisions (wire.c, window.c, rtt.c, policy.c,
- * ackq.c) need of their surroundings. In the kernel that is the kernel; a
- * program in user space (unit test, fuzzer) gets the few names
- * from here, single-threaded.
+ * Kernel names that the files of pure decisions (wire.c, window.c, rtt.c, policy.c,
+ * ackq.c) use. In the kernel they come from its headers. A single-threaded program in
+ * user space (unit test, fuzzer) gets them from selftests/lib/pure-user.h.
  */
 #ifndef _ESP_PURE_H
 #define _ESP_PURE_H
@@ -16,6 +15,7 @@
 #include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/spinlock.h>
 #include <linux/atomic.h>
 #include <linux/errno.h>

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Round trips, measured with every frame: ts_ecr is the echoed clock plus the
- * time for which the peer held it, so that waiting in an ACK queue enters no
- * sample (rule 13).
+ * Round trips, measured with every frame. ts_ecr is the echoed clock plus the time for
+ * which the peer held it: time in an ACK queue is in no sample (rule 13).
  */
 #include "rtt.h"
 
 /**
- * esp_min_rtt_sample() - keep the smallest round trip of ten seconds
+ * esp_min_rtt_sample() - Keep the smallest round trip of ten seconds
  * @m:		filter; zeroed: nothing measured yet
  * @rtt:	measurement
  * @now:	microseconds
  */
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now)
 {
-	/* another processor may have read the clock earlier, and come later */
+	/* another processor may have read the clock earlier, and call later */
 	if (m->since && (s64)(now - m->since) < 0)
 		now = m->since;
 	if (!m->since || now - m->since >= 2 * ESP_MIN_RTT_WINDOW_US) {
@@ -44,14 +43,14 @@ static void rtt_sort(u32 *v, unsigned int n)
 }
 
 /**
- * esp_rtt_round_add() - collect samples; once a round trip, their median
+ * esp_rtt_round_add() - Collect samples, and give their median once a round trip
  * @r:		round
  * @rtt:	measurement
  * @srtt:	length of a round
  * @now:	microseconds
  * @median:	result
  *
- * What is older than two round trips does not count.
+ * Samples that are older than two round trips do not count.
  *
  * Return: true once in @srtt, with @median set
  */

@@ -5,41 +5,41 @@
 
 #include "pure.h"
 
-#define ESP_RTT_MAX_US		(30u * 1000 * 1000)	/* larger ones are lies */
-#define ESP_MIN_RTT_WINDOW_US	(5u * 1000 * 1000)	/* half of rule 22's */
+#define ESP_RTT_MAX_US		(30u * 1000 * 1000)	/* a larger sample is invalid */
+#define ESP_MIN_RTT_WINDOW_US	(5u * 1000 * 1000)	/* half of rule 22's window */
 #define ESP_RTT_SAMPLES		15
 
 /**
- * struct esp_rtt - measured round trips of one connection
- * @srtt8:	smoothed round trip, times 8; 0: nothing measured yet
- * @rttvar4:	mean deviation, times 4
+ * struct esp_rtt - measured round trips of one connection; the socket's owner writes it
  */
 struct esp_rtt {
+	/** @srtt8: smoothed round trip, 1/8 microseconds; 0: nothing measured yet */
 	u32	srtt8;
+	/** @rttvar4: mean deviation, 1/4 microseconds */
 	u32	rttvar4;
 };
 
 /**
  * struct esp_min_rtt - smallest round trip of the last ten seconds
- * @cur:	of the running half
- * @prev:	of the half before
- * @since:	start of the running half, microseconds
  */
 struct esp_min_rtt {
+	/** @cur: smallest of the running half, microseconds */
 	u32	cur;
+	/** @prev: smallest of the half before, microseconds */
 	u32	prev;
+	/** @since: start of the running half, microseconds; 0: nothing measured yet */
 	u64	since;
 };
 
 /**
  * struct esp_rtt_round - the samples of one round trip, for their median
- * @start:	of the round, microseconds
- * @n:		samples so far
- * @sample:	the first ESP_RTT_SAMPLES of them
  */
 struct esp_rtt_round {
+	/** @start: start of the round, microseconds */
 	u64	start;
+	/** @n: samples so far */
 	u32	n;
+	/** @sample: the first ESP_RTT_SAMPLES samples, microseconds */
 	u32	sample[ESP_RTT_SAMPLES];
 };
 
@@ -48,7 +48,7 @@ bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
 		       u32 *median);
 
 /**
- * esp_rtt_sample() - smooth one measurement in (RFC 6298, section 2)
+ * esp_rtt_sample() - Add a measurement to the smoothed round trip (RFC 6298, section 2)
  * @r:		estimator
  * @rtt:	measured round trip; 0 counts as 1
  */
@@ -74,7 +74,7 @@ static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
 	return r->srtt8 >> 3;
 }
 
-/* esp_rtt_round_add() would do nothing: enough samples, and the round isn't over. */
+/* Would esp_rtt_round_add() do nothing? It has enough samples, and the round isn't over. */
 static inline bool esp_rtt_round_full(const struct esp_rtt_round *r, u32 srtt, u64 now)
 {
 	return r->n == ESP_RTT_SAMPLES && now - r->start < srtt;
@@ -87,7 +87,10 @@ static inline u32 esp_min_rtt_get(const struct esp_min_rtt *m)
 	return min(cur, prev);
 }
 
-/* Would esp_min_rtt_sample() change anything? For who has no lock: perhaps. */
+/*
+ * Would esp_min_rtt_sample() change anything? To a caller without the lock, true means
+ * perhaps.
+ */
 static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
 				       u64 now)
 {
@@ -98,7 +101,7 @@ static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
 }
 
 /**
- * esp_rtt_timeout() - srtt + 4 rttvar + @extra, within bounds
+ * esp_rtt_timeout() - Compute a timeout: srtt + 4 rttvar + @extra, within bounds
  * @r:		estimator
  * @extra:	delay that the peer may add (ACK delay, a burst on the wire)
  * @lo:		floor
@@ -116,7 +119,7 @@ static inline u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u3
 }
 
 /**
- * esp_rtt_backoff() - double a timeout @n times, up to @hi
+ * esp_rtt_backoff() - Double a timeout @n times, up to @hi
  * @timeout:	first timeout
  * @n:		expirations so far
  * @hi:		ceiling

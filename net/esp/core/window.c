@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sender's window. A packet may go while its number is before edge. Each
- * ACK moves edge to ack_seq + grant, never back; announcing a transmission
- * sets it to the end of the first burst, because the end of the transmission
- * before (TXF) gave back what was left of its permission.
+ * The sender's window. A packet may be sent while its number is before edge. Each ACK
+ * moves edge to ack_seq + grant, never back. An announcement of a transmission sets edge
+ * to the end of the first burst, because the end of the transmission before (TXF) gave
+ * back the rest of its grant.
  */
 #include "window.h"
 
 /**
- * esp_window_init() - a window behind the handshake's SYN
+ * esp_window_init() - Initialize a window that begins after the handshake's SYN
  * @w:		window
  * @isn:	number of the SYN
  */
@@ -32,11 +32,11 @@ void esp_window_init(struct esp_window *w, u32 isn)
 }
 
 /**
- * esp_window_first_burst() - packets allowed before the first ACK
+ * esp_window_first_burst() - Compute the packets allowed before the first ACK
  * @w:	window
  *
- * Rule 3: up to and including announce_seq + initial_ack_burst_length; the
- * peer's advice replaces that unless the user insisted.
+ * Rule 3: up to and including announce_seq + initial_ack_burst_length. The first burst
+ * that the peer tells replaces that, unless the user has set it.
  *
  * Return: packets, the announcing one included; 0: announce by an empty TXS
  */
@@ -49,12 +49,12 @@ u32 esp_window_first_burst(const struct esp_window *w)
 }
 
 /**
- * esp_window_announce() - the packet send_next announces a transmission
+ * esp_window_announce() - Announce a transmission with the packet send_next
  * @w:		window
- * @small:	it is a whole transmission of at most ESP_SMALL bytes (rule 7)
+ * @small:	it is a complete transmission of at most ESP_SMALL bytes (rule 7)
  *
- * What is still on its way from before is part of the first burst, or it would
- * meet with that at the receiver's port.
+ * Earlier packets that are still on their way count as part of the first burst:
+ * otherwise both would meet at the receiver's port.
  */
 void esp_window_announce(struct esp_window *w, bool small)
 {
@@ -74,8 +74,9 @@ void esp_window_announce(struct esp_window *w, bool small)
 }
 
 /*
- * The announced transmission has an answer, but one that shares its first burst is
- * being sent, and has none: it has what is left of that, and no permission.
+ * Make the transmission that is being sent the announced one. The announced transmission
+ * has an answer; this one shares its first burst, and has none. It gets the rest of that
+ * burst, and no grant.
  */
 static void window_announced_next(struct esp_window *w, u32 limit)
 {
@@ -89,14 +90,14 @@ static void window_announced_next(struct esp_window *w, u32 limit)
 }
 
 /**
- * esp_window_ack() - take an acknowledgment
+ * esp_window_ack() - Take an acknowledgment
  * @w:		window
  * @ack_seq:	next packet that the peer expects
- * @grant:	packets beyond that it lets through
+ * @grant:	packets from @ack_seq on that the peer grants
  *
- * While nothing is announced and everything is acknowledged, @grant is the
- * first burst that the peer advises. Otherwise it is permission; but not if
- * it answers what came before the announcement, for the peer has voided that.
+ * While nothing is announced and everything is acknowledged, @grant is the first burst
+ * that the peer tells. Otherwise it is a grant. The exception is an answer to packets
+ * before the announcement, because the peer has voided that grant.
  *
  * Return: ESP_ACK_* bits; with INVALID and STALE nothing changed
  */

@@ -11,58 +11,68 @@
 
 /**
  * struct esp_window - what the sender may send; the socket's owner writes it
- * @una_seq:		first packet sent and not acknowledged (or send_next)
- * @send_next:		next packet to be sent for the first time
- * @send_seq:		number of the next packet to be made
- * @announce_seq:	packet that announced the last transmission; stands
- *			still while it is unacknowledged (rule 3)
- * @edge:		first packet that may not be sent, but see esp_window_limit()
- * @advice:		first burst that the peer advises, packets (rule 21)
- * @burst_length:	cap on what a grant opens, packets; 0: none
- * @initial:		esp_initial_ack_burst_length where the user fixed it for
- *			this socket; -1: the peer's advice counts
- * @trans_announced:	sendmsg goes on with a transmission (seed: state tables)
- * @in_trans:		the last packet sent did not end its transmission (TXF)
- * @begun:		packets from @announce_seq to the one that began the last transmission
- *			sent; 0: that is the announced one, or nothing is announced
- * @announcing:		no ACK has answered the announcement yet
- * @granted:		@edge is by permission, not the end of the first burst
- * @first:		packets from @announce_seq on that are the first burst
- * @ended:		the announced transmission's last packet (TXF) was sent
- * @sent_alone:		the last buffer sent was a transmission of its own, which if it comes
- *			in one piece nothing but a question has acknowledged at once (rule 7)
- * @on_hold:		the last ACK gave no permission (HOLD, rule 13)
- * @recovering:		@una_seq has not reached what was sent when the retransmission timer
- *			fired
  */
 struct esp_window {
+	/** @una_seq: first packet sent and not acknowledged; equal to @send_next: none */
 	u32	una_seq;
+	/** @send_next: next packet to be sent for the first time */
 	u32	send_next;
+	/** @send_seq: number of the next packet to be made */
 	u32	send_seq;
+	/**
+	 * @announce_seq: packet that announced the last transmission; does not move while
+	 * that packet is unacknowledged (rule 3)
+	 */
 	u32	announce_seq;
+	/** @edge: first packet that may not be sent; but see esp_window_limit() */
 	u32	edge;
+	/** @advice: first burst that the peer told last, packets (rule 21) */
 	u16	advice;
+	/** @burst_length: most packets that a grant allows; 0: no limit */
 	u16	burst_length;
+	/**
+	 * @initial: esp_initial_ack_burst_length that the user has set for this socket,
+	 * packets; -1: @advice counts
+	 */
 	s16	initial;
+	/** @trans_announced: sendmsg() continues a transmission (seed: state tables) */
 	u8	trans_announced;
+	/** @in_trans: the last packet sent did not end its transmission (TXF) */
 	u8	in_trans;
+	/** @announcing: no ACK has answered the announcement yet */
 	u8	announcing;
+	/** @first: packets of the first burst, from @announce_seq on */
 	u8	first;
+	/**
+	 * @begun: packets from @announce_seq to the one that began the last transmission sent;
+	 * 0: that is the announced transmission, or nothing is announced
+	 */
 	u8	begun;
+	/** @granted: a grant has set @edge; 0: @edge is the end of the first burst */
 	u8	granted:1;
+	/** @ended: the announced transmission's last packet (TXF) was sent */
 	u8	ended:1;
+	/**
+	 * @sent_alone: the last buffer sent was a complete transmission. If it arrives in one
+	 * piece, the receiver acknowledges it at once only when asked (rule 7)
+	 */
 	u8	sent_alone:1;
+	/** @on_hold: the last ACK granted nothing (HOLD, rule 13) */
 	u8	on_hold:1;
+	/**
+	 * @recovering: @una_seq has not reached the packets that were sent before the
+	 * retransmission timer fired
+	 */
 	u8	recovering:1;
 };
 
 /* Result of esp_window_ack(), bits. */
-#define ESP_ACK_INVALID		0x01	/* acknowledges what was never sent */
-#define ESP_ACK_STALE		0x02	/* older than one already taken */
+#define ESP_ACK_INVALID		0x01	/* acknowledges packets that were never sent */
+#define ESP_ACK_STALE		0x02	/* older than an ACK already taken */
 #define ESP_ACK_PROGRESS	0x04	/* una_seq advanced */
 #define ESP_ACK_OPENED		0x08	/* edge advanced */
-#define ESP_ACK_CUT		0x10	/* advice lowered: echo it (rule 21) */
-#define ESP_ACK_HOLD		0x20	/* permission is parked, or refused */
+#define ESP_ACK_CUT		0x10	/* first burst lowered: echo it (rule 21) */
+#define ESP_ACK_HOLD		0x20	/* the grant is queued, or refused */
 
 void esp_window_init(struct esp_window *w, u32 isn);
 u32 esp_window_first_burst(const struct esp_window *w);
@@ -70,7 +80,7 @@ void esp_window_announce(struct esp_window *w, bool small);
 unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant);
 
 /**
- * esp_window_may_announce() - does announce_seq move with the next TXS?
+ * esp_window_may_announce() - Does announce_seq move with the next TXS?
  * @w:	window
  *
  * Return: false while the last announcement is unacknowledged (rule 3)
@@ -81,9 +91,9 @@ static inline bool esp_window_may_announce(const struct esp_window *w)
 }
 
 /**
- * esp_window_sent() - packets from send_next on were sent for the first time
+ * esp_window_sent() - Record that packets from send_next on were sent, for the first time
  * @w:		window
- * @n:		how many
+ * @n:		packets
  * @txs:	the first one began a transmission
  * @txf:	the last one ended its transmission
  */
@@ -99,12 +109,12 @@ static inline void esp_window_sent(struct esp_window *w, u32 n, bool txs, bool t
 }
 
 /**
- * esp_window_limit() - the first packet that may not be sent yet
+ * esp_window_limit() - Compute the first packet that may not be sent yet
  * @w:		window
  *
- * While an announcement is unacknowledged, the transmissions behind it share
- * its first burst; but not the permission that has come for it, which its end
- * gives back (rule 16).
+ * While an announcement is unacknowledged, later transmissions share its first burst.
+ * They do not share the grant that has come for it, because the end of the announced
+ * transmission gives that back (rule 16).
  *
  * Return: its number
  */
@@ -116,7 +126,7 @@ static inline u32 esp_window_limit(const struct esp_window *w)
 }
 
 /**
- * esp_window_test() - may the next packet be sent?
+ * esp_window_test() - May the next packet be sent?
  * @w:		window
  *
  * The pure part of esp_cwnd_test().
