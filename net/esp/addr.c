@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses: a socket's own, its peer's, and the device that they mean.
+ * Addresses: a socket's own, its peer's, and the device that they select.
  */
 #include "esp.h"
 #include "addr.h"
@@ -9,7 +9,7 @@
 #include "link.h"
 
 /**
- * esp_addr_check() - is this the address of an ESP socket?
+ * esp_addr_check() - check that this is the address of an ESP socket
  * @a:		address
  * @len:	its length as the user gave it
  *
@@ -30,6 +30,7 @@ void esp_addr_local(struct sock *sk, struct sockaddr_esp *a)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	memset(a, 0, sizeof(*a));
 	a->sesp_family = esp_family;
 	a->sesp_port = esp->sport;
@@ -57,9 +58,10 @@ void esp_addr_peer(struct sock *sk, struct sockaddr_esp *a)
 		a->sesp_ifindex = esp->dev->ifindex;
 }
 
-/* The device that bind() or connect() means, of a socket that has none. */
+/* Link a socket that has no device to the one that bind() or connect() selects. */
 static int sock_link_device(struct sock *sk, struct esp_dev *ed)
 {
+	sock_owned_by_me(sk);
 	if (esp_dev_link(sk, ed)) {
 		esp_dev_release(sk);
 		return -ENODEV;
@@ -69,14 +71,15 @@ static int sock_link_device(struct sock *sk, struct esp_dev *ed)
 }
 
 /**
- * esp_connect_device() - which device leads to the peer?
+ * esp_connect_device() - link the socket to the device that leads to the peer
  * @sk:	socket; its owner calls
  * @a:	peer's address
  *
- * The bound one; else sesp_ifindex if that is an Ethernet device; else the
- * only one that is up and enabled.
+ * It is the bound device; else sesp_ifindex if that is an Ethernet device; else
+ * the only device that is up and enabled.
  *
- * Return: 0, EHOSTUNREACH, ENETDOWN, ENODEV (it has left), EMSGSIZE (its MTU)
+ * Return: 0, EHOSTUNREACH, ENETDOWN, ENODEV (the device has left), EMSGSIZE (its
+ * MTU is too small)
  */
 int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 {
@@ -85,6 +88,7 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 	struct esp_dev *ed = NULL;
 	int err;
 
+	sock_owned_by_me(sk);
 	if (esp->dev) {
 		if (!esp_dev_mtu(esp->dev))
 			return -ENODEV;

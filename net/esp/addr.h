@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Addresses, and the devices that they mean. */
+/* Addresses, and the devices that they select. */
 #ifndef _ESP_ADDR_H
 #define _ESP_ADDR_H
 

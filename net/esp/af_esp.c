@@ -45,10 +45,10 @@ static int esp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 }
 
 /*
- * Connections from the user's side.
+ * The user's calls on connections.
  */
 
-/* An attempt waits for an answer, and no other call has ended it since. */
+/* Does the attempt still wait for an answer, and has no other call ended it since? */
 static bool connect_pending(struct sock *sk, int disconnects)
 {
 	return (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) &&
@@ -59,6 +59,7 @@ static long connect_wait(struct sock *sk, int disconnects, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
+	sock_owned_by_me(sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk->sk_write_pending++;
 	while (connect_pending(sk, disconnects)) {
@@ -79,6 +80,7 @@ static int connect_start(struct sock *sk, struct sockaddr_esp *a)
 	u8 mac[ETH_ALEN + 2] __aligned(2);
 	int err;
 
+	sock_owned_by_me(sk);
 	memcpy(mac, a->sesp_addr, ETH_ALEN);
 	if (!a->sesp_port)
 		return -EADDRNOTAVAIL;
@@ -103,13 +105,14 @@ static int connect_start(struct sock *sk, struct sockaddr_esp *a)
 }
 
 /*
- * While nobody owns the socket: the answer of a peer on this machine comes before this
- * returns, and would have to wait in the backlog for it.
+ * Send the SYN while the socket has no owner. The answer of a peer on the same host comes
+ * before this returns, and would have to wait in the backlog of an owned socket.
  */
 static void connect_send_syn(struct sock *sk)
 {
 	bool slow;
 
+	sock_owned_by_me(sk);
 	release_sock(sk);
 	slow = lock_sock_fast(sk);
 	if (sk->sk_state == TCP_SYN_SENT)
@@ -172,7 +175,7 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 			goto out;
 		}
 	}
-	/* another call ended this attempt; what the socket is now is not of this one */
+	/* another call ended this attempt: the socket's state is that call's, not ours */
 	if (sk->sk_disconnects != disconnects) {
 		err = -ECONNABORTED;
 		goto out;
@@ -225,6 +228,7 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct esp_opt *esp = esp_sk(sk), *child;
 
+	sock_owned_by_me(sk);
 	add_wait_queue_exclusive(sk_sleep(sk), &wait);
 	for (;;) {
 		*err = -EINVAL;
@@ -254,7 +258,7 @@ static struct sock *accept_one(struct sock *sk, long timeo, int *err)
 	return &child->sk;
 }
 
-/* It was taken, but can't be had: the next accept() has it. */
+/* Return a connection after a failed accept(), so that the next accept() takes it. */
 static void accept_put_back(struct sock *sk, struct sock *child)
 {
 	bool listens;
@@ -264,14 +268,14 @@ static void accept_put_back(struct sock *sk, struct sock *child)
 	if (listens) {
 		list_add(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
 		sk_acceptq_added(sk);
-		sk->sk_data_ready(sk);	/* others may wait */
+		sk->sk_data_ready(sk);	/* other calls may wait */
 	}
 	release_sock(sk);
 	if (!listens)
 		esp_refuse(child);
 }
 
-/* io_uring may refer to the user's memory; SO_ZEROCOPY is esp_setsockopt()'s. */
+/* Allow io_uring to lend the user's memory, and let esp_setsockopt() set SO_ZEROCOPY. */
 static void socket_flags(struct socket *sock)
 {
 	if (sock->type == SOCK_DGRAM)
@@ -292,7 +296,7 @@ static int accept_child(struct socket *sock, struct socket *newsock, int flags)
 	release_sock(sk);
 	if (!child)
 		return err;
-	lock_sock(child);	/* alone: a cgroup at its limit takes its time */
+	lock_sock(child);	/* not the listener: a cgroup at its limit may take long */
 	if (!esp_mem_accept(child)) {
 		release_sock(child);
 		accept_put_back(sk, child);
@@ -372,11 +376,12 @@ static int esp_init_sock(struct sock *sk)
 
 static void esp_release_cb(struct sock *sk)
 {
+	sock_owned_by_me(sk);
 	if (READ_ONCE(esp_sk(sk)->dev_events))
 		esp_dev_events_run(sk);
 	if (READ_ONCE(esp_sk(sk)->deferred))
 		esp_timers_run(sk);
-	/* what was in the backlog counted twice: esp_grant_room() */
+	/* the backlog's frames counted twice: esp_grant_room() */
 	if (READ_ONCE(esp_sk(sk)->grant.rcv_mem_pressure) &&
 	    sk->sk_state != TCP_CLOSE && esp_grant_room(esp_sk(sk)))
 		esp_pressure_lifted(sk);
@@ -384,7 +389,8 @@ static void esp_release_cb(struct sock *sk)
 
 static void esp_keepalive(struct sock *sk, int on)
 {
-	/* called before SOCK_KEEPOPEN changes */
+	sock_owned_by_me(sk);
+	/* the core calls this before SOCK_KEEPOPEN changes */
 	sock_valbool_flag(sk, SOCK_KEEPOPEN, on);
 	esp_start_keepalive(sk);
 }
@@ -406,7 +412,7 @@ static bool esp_stream_memory_free(const struct sock *sk, int wake)
 
 static DEFINE_PER_CPU(int, esp_fw_alloc);
 
-/* What a socket gets even while all of them together have too much. */
+/* Bytes that each socket may use even if all sockets together use too many. */
 static int esp_buf_min = SOCK_MIN_RCVBUF;
 
 struct proto esp_prot = {
@@ -433,8 +439,8 @@ struct proto esp_prot = {
 };
 
 /*
- * EDP's: without accounting, which wants the socket's lock for each datagram.
- * What a socket may hold is bounded by SO_RCVBUF and SO_SNDBUF.
+ * EDP has no memory accounting, which needs the socket's lock for each datagram.
+ * SO_RCVBUF and SO_SNDBUF bound the memory of a socket.
  */
 struct proto esp_dgram_prot = {
 	.name		= "EDP",
@@ -506,7 +512,7 @@ static struct net_proto_family esp_family_ops __ro_after_init = {
 };
 
 /**
- * esp_family_init() - sockets can be made from now on
+ * esp_family_init() - register the address family, so that users can create sockets
  *
  * Return: 0 or a negative errno, -EEXIST: the family's number is taken
  */

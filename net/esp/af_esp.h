@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The family. */
+/* The address family. */
 #ifndef _ESP_AF_ESP_H
 #define _ESP_AF_ESP_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ends of a connection: shutdown() and close(), FIN, RST, errors, and what
- * a dead socket gives back.
+ * The end of a connection: shutdown() and close(), FIN, RST, errors, and the
+ * release of a dead socket's resources.
  */
 #include <linux/sched/signal.h>
 #include "esp.h"
@@ -16,18 +16,19 @@
 #include "timer.h"
 #include "write_queue.h"
 
-/* A connect() that failed leaves the socket as it was before, but for its port. */
+/* Restore the socket after a failed connect(), except for its port; its owner calls. */
 void esp_connect_failed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	sk->sk_disconnects++;	/* connect(), send(), recv() that waited */
+	sock_owned_by_me(sk);
+	sk->sk_disconnects++;	/* ends connect(), send(), recv() that wait */
 	WRITE_ONCE(sk->sk_shutdown, 0);
-	if (esp->peer_cookie)	/* permission may still be on its way out */
+	if (esp->peer_cookie)	/* a grant may still be on its way out */
 		synchronize_rcu();
 	esp_peer_put(sk);
 	WRITE_ONCE(esp->dport, 0);
-	WRITE_ONCE(esp->crc, 0);	/* it may listen next, where each caller decides */
+	WRITE_ONCE(esp->crc, 0);	/* a listener lets each client decide */
 	if (esp->dev_auto) {
 		esp->dev_auto = 0;
 		esp_dev_release(sk);
@@ -38,6 +39,7 @@ void esp_purge_ooo(struct esp_opt *esp)
 {
 	struct rb_node *n;
 
+	sock_owned_by_me(&esp->sk);
 	while ((n = rb_first(&esp->ooo))) {
 		struct sk_buff *skb = rb_to_skb(n);
 
@@ -48,13 +50,14 @@ void esp_purge_ooo(struct esp_opt *esp)
 }
 
 /*
- * The connection is over. @err (negative, 0: orderly) goes to the user; what
- * waits is woken. The socket stays until the user closes it.
+ * End the connection. @err (negative, 0: orderly) goes to the user, and waiting
+ * calls are woken. The socket stays until the user closes it. Its lock is held.
  */
 void esp_done(struct sock *sk, int err)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
 		ESP_INC(sock_net(sk), AttemptFails);
 	if (err)
@@ -77,14 +80,15 @@ void esp_done(struct sock *sk, int err)
 }
 
 /**
- * esp_destroy() - give up everything that a dead socket holds
- * @sk:	closed, and orphaned; its lock is held. The reference that its
- *	creation gave is dropped
+ * esp_destroy() - release everything that a dead socket holds
+ * @sk:	closed, and orphaned; its lock is held. Drops the reference that its
+ *	creation gave
  */
 void esp_destroy(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (esp->destroyed)
 		return;
 	esp->destroyed = 1;
@@ -95,12 +99,12 @@ void esp_destroy(struct sock *sk)
 	esp_dev_unlink(sk);
 	esp_write_queue_purge(sk);
 	esp_purge_ooo(esp);
-	if (sk->sk_type != SOCK_DGRAM)	/* whose queue may still grow */
+	if (sk->sk_type != SOCK_DGRAM)	/* a datagram socket's queue may still grow */
 		sk_stream_kill_queues(sk);
 	sock_put(sk);
 }
 
-/* Our direction is to be closed: the state that a FIN leads to, or 0. */
+/* Return the state to which sending a FIN leads, or 0. */
 static int fin_next_state(struct sock *sk)
 {
 	switch (sk->sk_state) {
@@ -116,6 +120,7 @@ static void send_fin(struct sock *sk)
 {
 	int state = fin_next_state(sk);
 
+	sock_owned_by_me(sk);
 	if (!state)
 		return;
 	esp_set_state(sk, state);
@@ -124,11 +129,12 @@ static void send_fin(struct sock *sk)
 }
 
 /**
- * esp_time_wait() - all is said and answered
+ * esp_time_wait() - enter TIME_WAIT, because both ends have closed and acknowledged
  * @sk:	connection; its lock is held
  *
- * What still comes of it is to find it, for net.esp.time_wait_ms, or somewhat longer: nobody
- * waits for the end. Nor is the hrtimer to fire before that, for a deadline that is off.
+ * Late frames of the connection find the socket for net.esp.time_wait_ms. It may stay somewhat
+ * longer, because no call waits for its end. The hrtimer moves to that time, so that it doesn't
+ * fire earlier for a deadline that is off.
  */
 void esp_time_wait(struct sock *sk)
 {
@@ -142,32 +148,34 @@ void esp_time_wait(struct sock *sk)
 }
 
 /**
- * esp_reset_peer() - tell the peer by RST that this is the end
+ * esp_reset_peer() - tell the peer by RST that the connection has ended
  * @sk:	connection; its owner calls
  *
- * The number is of what has no ACK yet. A FIN, whose ACK takes its time (rule 10), is likely to
- * have come, but may be lost: where it alone has no ACK there is one RST for each.
+ * The RST's number is the first without an ACK. A FIN, whose ACK takes its time (rule 10), has
+ * probably arrived, but may be lost. So if the FIN alone has no ACK, send one RST for each case.
  */
 void esp_reset_peer(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 seq = esp->snd.una_seq;
 
+	sock_owned_by_me(sk);
 	if (esp->fin_queued && seq == esp->fin_seq && seq != esp->snd.send_next)
 		esp_send_reset(sk, esp->snd.send_next);
 	esp_send_reset(sk, seq);
 }
 
 /**
- * esp_reset_and_linger() - tell the peer, and stay for a moment
- * @sk:	connection that nobody wants any more; its owner calls
+ * esp_reset_and_linger() - give a connection up by RST, and stay for a moment
+ * @sk:	connection; its owner calls
  *
- * Stays to say it again with the number that the peer expects.
+ * The socket stays to repeat the RST with the number that the peer expects.
  */
 void esp_reset_and_linger(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	esp_ackq_leave(sk, false);
 	esp_peer_leave(sk);
 	esp_reset_peer(sk);
@@ -180,12 +188,13 @@ void esp_reset_and_linger(struct sock *sk)
 }
 
 /**
- * esp_abort() - the connection can't go on; the peer is told
+ * esp_abort() - abort a connection that can't go on, and tell the peer
  * @sk:		connection; its owner calls
  * @err:	for the user, negative
  */
 void esp_abort(struct sock *sk, int err)
 {
+	sock_owned_by_me(sk);
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV ||
 	    sk->sk_state == TCP_TIME_WAIT) {
 		esp_done(sk, err);
@@ -199,8 +208,8 @@ void esp_abort(struct sock *sk, int err)
 }
 
 /**
- * esp_refuse() - nobody accepts a connection any more
- * @sk:	connection off the listener's queue, whose reference it takes
+ * esp_refuse() - give up a connection that no accept() will take
+ * @sk:	connection off the listener's queue; takes over the queue's reference
  */
 void esp_refuse(struct sock *sk)
 {
@@ -219,6 +228,7 @@ static void close_listener(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	esp_unhash(sk);
 	esp_set_state(sk, TCP_CLOSE);
 	while (!list_empty(&esp->acceptq)) {
@@ -271,6 +281,7 @@ static bool close_sends_reset(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT)
 		return false;
 	return esp->rcv_bytes || esp->grant.ooo_pkts ||
@@ -287,6 +298,7 @@ static void close_wait(struct sock *sk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
+	sock_owned_by_me(sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (fin_unacked(sk) && timeo && !signal_pending(current)) {
 		release_sock(sk);
@@ -333,7 +345,7 @@ static void esp_close(struct sock *sk)
 	sock_orphan(sk);
 	release_sock(sk);
 
-	/* the backlog is empty; the last word has whoever holds the lock */
+	/* the backlog is empty; from here the holder of the spinlock decides */
 	local_bh_disable();
 	bh_lock_sock(sk);
 	if (sk->sk_state == TCP_CLOSE && !esp->rst_linger)
@@ -357,13 +369,15 @@ int esp_release(struct socket *sock)
 }
 
 /*
- * Not beside the end of esp_close(), which doesn't mind who owns the socket; and
- * what has ended needs no end.
+ * End a connection by RST. The spinlock excludes the end of esp_close(), which doesn't
+ * check for an owner. Returns 0; ENOENT: the connection has ended already. The socket's
+ * owner calls.
  */
 static int kill_connection(struct sock *sk, int err)
 {
 	int ret = 0;
 
+	sock_owned_by_me(sk);
 	local_bh_disable();
 	bh_lock_sock(sk);
 	if (sk->sk_state == TCP_CLOSE)
@@ -378,11 +392,11 @@ static int kill_connection(struct sock *sk, int err)
 }
 
 /**
- * esp_kill() - SOCK_DESTROY: end a listener, or a connection by RST, as it stands
+ * esp_kill() - end a listener, or a connection by RST, at once (SOCK_DESTROY)
  * @sk:		socket; the caller has a reference
  * @err:	for the user
  *
- * Return: 0; ENOENT: it has ended
+ * Return: 0; ENOENT: the connection has ended already
  */
 int esp_kill(struct sock *sk, int err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The ends of a connection. */
+/* The end of a connection. */
 #ifndef _ESP_CLOSE_H
 #define _ESP_CLOSE_H
 

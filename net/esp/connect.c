@@ -5,14 +5,15 @@
  *   client                                 listener (no state)
  *   SYN        cookie 0, own cookie C  -->
  *              <--  SYN|ACK  cookie C, own cookie S = hash(MACs, ports, device,
- *                            C, advice, type, CRC or not, time), grant = advice
+ *                            C, first burst, type, CRC or not, time),
+ *                            grant = first burst
  *   connected
- *   ACK, data  cookie S, C, MSS, type, advice  -->  S is right: a child
+ *   ACK, data  cookie S, C, MSS, type, first burst  -->  S is right: a child
  *   (the echo, until the first reply; with a CRC it has no room for the type)
  *              <--  ACK                    connected, in the accept queue
  *
- * Both sides' first packet number follows from their cookie (esp_isn()), so
- * whichever frame of the echo comes first makes the child.
+ * Each side's first packet number follows from its cookie (esp_isn()). So the
+ * first frame of the echo that arrives makes the child, whichever it is.
  */
 #include "esp.h"
 #include "close.h"
@@ -28,24 +29,24 @@
 #include "timer.h"
 
 #define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
-#define ESP_SYN_RTO_US		(20 * 1000)	/* first SYN; then doubled */
+#define ESP_SYN_RTO_US		(20 * 1000)	/* of the first SYN; then doubled */
 #define ESP_SYN_RTO_MAX_US	(1000 * 1000)
-#define ESP_SYN_LARGE		3	/* SYNs of full size, then small ones */
+#define ESP_SYN_LARGE		3	/* SYNs of full size before small ones */
 #define ESP_PROBE_MTU		16384
-#define ESP_RESET_US		(10 * 1000)	/* RSTs to strangers: */
-#define ESP_RESETS		100		/* at most so many in that time */
+#define ESP_RESET_US		(10 * 1000)	/* interval of ESP_RESETS */
+#define ESP_RESETS		100		/* most RSTs without a socket in it */
 
 /**
- * esp_listen_cookie() - the listener's cookie for a peer
+ * esp_listen_cookie() - compute the listener's cookie for a peer
  * @sk:		listener
  * @ifindex:	device
- * @eth:	header of a frame of the peer's
+ * @eth:	header of a frame from the peer
  * @f:		the same frame: ports, and the peer's cookie
- * @advice:	that the peer was given
- * @crc:	what was agreed on
- * @age:	slots ago
+ * @advice:	first burst that the listener gave the peer
+ * @crc:	true if both sides agreed on a CRC
+ * @age:	age of the cookie, in slots of ESP_COOKIE_SLOT_US
  *
- * It stands for all that the listener said and doesn't keep.
+ * The cookie stands for all that the listener told the peer and doesn't keep.
  *
  * Return: the cookie, never 0
  */
@@ -80,12 +81,13 @@ u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 	return cookie ? cookie : 1;
 }
 
-/* Fields that both sides set once they know their numbers. */
+/* Set the fields that depend on the socket's own cookie; both sides do. */
 static void conn_init_numbers(struct sock *sk)
 {
 	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	esp_window_init(&esp->snd, esp_isn(esp->cookie));
 	esp->snd.initial = esp->user_initial != -2 ? esp->user_initial :
 			   READ_ONCE(conf->esp_initial_ack_burst_length);
@@ -93,11 +95,12 @@ static void conn_init_numbers(struct sock *sk)
 	esp->ts_off = esp_ts_offset(esp->cookie);
 }
 
-/* What the peer said of itself. */
+/* Set the fields that depend on the peer's handshake frame. */
 static void conn_learn_peer(struct sock *sk, const struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	WRITE_ONCE(esp->peer_cookie, f->peer_cookie);
 	esp_peer_told(sk);
 	esp->peer_mss = max_t(u32, f->mss, ESP_MSS_MIN);
@@ -118,25 +121,27 @@ static void conn_start_timer(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	esp->conn_tries = 0;
 	esp_timer_set(esp, ESP_T_CONN, esp_now() + ESP_SYN_RTO_US);
 }
 
 /*
- * Rule 9: where frames may be larger than every switch takes, the handshake's
- * are as large as the MTU, padded, until ESP_SYN_LARGE of them are lost. Above
- * ESP_PROBE_MTU no switch is meant.
+ * Return the size to which a handshake's frames are padded, or 0. Rule 9: if the MTU
+ * allows frames larger than every switch takes, they are padded to the MTU until
+ * ESP_SYN_LARGE of them are lost. An MTU above ESP_PROBE_MTU isn't meant for switches.
  */
 static int syn_probe_size(int mtu)
 {
 	return mtu > ETH_DATA_LEN && mtu <= ESP_PROBE_MTU ? mtu : 0;
 }
 
-/* What an earlier connection of this socket has left. */
+/* Reset the state that an earlier connection of this socket has left. */
 static void conn_forget(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	__skb_queue_purge(&sk->sk_receive_queue);
 	esp_purge_ooo(esp);
 	esp->fin_queued = 0;
@@ -162,18 +167,20 @@ static void conn_forget(struct sock *sk)
 }
 
 /*
- * A device's queue, and who shares a link out, know a connection by a hash, of which
- * many may learn some bits: they must not tell of the cookie.
+ * Set the cookie, and the hash by which a device's queue, and a scheduler that shares
+ * a link, identify the connection. Strangers may learn some bits of the hash, so it must not
+ * reveal the cookie.
  */
 static void conn_set_cookie(struct sock *sk, u32 cookie)
 {
+	sock_owned_by_me(sk);
 	esp_sk(sk)->cookie = cookie;
 	WRITE_ONCE(sk->sk_txhash,
 		   (u32)siphash_1u32(cookie, &esp_sk(sk)->ns->secret) ?: 1);
 }
 
 /**
- * esp_connect_start() - all but the SYN, which the caller sends
+ * esp_connect_start() - start a connection, but leave the SYN to the caller
  * @sk:	socket with ports, device and addresses; its owner calls
  *
  * Return: 0 or what connect() is to return
@@ -183,6 +190,7 @@ int esp_connect_start(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	int err;
 
+	sock_owned_by_me(sk);
 	do {
 		conn_set_cookie(sk, get_random_u32());
 	} while (!esp->cookie);
@@ -213,9 +221,9 @@ int esp_connect_start(struct sock *sk)
 }
 
 /**
- * esp_send_syn() - SYN, or SYN|ACK of a simultaneous open
+ * esp_send_syn() - send a SYN, or the SYN|ACK of a simultaneous open
  * @sk:		socket; its lock is held
- * @flags:	either
+ * @flags:	ESP_SYN, or ESP_SYN | ESP_ACK
  */
 void esp_send_syn(struct sock *sk, u8 flags)
 {
@@ -223,6 +231,7 @@ void esp_send_syn(struct sock *sk, u8 flags)
 	int pad = syn_probe_size(esp_dev_mtu(esp->dev));
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	if (pad && esp->conn_tries >= ESP_SYN_LARGE)
 		esp->path_small = 1;
 	if (esp->path_small)
@@ -240,10 +249,11 @@ static void conn_established(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	esp_timer_clear(esp, ESP_T_CONN);
 	esp->progress_us = esp_now();
 	esp_set_state(sk, TCP_ESTABLISHED);
-	if (esp_advice_changed(sk))	/* not told within the handshake */
+	if (esp_advice_changed(sk))	/* the handshake didn't tell it */
 		esp_timer_set(esp, ESP_T_TELL, esp_now());
 	sk->sk_state_change(sk);
 	sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
@@ -264,12 +274,13 @@ static void conn_sample_rtt(struct esp_opt *esp, const struct esp_frame *f,
 		esp_rtt_sample(&esp->rtt, rtt);
 }
 
-/* Client: a SYN|ACK with our cookie. */
+/* Client: handle a SYN|ACK, which has to carry our cookie. */
 static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u64 now = esp_now();
 
+	sock_owned_by_me(sk);
 	if (f->cookie != esp->cookie || f->ack_seq != esp->snd.una_seq ||
 	    f->pkt_seq != esp_isn(f->peer_cookie)) {
 		ESP_INC(sock_net(sk), InCookie);
@@ -297,11 +308,12 @@ static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 	return SKB_CONSUMED;
 }
 
-/* Both ends called connect(): their SYNs crossed. */
+/* Handle a SYN in SYN_SENT: both ends called connect(), and their SYNs crossed. */
 static enum skb_drop_reason syn_crossed(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (f->pkt_seq != esp_isn(f->peer_cookie)) {
 		ESP_INC(sock_net(sk), InCookie);
 		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
@@ -321,11 +333,11 @@ static enum skb_drop_reason syn_crossed(struct sock *sk, struct esp_frame *f)
 }
 
 /**
- * esp_handshake_rcv() - a frame for a socket in SYN_SENT or SYN_RECV
+ * esp_handshake_rcv() - handle a frame for a socket in SYN_SENT or SYN_RECV
  * @sk:		socket; its lock is held
- * @skb:	frame; consumed, unless the connection is to receive it
+ * @skb:	frame; consumed unless the function returns true
  *
- * Return: true if the socket is connected now, and the frame one of its connection
+ * Return: true if the socket is connected now, and is to receive @skb
  */
 bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 {
@@ -333,7 +345,8 @@ bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_frame *f = &ESP_RX(skb)->f;
 
-	/* its SYN|ACK was lost, but it has ours: first advice unknown */
+	sock_owned_by_me(sk);
+	/* the peer's SYN|ACK was lost, but it has ours: its first burst is unknown */
 	if (!(f->flags & (ESP_RST | ESP_SYN)) && sk->sk_state == TCP_SYN_RECV &&
 	    f->cookie == esp->cookie) {
 		conn_established(sk);
@@ -363,7 +376,7 @@ bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
 	return false;
 }
 
-/* A frame built without a socket: SYN|ACK and RST of a listener or of nobody. */
+/* Send a reply built without a connection's socket: a listener's SYN|ACK, or a RST. */
 static void handshake_reply(struct net *net, struct esp_dev *ed, struct sk_buff *skb,
 			    struct esp_frame *f, unsigned int pad)
 {
@@ -385,7 +398,7 @@ static void handshake_reply(struct net *net, struct esp_dev *ed, struct sk_buff 
 	esp_dev_xmit(out, ed, eth_hdr(skb)->h_source, NULL);
 }
 
-/* At most ESP_RESETS in ESP_RESET_US; a lost update costs one RST more. */
+/* May a RST be sent? At most ESP_RESETS in ESP_RESET_US; a lost update allows one more. */
 static bool reset_allowed(struct esp_net *en)
 {
 	u64 now = esp_now();
@@ -401,7 +414,7 @@ static bool reset_allowed(struct esp_net *en)
 }
 
 /**
- * esp_reply_reset() - tell a peer that there is nobody
+ * esp_reply_reset() - tell a peer by RST that there is no socket
  * @net:	namespace
  * @ed:		device
  * @skb:	its frame, parsed; must carry the peer's cookie
@@ -424,14 +437,14 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 
 	if ((in->flags & ESP_RST) || !(in->opts & ESP_HAS(ESP_OPT_COOKIE)))
 		return;
-	/* whoever it was for */
+	/* check the CRC whatever socket the frame is for */
 	if ((in->opts & ESP_HAS(ESP_OPT_CRC)) && !esp_crc_right(skb)) {
 		ESP_INC(net, InCRC);
 		return;
 	}
 	if (!reset_allowed(esp_net(net)))
 		return;
-	/* a socket that was hashed elsewhere may have led the search astray */
+	/* a socket that moved to another bucket may have led the first lookup astray */
 	sk = esp_lookup(net, ed->ifindex, in->dport, in->sport, eth_hdr(skb)->h_source);
 	if (sk) {
 		sock_put(sk);
@@ -441,7 +454,7 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	handshake_reply(net, ed, skb, &f, 0);
 }
 
-/* A SYN for a listener: answer, and forget. */
+/* Answer a SYN for a listener, and keep no state. */
 static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 {
 	struct esp_frame *in = &ESP_RX(skb)->f;
@@ -460,6 +473,7 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 	};
 	bool crc = esp_sk(sk)->user_crc || (in->features & ESP_FEATURE_CRC32C);
 
+	sock_owned_by_me(sk);
 	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
 		ESP_INC(net, InCookie);
 		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
@@ -482,13 +496,13 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 	f.burst = esp_own_burst(sk);
 	f.to_ack = esp_packets_to_ack(sk);
 	f.features = crc ? ESP_FEATURE_CRC32C : 0;
-	/* as large as the peer's SYN, to probe this way too; never larger */
+	/* as large as the peer's SYN, to probe this direction too; never larger */
 	handshake_reply(net, ed, skb, &f,
 			syn_probe_size(min_t(int, in->read, esp_dev_mtu(ed))));
 	return SKB_CONSUMED;
 }
 
-/* Options that accept()ed sockets inherit, as TCP's do. */
+/* Copy the options that accept()ed sockets inherit, as TCP's do. */
 static void child_inherit(struct sock *child, struct sock *sk)
 {
 	struct esp_opt *c = esp_sk(child), *l = esp_sk(sk);
@@ -528,9 +542,9 @@ static void child_inherit(struct sock *child, struct sock *sk)
 }
 
 /*
- * The echo is genuine: make @child the connection. The listener's lock is held,
- * and the child's, which others reach from esp_peer_get() on. False: it is
- * destroyed, but for the caller's reference.
+ * Make @child the connection of a genuine echo. The locks of the listener and of the
+ * child are held; other contexts reach the child from esp_peer_get() on. Returns false if
+ * the child was destroyed, except for the caller's reference.
  */
 static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 		       struct sk_buff *skb)
@@ -540,6 +554,8 @@ static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	u8 mac[ETH_ALEN] __aligned(2);
 	u64 now;
 
+	sock_owned_by_me(child);
+	sock_owned_by_me(sk);
 	child_inherit(child, sk);
 	esp->sport = f->dport;
 	esp->dport = f->sport;
@@ -552,7 +568,7 @@ static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	refcount_inc(&ed->ref);
 	esp->ifindex = ed->ifindex;
 	child->sk_bound_dev_if = ed->ifindex;
-	/* left in this moment, or has another address: nobody tells the child of it */
+	/* a device that left, or changed its address, just now can't tell the child */
 	if (esp_dev_link(child, ed) || esp_dev_mac(ed, mac) ||
 	    !ether_addr_equal(mac, esp->saddr))
 		goto fail;
@@ -577,8 +593,8 @@ fail:
 }
 
 /*
- * Anything but a SYN for a listener: the echo, if its cookie is ours. Returns the new
- * connection as esp_listen_rcv() does; NULL: @skb was dropped.
+ * Handle any frame but a SYN for a listener. It is an echo if its cookie is the listener's.
+ * Returns the new connection as esp_listen_rcv() does; NULL: @skb was dropped.
  */
 static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 {
@@ -590,6 +606,7 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 	u8 must = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
 	struct sock *child;
 
+	sock_owned_by_me(sk);
 	if (crc)
 		must &= ~ESP_HAS(ESP_OPT_TYPE);
 	if ((f->opts & must) != must || (f->flags & ESP_RST))
@@ -604,7 +621,7 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		reason = SKB_DROP_REASON_SKB_CSUM;
 		goto drop;
 	}
-	/* it may have come twice while we were busy */
+	/* the echo may have come twice while the listener was busy */
 	rcu_read_lock();
 	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth->h_source);
 	rcu_read_unlock();
@@ -649,18 +666,19 @@ drop:
 }
 
 /**
- * esp_listen_rcv() - a frame for a listener
+ * esp_listen_rcv() - handle a frame for a listener
  * @sk:		listener; its lock is held, softirqs are off
  * @skb:	frame; consumed, unless there is a new connection
  *
- * Return: the new connection that @skb is the first frame of, in the accept queue, with
- * its spinlock held and a reference for the caller; or NULL
+ * Return: the new connection whose first frame is @skb, in the accept queue, with its
+ * spinlock held and a reference for the caller; or NULL
  */
 struct sock *esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct sock *child = NULL;
 	struct esp_dev *ed;
 
+	sock_owned_by_me(sk);
 	rcu_read_lock();
 	ed = esp_dev_get(sock_net(sk), skb->skb_iif);
 	if (!ed)
@@ -676,7 +694,7 @@ struct sock *esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
 }
 
 /**
- * esp_conn_timeout() - the handshake, an orphan or TIME_WAIT took too long
+ * esp_conn_timeout() - handle the timeout of a handshake, an orphan or TIME_WAIT
  * @sk:	socket; its lock is held
  */
 void esp_conn_timeout(struct sock *sk)
@@ -686,6 +704,7 @@ void esp_conn_timeout(struct sock *sk)
 	bool opening = sk->sk_state == TCP_SYN_SENT ||
 		       sk->sk_state == TCP_SYN_RECV;
 
+	sock_owned_by_me(sk);
 	if (!opening && !esp->handshake_unconfirmed) {
 		if (sk->sk_state == TCP_TIME_WAIT) {
 			esp_done(sk, 0);

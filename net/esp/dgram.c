@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * EDP: SOCK_DGRAM, one unreliable frame each, with ports of its own.
+ * EDP: SOCK_DGRAM. A datagram is one unreliable frame, and EDP has ports of its own.
  */
 #include <linux/module.h>
 #include <net/busy_poll.h>
@@ -37,11 +37,12 @@ static int dgram_release(struct socket *sock)
 	return 0;
 }
 
-/* A socket that sends or connects before bind() gets a free port. */
+/* Give a free port to a socket that sends or connects before bind(); its owner calls. */
 static int dgram_autobind(struct sock *sk)
 {
 	int err;
 
+	sock_owned_by_me(sk);
 	if (esp_sk(sk)->sport)
 		return 0;
 	err = esp_bind_port(sk, 0);
@@ -50,11 +51,12 @@ static int dgram_autobind(struct sock *sk)
 	return esp_hash(sk);
 }
 
-/* Not by the user's end: close() may have cut it off already. */
+/* Forget the peer. Takes no struct socket, because close() may have detached it already. */
 static void dgram_disconnect(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (esp->dev_auto) {	/* chosen by connect() */
 		esp->dev_auto = 0;
 		esp_dev_release(sk);
@@ -65,11 +67,11 @@ static void dgram_disconnect(struct sock *sk)
 }
 
 /**
- * esp_dgram_kill() - SOCK_DESTROY: the user's next call fails, and there is no peer
+ * esp_dgram_kill() - fail the user's next call, and forget the peer (SOCK_DESTROY)
  * @sk:		EDP socket; the caller has a reference
  * @err:	for the user
  *
- * Return: 0; ENOENT: it has been closed
+ * Return: 0; ENOENT: the socket has been closed
  */
 int esp_dgram_kill(struct sock *sk, int err)
 {
@@ -86,7 +88,7 @@ int esp_dgram_kill(struct sock *sk, int err)
 	return ret;
 }
 
-/* An address that can be none changes nothing; one that can't be reached disconnects. */
+/* An invalid address changes nothing; an address that can't be reached disconnects. */
 static int dgram_connect(struct socket *sock, struct sockaddr_unsized *addr,
 			 int len, int flags)
 {
@@ -146,13 +148,14 @@ static int dgram_getname(struct socket *sock, struct sockaddr *addr, int peer)
 	return err;
 }
 
-/* The device for a datagram; a reference, or an error. */
+/* Return the device for a datagram, with a reference, or an error. */
 static struct esp_dev *dgram_device(struct sock *sk, struct sockaddr_esp *a)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_dev *ed = NULL;
 	int err;
 
+	sock_owned_by_me(sk);
 	if (esp->dev) {
 		ed = esp->dev;
 		refcount_inc(&ed->ref);
@@ -191,11 +194,11 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	size_t paged = 0;
 
 	memcpy(mac, a->sesp_addr, ETH_ALEN);
-	if (!mtu)		/* it has just left */
+	if (!mtu)		/* the device has just left */
 		return -ENETDOWN;
 	if (len > ESP_PAYLOAD_MAX || (int)len > mtu - ESP_HLEN)
 		return -EMSGSIZE;
-	/* behind the header, which costs both ends less than a page, if no larger than that */
+	/* up to a page the payload follows the header, which costs both ends less than pages */
 	if (room + len > SKB_MAX_ORDER(0, 0))
 		paged = len;
 	skb = sock_alloc_send_pskb(sk, room + len - paged, paged,
@@ -286,8 +289,8 @@ static void dgram_source(struct sk_buff *skb, struct sockaddr_esp *a)
 }
 
 /*
- * As skb_recv_datagram(), which does what is less frequent: nothing is looked at, no error is to
- * be told, and nobody waits.
+ * Dequeue the next datagram, as skb_recv_datagram() does, in the frequent case: no MSG_PEEK, no
+ * error to report, and no wait. skb_recv_datagram() handles the other cases.
  */
 static struct sk_buff *dgram_next(struct sock *sk, int flags, int *err)
 {
@@ -316,12 +319,12 @@ static int dgram_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
-	if (flags & MSG_ERRQUEUE)	/* nothing is ever there */
+	if (flags & MSG_ERRQUEUE)	/* the queue is always empty */
 		return -EAGAIN;
 	skb = dgram_next(sk, flags, &err);
 	if (!skb)
 		return err;
-	/* a socket filter may have cut it off, even within the header */
+	/* a socket filter may have truncated the frame, even within the header */
 	n = clamp_t(int, skb->len - ESP_RX(skb)->f.hlen, 0, ESP_RX(skb)->f.len);
 	if (n > (int)len) {
 		msg->msg_flags |= MSG_TRUNC;
@@ -348,7 +351,7 @@ static int dgram_shutdown(struct socket *sock, int how)
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	lock_sock(sk);
-	/* who waits for a datagram is woken either way */
+	/* wake waiting readers, connected or not */
 	if (sk->sk_state != TCP_ESTABLISHED)
 		err = -ENOTCONN;
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | (how + 1));
@@ -357,7 +360,7 @@ static int dgram_shutdown(struct socket *sock, int how)
 	return err;
 }
 
-/* A connected socket takes only what its peer sends. */
+/* Does the socket take the frame? A connected one takes only its peer's frames. */
 static bool dgram_wanted(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -366,11 +369,11 @@ static bool dgram_wanted(struct sock *sk, struct sk_buff *skb)
 		return true;
 	if (READ_ONCE(esp->dport) != ESP_RX(skb)->f.sport)
 		return false;
-	/* while it gets another one: that, the one before, or none */
+	/* while connect() changes the peer: the new one, the old one, or none */
 	return data_race(ether_addr_equal_unaligned(esp->daddr, eth_hdr(skb)->h_source));
 }
 
-/* Takes the buffer. */
+/* Queue a frame to a socket. Consumes @skb. */
 static void dgram_queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	enum skb_drop_reason reason;
@@ -387,7 +390,7 @@ static void dgram_queue_to(struct net *net, struct sock *sk, struct sk_buff *skb
 	}
 }
 
-/* To every socket of a group's frame. */
+/* Queue a copy of a group's frame to one of its sockets. */
 static enum skb_drop_reason dgram_queue_copy(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *copy = skb_clone(skb, GFP_ATOMIC);
@@ -401,11 +404,11 @@ static enum skb_drop_reason dgram_queue_copy(struct net *net, struct sock *sk, s
 }
 
 /**
- * esp_dgram_rcv() - a datagram
+ * esp_dgram_rcv() - deliver a datagram
  * @net:	namespace
  * @ed:		device
- * @skb:	frame, checked; consumed. One to a group goes to every socket of
- *		the port, another one to the first that dgram_wanted it
+ * @skb:	frame, checked; consumed. A group's frame goes to every socket of the
+ *		port that takes it (dgram_wanted()), another frame to the first one
  *
  * Context: softirq, RCU read side.
  */

@@ -2,8 +2,9 @@
 /*
  * Finding sockets: tables of bound ports, listeners (and EDP sockets), and
  * connections. Lookups are RCU, sockets are freed after a grace period
- * (SOCK_RCU_FREE); changes take the bucket's lock, and so does who lists
- * sockets. New ones come first, and each has a higher place than those behind it.
+ * (SOCK_RCU_FREE). A change, and a walk that lists sockets, take the bucket's
+ * lock. A new socket becomes the first of its bucket, and its walk_pos is higher
+ * than that of the sockets after it.
  */
 #include <linux/jhash.h>
 #include <linux/mm.h>
@@ -18,7 +19,7 @@
 #define ESP_FREE_LAST	60999
 
 struct esp_bucket {
-	spinlock_t		lock;	/* of this list */
+	spinlock_t		lock;	/* held to change or list it */
 	struct hlist_head	head;
 };
 
@@ -29,7 +30,7 @@ static unsigned int esp_conns_mask;
 static u32 esp_hash_seed;
 static u64 esp_conn_key[4];
 
-/* One port space for the two reliable types, one for EDP. */
+/* Is it an EDP socket? The two reliable types share a port space, EDP has its own. */
 static bool sock_is_dgram(const struct sock *sk)
 {
 	return sk->sk_type == SOCK_DGRAM;
@@ -51,7 +52,7 @@ static struct esp_bucket *conn_bucket(const struct net *net, int ifindex,
 	u32 hi = (mac[0] << 8 | mac[1]) ^ (u32)ifindex << 16;
 	u64 h = esp_conn_key[0];
 
-	/* multilinear: who doesn't know the keys can't choose a bucket */
+	/* multilinear: an attacker without the keys can't choose a bucket */
 	h += esp_conn_key[1] * (ports ^ net_hash_mix(net));
 	h += esp_conn_key[2] * lo;
 	h += esp_conn_key[3] * hi;
@@ -64,14 +65,15 @@ static struct esp_opt *bound_sock(struct hlist_node *n)
 }
 
 /*
- * May @sk have @port beside those that have it? The bucket is locked. Sockets
- * that all have SO_REUSEADDR share it, but only one of them listens.
+ * Does another socket keep @sk from taking @port? The bucket's lock is held. Sockets
+ * that all have SO_REUSEADDR share a port, but only one of them listens.
  */
 static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
 	struct hlist_node *n;
 
+	lockdep_assert_held(&b->lock);
 	hlist_for_each(n, &b->head) {
 		struct esp_opt *other = bound_sock(n);
 		int odev = READ_ONCE(other->sk.sk_bound_dev_if);
@@ -81,7 +83,7 @@ static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
 			continue;
 		if (dev && odev && dev != odev)
 			continue;
-		/* which other's owner may set in this moment: before or after */
+		/* the owner of other may set sk_reuse just now: either value will do */
 		if (sk->sk_reuse && data_race(!!other->sk.sk_reuse) &&
 		    READ_ONCE(other->sk.sk_state) != TCP_LISTEN)
 			continue;
@@ -113,7 +115,7 @@ static bool port_take(struct sock *sk, __be16 port, bool reuse)
 /**
  * esp_bind_port() - give a socket its port
  * @sk:		socket without one; its owner calls
- * @port:	0: a free one
+ * @port:	port; 0: a free one
  *
  * Return: 0 or EADDRINUSE
  */
@@ -122,6 +124,7 @@ int esp_bind_port(struct sock *sk, __be16 port)
 	u32 range = ESP_FREE_LAST - ESP_FREE_FIRST + 1;
 	u32 i, start;
 
+	sock_owned_by_me(sk);
 	if (port)
 		return port_take(sk, port, true) ? 0 : -EADDRINUSE;
 	start = get_random_u32() % range;
@@ -133,7 +136,7 @@ int esp_bind_port(struct sock *sk, __be16 port)
 }
 
 /**
- * esp_bind_listen() - a bound socket becomes the port's listener
+ * esp_bind_listen() - make a bound socket the port's listener
  * @sk:	socket; its owner calls
  *
  * Return: 0; EADDRINUSE: another socket that shares the port listens
@@ -145,6 +148,7 @@ int esp_bind_listen(struct sock *sk)
 					   false);
 	int err = 0;
 
+	sock_owned_by_me(sk);
 	spin_lock_bh(&b->lock);
 	hlist_del_init(&esp->bind_node);
 	if (port_taken(b, sk, esp->sport))
@@ -156,12 +160,13 @@ int esp_bind_listen(struct sock *sk)
 	return err;
 }
 
-/* A child shares its listener's port. */
+/* Let a child share its listener's port; the child's lock is held. */
 void esp_bind_child(struct sock *child)
 {
 	struct esp_bucket *b = port_bucket(esp_bound, sock_net(child),
 					   esp_sk(child)->sport, false);
 
+	sock_owned_by_me(child);
 	spin_lock_bh(&b->lock);
 	hlist_add_head(&esp_sk(child)->bind_node, &b->head);
 	spin_unlock_bh(&b->lock);
@@ -172,6 +177,7 @@ void esp_unbind(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_bucket *b;
 
+	sock_owned_by_me(sk);
 	if (hlist_unhashed(&esp->bind_node))
 		return;
 	b = port_bucket(esp_bound, sock_net(sk), esp->sport, sock_is_dgram(sk));
@@ -200,7 +206,7 @@ static bool conn_matches(const struct sock *sk, const struct net *net,
 	if (READ_ONCE(esp->sport) != sport || READ_ONCE(esp->dport) != dport ||
 	    READ_ONCE(esp->ifindex) != ifindex || sock_net(sk) != net)
 		return false;
-	/* it may have left the table and get another peer: its cookie decides */
+	/* it may have left the table and get another peer just now: its cookie decides */
 	return data_race(ether_addr_equal_unaligned(esp->daddr, mac));
 }
 
@@ -210,10 +216,10 @@ static u64 bucket_first_pos(const struct esp_bucket *b)
 }
 
 /**
- * esp_hash() - from now on frames find this socket
- * @sk:	listener, EDP socket or connection with addresses and ports
+ * esp_hash() - enter a socket into its table, so that frames find it
+ * @sk:	listener, EDP socket or connection with addresses and ports; its lock is held
  *
- * Return: 0; EADDRNOTAVAIL: there is such a connection already
+ * Return: 0; EADDRNOTAVAIL: the table has such a connection already
  */
 int esp_hash(struct sock *sk)
 {
@@ -222,6 +228,7 @@ int esp_hash(struct sock *sk)
 	struct sock *other;
 	int err = 0;
 
+	sock_owned_by_me(sk);
 	spin_lock_bh(&b->lock);
 	if (sk->sk_state != TCP_LISTEN && !sock_is_dgram(sk)) {
 		sk_for_each(other, &b->head) {
@@ -256,15 +263,15 @@ void esp_unhash(struct sock *sk)
 }
 
 /**
- * esp_lookup() - the connection that a frame belongs to
+ * esp_lookup() - find the connection of a frame
  * @net:	namespace
- * @ifindex:	device it came in by
+ * @ifindex:	device that received the frame
  * @sport:	our port (the frame's destination)
- * @dport:	the peer's
- * @mac:	the peer's
+ * @dport:	the peer's port
+ * @mac:	the peer's MAC address
  *
  * Context: RCU read side.
- * Return: a reference, or NULL
+ * Return: the socket with a reference, or NULL
  */
 struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 			__be16 dport, const u8 *mac)
@@ -289,12 +296,12 @@ static bool port_matches(const struct sock *sk, const struct net *net,
 }
 
 /**
- * esp_lookup_listener() - who listens; one bound to the device comes first
+ * esp_lookup_listener() - find a port's listener, best one bound to the device
  * @net:	namespace
  * @ifindex:	device
  * @port:	port
  *
- * Return: a reference, or NULL
+ * Return: the socket with a reference, or NULL
  */
 struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
 {
@@ -315,11 +322,11 @@ struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
 }
 
 /**
- * esp_next_dgram() - EDP sockets of a port, one after the other
+ * esp_next_dgram() - find the next EDP socket of a port
  * @net:	namespace
  * @ifindex:	device
  * @port:	port
- * @prev:	NULL, or the one before
+ * @prev:	previous socket; NULL: find the first
  *
  * Context: RCU read side.
  * Return: a socket, no reference; NULL: no more
@@ -331,7 +338,7 @@ struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 	struct hlist_node *next;
 	struct sock *sk;
 
-	/* One that has been closed meanwhile still leads on, until the RCU read side ends. */
+	/* A socket closed meanwhile still leads to the next until the RCU read side ends. */
 	next = prev ? rcu_dereference_raw(hlist_next_rcu(&prev->sk_node)) :
 		      rcu_dereference_raw(hlist_first_rcu(&b->head));
 	sk = hlist_entry_safe(next, struct sock, sk_node);
@@ -341,7 +348,7 @@ struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 	return NULL;
 }
 
-/* Those of a bucket that come after @walk->pos; false: @fn has ended the walk. */
+/* Visit the sockets of a bucket after @walk->pos; return false if @fn ended the walk. */
 static bool walk_bucket(struct esp_bucket *b, struct esp_walk *walk, struct net *net,
 			bool (*fn)(struct sock *sk, void *data), void *data)
 {
@@ -364,15 +371,15 @@ static bool walk_bucket(struct esp_bucket *b, struct esp_walk *walk, struct net 
 }
 
 /**
- * esp_for_each_sock() - visit the sockets of a namespace that can be found
+ * esp_for_each_sock() - visit the sockets of a namespace that lookups find
  * @net:	namespace
- * @walk:	where to begin; where it has ended, from which another call goes on
- * @fn:		called under the lock of the socket's bucket; false: it doesn't want this
- *		one, with which the walk ends, and another one begins
+ * @walk:	position to begin at; updated, so that another call goes on from there
+ * @fn:		called under the lock of the socket's bucket; returns false to refuse a
+ *		socket: this ends the walk, and another call begins with that socket
  * @data:	for @fn
  *
- * A socket that can be found all the time until the end is visited once, whatever
- * comes and goes between the calls.
+ * A socket that stays in its table until the end is visited once, even if other
+ * sockets come and go between the calls.
  */
 void esp_for_each_sock(struct net *net, struct esp_walk *walk,
 		       bool (*fn)(struct sock *sk, void *data), void *data)
@@ -391,15 +398,15 @@ void esp_for_each_sock(struct net *net, struct esp_walk *walk,
 EXPORT_SYMBOL_GPL(esp_for_each_sock);
 
 /**
- * esp_find_sock() - the socket that a user has seen in a list
+ * esp_find_sock() - find a socket that a user has seen in a list
  * @net:	namespace
  * @type:	socket type
- * @src:	its port counts
- * @dst:	the peer of a connection; without a port: a listener
- * @fn:		called under the lock of the bucket; true: this is the one
+ * @src:	the socket's own address, of which only the port counts
+ * @dst:	the peer of a connection; port 0: a socket without a peer, as a listener
+ * @fn:		called under the lock of the bucket; returns true for the right socket
  * @data:	for @fn
  *
- * Return: a reference, or NULL
+ * Return: the socket with a reference, or NULL
  */
 struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp *src,
 			   const struct sockaddr_esp *dst,
@@ -423,7 +430,7 @@ struct sock *esp_find_sock(struct net *net, int type, const struct sockaddr_esp 
 			continue;
 		if (!fn(sk, data))
 			continue;
-		sock_hold(sk);	/* the table has one */
+		sock_hold(sk);	/* the table has a reference */
 		found = sk;
 		break;
 	}

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finding sockets. */
+/* Tables to find sockets. */
 #ifndef _ESP_HASH_H
 #define _ESP_HASH_H
 
 #include "esp.h"
 
 /**
- * struct esp_walk - where a walk over the sockets has come to; zero: it begins
- * @bucket:	of listeners and EDP sockets, behind these of connections
- * @pos:	in it: of the one that was visited last, 0: none
+ * struct esp_walk - position of a walk over the sockets; all zero: the start
  */
 struct esp_walk {
+	/** @bucket: index; buckets of listeners and EDP sockets, then those of connections */
 	unsigned int	bucket;
+	/** @pos: walk_pos of the socket that was visited last in the bucket, 0: none */
 	u64		pos;
 };
 

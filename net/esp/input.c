@@ -4,10 +4,10 @@
  *
  *   esp_rcv           checks the frame, finds the socket
  *     |  \___ owner busy: backlog
- *   esp_do_rcv        CRC, if there is to be one; listener, handshake, or
- *   connected_rcv RST, ACK (esp_ack), RRQ, empty, data (rcv_data.c)
+ *   esp_do_rcv        CRC, if the connection has one; listener, handshake, or
+ *   connected_rcv     RST, ACK (esp_ack_rcv), RRQ, empty, data (rcv_data.c)
  *     |
- *   write queue shrinks, frames go
+ *   write queue shrinks, frames leave
  */
 #include <net/busy_poll.h>
 #include "esp.h"
@@ -27,15 +27,16 @@
 #include "rcv_data.h"
 #include "timer.h"
 
-#define ESP_STALE_PROBES 3	/* unanswered, before a SYN replaces a connection */
-#define ESP_STALE_US	(100 * 1000)	/* at least so long after the first SYN */
+#define ESP_STALE_PROBES 3	/* unanswered probes before a SYN replaces a connection */
+#define ESP_STALE_US	(100 * 1000)	/* least time from the first SYN to that */
 
 static enum skb_drop_reason reset_rcv(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (f->pkt_seq != esp->recv_seq) {
-		/* perhaps true, but not up to date: ask for it once more */
+		/* genuine perhaps, but outdated: ask the peer to repeat it */
 		ESP_INC(sock_net(sk), InResetsIgnored);
 		esp_ack_now(sk);
 		return SKB_DROP_REASON_TCP_RESET;
@@ -57,14 +58,15 @@ static enum skb_drop_reason reset_rcv(struct sock *sk, struct esp_frame *f)
 }
 
 /*
- * The peer opens a connection where we have one: it has forgotten ours, or
- * somebody pretends. Ask; a peer that remembers answers and the count starts
- * over (esp_ack()). Otherwise make room for the new one.
+ * Handle a SYN for an existing connection: the peer has forgotten the connection, or
+ * an attacker forged the SYN. Probe the peer. If it remembers the connection it answers,
+ * and the count starts over (esp_ack_rcv()). Otherwise make room for the new connection.
  */
 static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (f->peer_cookie == esp->peer_cookie)
 		return;
 	if (!esp->syn_probes)
@@ -80,8 +82,8 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 }
 
 /*
- * A frame for a connection beyond the handshake, with the right cookie, or a SYN. The
- * socket's lock is held. Consumes @skb.
+ * Handle a frame with the right cookie, or a SYN, for a connection beyond the handshake.
+ * The socket's lock is held. Consumes @skb.
  */
 static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 {
@@ -91,6 +93,7 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 	u64 now = esp_now();
 	bool late;
 
+	sock_owned_by_me(sk);
 	if (f->flags & ESP_SYN) {
 		if (f->flags & ESP_ACK) {
 			esp_ack_now(sk);	/* our echo was lost */
@@ -134,7 +137,7 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	f->segs = skb_is_gso(skb) && f->len ?
 		  DIV_ROUND_UP(f->len, skb_shinfo(skb)->gso_size) : 1;
-	/* GRO chains what it puts together */
+	/* GRO chains the frames that it merges */
 	esp_qctl_came(&esp->link->ackq.ctl, f->segs > 1 && !skb_has_frag_list(skb) &&
 		      skb_headlen(skb) == f->hlen, skb_has_frag_list(skb));
 	esp_data_rcv(sk, skb);
@@ -145,12 +148,13 @@ out:
 	sk_skb_reason_drop(sk, skb, reason);
 }
 
-/* A frame for a listener, whose lock is held. Consumes @skb. */
+/* Handle a frame for a listener, whose lock is held. Consumes @skb. */
 static void listen_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct sock *child;
 
-	/* from the backlog this is process context; the child is in the open */
+	sock_owned_by_me(sk);
+	/* the backlog runs in process context, and other contexts reach the child */
 	local_bh_disable();
 	child = esp_listen_rcv(sk, skb);
 	if (child) {
@@ -169,8 +173,9 @@ static void listen_rcv(struct sock *sk, struct sk_buff *skb)
 }
 
 /*
- * A connection that has a CRC: it must be there, but on what is sent without a
- * connection, too; and be right. What it covers isn't believed before.
+ * Does the frame satisfy the connection's CRC? If the connection has one, each frame must
+ * carry it, except a SYN or a RST, which may be sent without a connection. A CRC that is
+ * present must be right. The receiver believes no field under the CRC before this test.
  */
 static bool sock_crc_fits(struct sock *sk, struct sk_buff *skb)
 {
@@ -187,6 +192,7 @@ static bool sock_crc_fits(struct sock *sk, struct sk_buff *skb)
 
 static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 {
+	sock_owned_by_me(sk);
 	if (!sock_crc_fits(sk, skb)) {
 		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_SKB_CSUM);
 		return;
@@ -210,15 +216,15 @@ static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 
 int esp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 {
-	local_bh_disable();	/* as it would be without a backlog */
+	local_bh_disable();	/* as without a backlog */
 	esp_do_rcv(sk, skb);
 	local_bh_enable();
 	return 0;
 }
 
 /*
- * While a backlog is worked on, all of it counts still, and what was taken from it
- * counts in the receive queue: twice the buffer.
+ * Return the backlog's limit in bytes. While the owner works on a backlog, all of it still
+ * counts, and the frames taken from it count in the receive queue too: twice the buffer.
  */
 static u32 backlog_limit(struct sock *sk)
 {
@@ -226,7 +232,7 @@ static u32 backlog_limit(struct sock *sk)
 		     INT_MAX);
 }
 
-/* Hand a frame to the socket, or to its backlog. Takes over the reference. */
+/* Hand a frame to the socket, or to its backlog. Takes over the caller's reference. */
 static void sock_deliver(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	bh_lock_sock(sk);
@@ -251,9 +257,9 @@ static const int malformed_mib[] = {
 };
 
 /*
- * A version that we don't speak. The fields that find a socket and answer a
- * SYN are taken to be where ours are: a SYN gets one rate-limited RST, and
- * our own SYN that is answered so ends with EPROTONOSUPPORT.
+ * Is a frame of an unknown version a SYN or a RST? Take the fields that find a socket
+ * and answer a SYN to be where this version has them. A SYN gets one rate-limited RST,
+ * and a socket whose own SYN gets such a RST ends with EPROTONOSUPPORT.
  */
 static noinline_for_stack bool frame_other_version(struct sk_buff *skb)
 {
@@ -271,9 +277,9 @@ static noinline_for_stack bool frame_other_version(struct sk_buff *skb)
 }
 
 /*
- * What a sender on this machine left to the device has not been on a wire. A
- * sum of the whole frame is a NIC's help; that it knows the frame to be good is
- * not, for it doesn't know ESP.
+ * Is the checksum right? A frame whose checksum a sender on the same host left to the
+ * device has not been on a wire. A NIC's sum of the whole frame helps. A NIC's word that
+ * the frame is good doesn't, because the NIC doesn't know ESP.
  */
 static bool frame_checksum_good(struct sk_buff *skb)
 {
@@ -284,7 +290,7 @@ static bool frame_checksum_good(struct sk_buff *skb)
 	return !csum_fold(skb_checksum(skb, 0, skb->len, 0));
 }
 
-/* Read and check the header; why it is to be dropped, and counted; 0: it isn't. */
+/* Parse and check the header; return why to drop the frame, which is counted, or 0. */
 static enum skb_drop_reason frame_malformed(struct net *net, struct esp_dev *ed,
 					    struct sk_buff *skb)
 {
@@ -333,7 +339,7 @@ static enum skb_drop_reason frame_malformed(struct net *net, struct esp_dev *ed,
 	return SKB_NOT_DROPPED_YET;
 }
 
-/* May this frame be for a socket of a connection? Its cookies are fixed. */
+/* May this frame be for this connection? The connection's cookies are fixed. */
 static bool sock_cookie_fits(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -342,8 +348,8 @@ static bool sock_cookie_fits(struct sock *sk, struct esp_frame *f)
 }
 
 /*
- * A SYN for a connection that only waits for its last frames to be gone: both
- * ends have had everything, the peer has forgotten it. There is room.
+ * End a connection in TIME_WAIT, and return true, if a SYN of a new one has come. Both
+ * ends have received everything, and the peer has forgotten the old connection.
  */
 static bool time_wait_over(struct sock *sk, struct esp_frame *f)
 {
@@ -361,7 +367,7 @@ static bool time_wait_over(struct sock *sk, struct esp_frame *f)
 	return over;
 }
 
-/* A frame of the reliable types: find its socket. Consumes @skb. */
+/* Find the socket of a frame of the reliable types. Consumes @skb. */
 static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 			   struct sk_buff *skb)
 {
@@ -400,10 +406,10 @@ static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 }
 
 /**
- * esp_rcv() - packet handler of the EtherType
- * @skb:	frame, behind the Ethernet header
- * @dev:	device that it came in by
- * @pt:		ours
+ * esp_rcv() - receive a frame, as the packet handler of the EtherType
+ * @skb:	frame; its data begins after the Ethernet header
+ * @dev:	device that received it
+ * @pt:		packet type of ESP
  * @orig_dev:	lowest device
  *
  * Context: softirq, RCU read side.
@@ -421,7 +427,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	skb = skb_share_check(skb, GFP_ATOMIC);
 	if (!skb)
 		return NET_RX_DROP;
-	/* the memory that a sender on this machine has lent is not kept */
+	/* copy the memory that a sender on the same host has lent */
 	if (skb_orphan_frags_rx(skb, GFP_ATOMIC)) {
 		ESP_INC(net, InMemDrop);
 		reason = SKB_DROP_REASON_NOMEM;

@@ -4,7 +4,7 @@
  * flow).
  *
  * SOCK_SEQPACKET: one call returns bytes of one record, with MSG_EOR where it
- * ends. What doesn't fit into the user's buffer is thrown away (MSG_TRUNC).
+ * ends. The call discards bytes that don't fit into the user's buffer (MSG_TRUNC).
  * A record larger than the receive buffer comes in pieces without MSG_EOR.
  */
 #include <linux/sched/signal.h>
@@ -17,10 +17,10 @@
 #include "recvmsg.h"
 
 #define ESP_COPY_LEAST	4096		/* bytes that are worth an unlocked copy */
-#define ESP_COPY_MOST	(256 * 1024)	/* copied before their senders get more */
-#define ESP_IDLE_READS	4		/* for so many a reader that slept helps */
+#define ESP_COPY_MOST	(256 * 1024)	/* copied before their senders get more grants */
+#define ESP_IDLE_READS	4		/* reads after a sleep in which the reader helps */
 
-/* Nothing more will come. */
+/* Is the end of the stream reached: will no more data arrive? */
 static bool recv_at_end(struct sock *sk)
 {
 	/* pairs with esp_set_state() */
@@ -30,7 +30,7 @@ static bool recv_at_end(struct sock *sk)
 	       state == TCP_CLOSE;
 }
 
-/* For esp_readable(): there is something, but perhaps not enough. */
+/* For esp_readable(): need a reader not wait, although its target is not reached? */
 bool esp_readable_part(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -41,23 +41,24 @@ bool esp_readable_part(struct sock *sk)
 }
 
 /**
- * esp_set_rcvlowat() - SO_RCVLOWAT
+ * esp_set_rcvlowat() - set SO_RCVLOWAT
  * @sk:		socket; its owner calls
  * @val:	bytes
  *
- * What was too little to tell of may be enough now.
+ * Wakes the readers if the queued bytes reach the new mark.
  *
  * Return: 0
  */
 int esp_set_rcvlowat(struct sock *sk, int val)
 {
+	sock_owned_by_me(sk);
 	WRITE_ONCE(sk->sk_rcvlowat, val ? val : 1);
 	if (esp_readable(sk, sk->sk_rcvlowat))
 		sk->sk_data_ready(sk);
 	return 0;
 }
 
-/* Copy @n bytes of a packet, from @off on, to the user: all of them, or an error. */
+/* Copy @n bytes of a packet, from @off on, to the user; return 0 or an error. */
 int esp_copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
 {
 	int done;
@@ -72,12 +73,12 @@ int esp_copy_packet(struct sk_buff *skb, int off, struct msghdr *msg, int n)
 }
 
 /*
- * One reference less. Newer kernels let the CPU that made it free it, as they do for
- * TCP: its pages go where the next ones are taken from, and no lock of all is needed.
+ * Drop a reference. Newer kernels let the CPU that allocated the packet free it, as they
+ * do for TCP: its pages return to the pool of the next allocations, without a global lock.
  */
 static void recv_free_skb(struct sk_buff *skb)
 {
-	if (!skb_is_nonlinear(skb) || skb_shared(skb)) {	/* by recvq_detach() */
+	if (!skb_is_nonlinear(skb) || skb_shared(skb)) {	/* recvq_detach() shares it */
 		consume_skb(skb);
 		return;
 	}
@@ -86,12 +87,13 @@ static void recv_free_skb(struct sk_buff *skb)
 	local_bh_enable();
 }
 
-/* Take @n bytes off the packet at the head; true if it is used up. */
+/* Take @n bytes off the packet at the head; return true if no byte is left in it. */
 static bool recvq_take(struct sock *sk, struct sk_buff *skb, u32 n)
 {
 	struct esp_rx_cb *cb = ESP_RX(skb);
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	cb->f.read += n;
 	WRITE_ONCE(esp->rcv_bytes, esp->rcv_bytes - n);
 	if (cb->f.read < cb->f.len)
@@ -103,12 +105,13 @@ static bool recvq_take(struct sock *sk, struct sk_buff *skb, u32 n)
 	return true;
 }
 
-/* The end of a record whose beginning did not fit: throw it away. */
+/* Discard the rest of a record that didn't fit into the reader's buffer. */
 static void recvq_discard(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	if (!esp->rcv_discard)
 		return;
 	while (esp->rcv_discard && (skb = skb_peek(&sk->sk_receive_queue))) {
@@ -120,8 +123,8 @@ static void recvq_discard(struct sock *sk)
 }
 
 /*
- * Whole packets from the head of the queue, at most @len bytes, and none after the
- * first @most; a record's.
+ * Move whole packets from the head of the queue to @list: at most @len bytes, no packet
+ * after the first @most bytes, and no packet after the end of a record.
  */
 static void recvq_detach(struct sock *sk, struct sk_buff_head *list, size_t len, u32 most)
 {
@@ -129,6 +132,7 @@ static void recvq_detach(struct sock *sk, struct sk_buff_head *list, size_t len,
 	bool end = false;
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	while (!end && n < most && (skb = skb_peek(&sk->sk_receive_queue))) {
 		struct esp_frame *f = &ESP_RX(skb)->f;
 
@@ -145,12 +149,13 @@ static void recvq_detach(struct sock *sk, struct sk_buff_head *list, size_t len,
 	}
 }
 
-/* Back where they were: the user's memory can't be written. */
+/* Put detached packets back: the user's memory can't be written. */
 static void recvq_put_back(struct sock *sk, struct sk_buff_head *list)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	while ((skb = __skb_dequeue_tail(list))) {
 		struct esp_frame *f = &ESP_RX(skb)->f;
 
@@ -163,11 +168,11 @@ static void recvq_put_back(struct sock *sk, struct sk_buff_head *list)
 }
 
 /*
- * Copy much without the lock: frames that come meanwhile, and permission for
- * the sender, need not wait for it. But the CPU that they come by has to do all
- * that is to be done about them, and on a host's own cable that is the sender's.
- * So @help: the reader has time, keeps the lock while it copies a packet, and then
- * sees to what came. Nobody else reads until it is done: recv_wait_turn().
+ * Copy many bytes without the lock, so that arriving frames, and grants for the
+ * sender, need not wait for it. But then the CPU that receives these frames has to
+ * handle them, and on the same host that is the sender's CPU. So with @help, when the
+ * reader has time, it keeps the lock while it copies a packet, and handles the frames of
+ * the backlog afterwards. No other call reads until the copy ends: recv_wait_turn().
  * Returns bytes, 0 if there is no whole packet, or an error.
  */
 static noinline_for_stack int recv_copy_much(struct sock *sk, struct msghdr *msg,
@@ -179,6 +184,7 @@ static noinline_for_stack int recv_copy_much(struct sock *sk, struct msghdr *msg
 	u32 cookie = esp->cookie;
 	struct sk_buff *skb;
 
+	sock_owned_by_me(sk);
 	__skb_queue_head_init(&list);
 	recvq_detach(sk, &list, len, help ? 1 : ESP_COPY_MOST);
 	if (skb_queue_empty(&list))
@@ -201,23 +207,24 @@ static noinline_for_stack int recv_copy_much(struct sock *sk, struct msghdr *msg
 	if (help)
 		release_sock(sk);
 	lock_sock(sk);
-	if (esp->cookie != cookie)	/* reset, and connected anew */
+	if (esp->cookie != cookie)	/* the socket was reset, and connected anew */
 		__skb_queue_purge(&list);
 	if (!skb_queue_empty(&list)) {
 		recvq_put_back(sk, &list);
 		sk->sk_data_ready(sk);
 	}
 	WRITE_ONCE(esp->reading, 0);
-	smp_mb();	/* before it is seen whether anybody waits: recv_wait_turn() */
+	smp_mb();	/* the flag before the test for waiters: recv_wait_turn() */
 	wake_up_var(&esp->reading);
 	return copied ? copied : err;
 }
 
-/* Another call copies from the head of the queue. */
+/* Wait while another call copies from the head of the queue. */
 static void recv_wait_turn(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	while (esp->reading) {
 		release_sock(sk);
 		wait_var_event(&esp->reading, !READ_ONCE(esp->reading));
@@ -226,8 +233,8 @@ static void recv_wait_turn(struct sock *sk)
 }
 
 /*
- * Is the reader faster than what it reads from? It slept in this call, or in one of
- * those before that found more than recv_small() takes.
+ * Is the reader faster than its sender? It is if it slept in this call, or in one of the
+ * last ESP_IDLE_READS calls that found more than recv_small() takes.
  */
 static bool reader_has_time(struct esp_opt *esp, bool slept)
 {
@@ -239,8 +246,8 @@ static bool reader_has_time(struct esp_opt *esp, bool slept)
 }
 
 /*
- * Copy what is there, up to @len bytes, to the end of a record at most.
- * Returns bytes or an error; *@eor: the record's end has been reached.
+ * Copy queued data, up to @len bytes, and at most to the end of a record.
+ * Returns bytes or an error; sets *@eor at the record's end.
  */
 static int recv_copy_out(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 			 bool *eor, bool slept)
@@ -253,13 +260,14 @@ static int recv_copy_out(struct sock *sk, struct msghdr *msg, size_t len, int fl
 	u32 cookie = esp->cookie;
 	int copied = 0, n;
 
+	sock_owned_by_me(sk);
 	while (much && len - copied >= ESP_COPY_LEAST &&
 	       esp->rcv_bytes >= ESP_COPY_LEAST && !*eor) {
-		if (esp->cookie != cookie)	/* connected anew meanwhile */
+		if (esp->cookie != cookie)	/* the socket was connected anew */
 			return copied;
 		if (copied && (record ? fatal_signal_pending(current) :
 					signal_pending(current))) {
-			/* a record is whole if it can be; its rest is nobody's record */
+			/* only a fatal signal cuts a record: no reader gets its rest */
 			if (record)
 				WRITE_ONCE(esp->rcv_discard, 1);
 			return copied;
@@ -301,10 +309,9 @@ static int recv_copy_out(struct sock *sk, struct msghdr *msg, size_t len, int fl
 }
 
 /*
- * What can be read is one small packet, which fits: it is copied under the spinlock, for
- * lock_sock() and release_sock() would take it twice. Nothing may sleep there: if the user's
- * memory isn't present, and in all other cases, recv_locked() does it.
- * Returns bytes, or 0.
+ * Copy a single small packet that fits under the spinlock, because lock_sock() and
+ * release_sock() would take it twice. The copy must not sleep there. If the user's memory
+ * isn't present, and in all other cases, recv_locked() reads. Returns bytes, or 0.
  */
 static int recv_small(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
@@ -329,12 +336,12 @@ static int recv_small(struct sock *sk, struct msghdr *msg, size_t len, int flags
 		pagefault_enable();
 		if (done) {
 			recvq_take(sk, skb, n);
-			smp_mb();	/* what was freed, before the flag: esp_pressure_lifted() */
+			smp_mb();	/* free before the flag is read: esp_pressure_lifted() */
 			lifted = READ_ONCE(esp->grant.rcv_mem_pressure);
 		}
 	}
 	unlock_sock_fast(sk, slow);
-	if (lifted) {	/* frames leave, which is not for under the spinlock */
+	if (lifted) {	/* sends frames: not under the spinlock */
 		lock_sock(sk);
 		esp_pressure_lifted(sk);
 		release_sock(sk);
@@ -342,11 +349,12 @@ static int recv_small(struct sock *sk, struct msghdr *msg, size_t len, int flags
 	return done ? n : 0;
 }
 
-/* Why a read with nothing to read ends; 0: end of stream, 1: wait. */
+/* Return the result of a read that finds no data: an error, 0: end of stream, 1: wait. */
 static int recv_ending(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (sk->sk_err)
 		return sock_error(sk);
 	if (sk->sk_shutdown & RCV_SHUTDOWN)
@@ -360,6 +368,7 @@ static int recv_wait_data(struct sock *sk, long *timeo)
 {
 	int n;
 
+	sock_owned_by_me(sk);
 	if (!*timeo)
 		return -EAGAIN;
 	if (signal_pending(current))
@@ -369,10 +378,10 @@ static int recv_wait_data(struct sock *sk, long *timeo)
 	esp_sk(sk)->readers++;
 	n = sk_wait_data(sk, timeo, skb_peek_tail(&sk->sk_receive_queue));
 	esp_sk(sk)->readers--;
-	return min(n, 0);	/* EPIPE: what comes is of another connection */
+	return min(n, 0);	/* EPIPE: later data is another connection's */
 }
 
-/* Nothing to read, and nothing that would tell why. */
+/* Is there neither data nor a reason to end the read? */
 static bool recv_silent(struct sock *sk)
 {
 	return !esp_readable(sk, 1) && !READ_ONCE(sk->sk_err) && !recv_at_end(sk) &&
@@ -380,10 +389,10 @@ static bool recv_silent(struct sock *sk)
 }
 
 /*
- * Wait for the first byte before the socket is locked, which it would have to
- * be twice otherwise. Why the wait has ended is found out under the lock. Not
- * for those of whom data_wake_reader() must know, nor where the connection that comes
- * may be another one. Returns true if it slept.
+ * Wait for the first byte before the socket is locked: otherwise the reader has to
+ * lock it twice. The caller finds out under the lock why the wait has ended. Don't wait
+ * here if data_wake_reader() must know of the reader, or if the data that comes may be
+ * another connection's. Returns true if the reader slept.
  */
 static bool recv_wait_unlocked(struct sock *sk, long *timeo)
 {
@@ -397,7 +406,7 @@ static bool recv_wait_unlocked(struct sock *sk, long *timeo)
 		return false;
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
-	smp_mb();	/* in the queue, before recv_silent(); pairs with wq_has_sleeper() */
+	smp_mb();	/* enter the queue before recv_silent(); pairs with wq_has_sleeper() */
 	while (*timeo && recv_silent(sk) && !signal_pending(current)) {
 		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
 		slept = true;
@@ -416,10 +425,11 @@ static int recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
 	size_t room = msg_data_left(msg);
 	int copied = 0, err;
 
+	sock_owned_by_me(sk);
 	for (;;) {
 		recv_wait_turn(sk);
 		recvq_discard(sk);
-		if (flags & MSG_PEEK) {	/* from the start again */
+		if (flags & MSG_PEEK) {	/* peek from the start again */
 			iov_iter_revert(&msg->msg_iter,
 					room - msg_data_left(msg));
 			copied = 0;
@@ -437,7 +447,7 @@ static int recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
 		if (!len && esp->rcv_bytes)
 			break;
 		if (copied && sk->sk_err)
-			break;		/* the next call tells */
+			break;		/* the next call returns it */
 		err = recv_ending(sk);
 		if (err <= 0) {
 			if (!copied)
@@ -472,6 +482,7 @@ static ssize_t splice_locked(struct sock *sk, struct pipe_inode_info *pipe,
 	ssize_t spliced = 0;
 	int n;
 
+	sock_owned_by_me(sk);
 	while (len) {
 		struct sk_buff *skb;
 		struct esp_frame *f;
@@ -493,7 +504,7 @@ static ssize_t splice_locked(struct sock *sk, struct pipe_inode_info *pipe,
 		f = &ESP_RX(skb)->f;
 		n = skb_splice_bits(skb, sk, f->hlen + f->read, pipe,
 				    min_t(size_t, len, f->len - f->read), flags);
-		if (!n)		/* which would be the end of the stream */
+		if (!n)		/* 0 would mean the end of the stream */
 			n = -ENOMEM;
 		if (n < 0)
 			break;
@@ -510,14 +521,14 @@ static ssize_t splice_locked(struct sock *sk, struct pipe_inode_info *pipe,
 }
 
 /**
- * esp_splice_read() - splice() from a stream or seqpacket socket into a pipe
+ * esp_splice_read() - splice from a stream or seqpacket socket into a pipe
  * @sock:	socket
  * @ppos:	must be 0
  * @pipe:	pipe, which gets the received pages themselves
  * @len:	bytes, not 0
  * @flags:	SPLICE_F_*
  *
- * Return: bytes, of one record at most; ENOMEM; otherwise as esp_recvmsg()
+ * Return: bytes, of one record at most; ENOMEM; otherwise as from esp_recvmsg()
  */
 ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 			struct pipe_inode_info *pipe, size_t len,
@@ -538,12 +549,12 @@ ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 }
 
 /**
- * esp_recvmsg() - recvmsg of stream and seqpacket sockets
+ * esp_recvmsg() - receive from a stream or seqpacket socket
  * @sock:	socket
  * @msg:	buffers
  * @len:	their size
- * @flags:	MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL, MSG_TRUNC (stream: throw the
- *		bytes away), MSG_ERRQUEUE (notices of MSG_ZEROCOPY)
+ * @flags:	MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL, MSG_TRUNC (stream: discard
+ *		the bytes), MSG_ERRQUEUE (notices of MSG_ZEROCOPY)
  *
  * Return: bytes; 0 at the end of the stream; ENOTCONN, ECONNRESET, ETIMEDOUT,
  * ENETDOWN, EAGAIN, EINTR, EFAULT, EOPNOTSUPP

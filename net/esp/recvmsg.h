@@ -14,7 +14,7 @@ ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
 int esp_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
 
 /**
- * esp_readable() - is there enough for a reader?
+ * esp_readable() - is there enough data for a reader?
  * @sk:		socket; any context
  * @target:	bytes, SO_RCVLOWAT
  *

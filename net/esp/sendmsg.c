@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Receiving data from user-space (the seed's section of this name; rules 1,
- * 2, 4): slice it into packets on the write queue, push while copying.
+ * 2, 4): slice the data into packets on the write queue, push while copying.
  *
- * Where they stand, and when they leave: write_queue.c.
+ * The packets' order, and the time when they leave: write_queue.c.
  */
 #include "esp.h"
 #include "dev.h"
@@ -11,7 +11,7 @@
 #include "sendmsg.h"
 #include "write_queue.h"
 
-/* Packets that leave together while a message is copied, at least. */
+/* Least number of packets that leave together while the writer still copies a message. */
 #define ESP_PUSH	8
 
 static bool send_state_allows(struct sock *sk)
@@ -19,7 +19,7 @@ static bool send_state_allows(struct sock *sk)
 	return (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
 }
 
-/* An empty packet buffer for the write queue, charged to the socket. */
+/* Allocate an empty packet buffer for the write queue, charged to the socket. */
 static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -37,7 +37,7 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	ESP_TX(skb)->size = esp->mss;
 	ESP_TX(skb)->linear = linear;
-	/* a small message; and each packet has its own CRC, of which the core knows nothing */
+	/* no GSO for a small message; nor with a CRC, which the core can't compute per packet */
 	ESP_TX(skb)->limit = linear || esp->crc ? esp->mss :
 			     esp_dev_gso_bytes(esp->dev, esp->mss);
 	if (!linear || esp_dev_checksums(esp->dev))
@@ -45,7 +45,7 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	return skb;
 }
 
-/* Bytes were put behind it, more packets perhaps. */
+/* Count the packets that appended bytes have added to the buffer at the tail. */
 static void send_grow_tail(struct esp_opt *esp, struct sk_buff *skb)
 {
 	u32 segs = DIV_ROUND_UP(skb->len, ESP_TX(skb)->size);
@@ -55,8 +55,8 @@ static void send_grow_tail(struct esp_opt *esp, struct sk_buff *skb)
 }
 
 /*
- * Begin or go on with a transmission: the flags for the next new packet.
- * Where unsent data waits, clearing TXF on the last packet merges this write
+ * Begin or continue a transmission; return the flags for the next new packet.
+ * If unsent data is queued, clearing TXF on its last packet merges this write
  * into that transmission.
  */
 static u8 send_announce(struct sock *sk)
@@ -64,6 +64,7 @@ static u8 send_announce(struct sock *sk)
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (esp->snd.trans_announced)
 		return 0;
 	esp->snd.trans_announced = 1;
@@ -75,8 +76,8 @@ static u8 send_announce(struct sock *sk)
 }
 
 /*
- * The unsent buffer at the tail that takes more bytes, or NULL. What refers to
- * the user's memory is one call's.
+ * Return the unsent buffer at the tail if it takes more bytes, or NULL. A buffer
+ * that refers to the user's memory takes the bytes of one call only.
  */
 static struct sk_buff *send_open_tail(struct sock *sk, struct ubuf_info *uarg)
 {
@@ -91,7 +92,7 @@ static struct sk_buff *send_open_tail(struct sock *sk, struct ubuf_info *uarg)
 	return tail;
 }
 
-/* Copy up to @n bytes into page fragments; returns bytes or an error. */
+/* Copy up to @n bytes into page fragments; return bytes or an error. */
 static int send_copy_to_frags(struct sock *sk, struct sk_buff *skb,
 			      struct msghdr *msg, int n)
 {
@@ -122,7 +123,7 @@ static int send_copy_to_frags(struct sock *sk, struct sk_buff *skb,
 	return n;
 }
 
-/* Copy @n bytes into the packet itself; sum them, if the device doesn't. */
+/* Copy @n bytes into the linear part; checksum them if the device doesn't. */
 static int send_copy_linear(struct sock *sk, struct sk_buff *skb,
 			    struct msghdr *msg, int n)
 {
@@ -135,9 +136,10 @@ static int send_copy_linear(struct sock *sk, struct sk_buff *skb,
 }
 
 /*
- * Refer to up to @n bytes in the pages that splice() or sendfile() lends. They
- * may change on their way: then the checksum is wrong, and the packet is sent
- * again. So it is not computed before it leaves. Returns bytes or an error.
+ * Refer to up to @n bytes in the pages that splice() or sendfile() lends. The
+ * lender may change the pages later, and a checksum computed now would be wrong.
+ * So the checksum is computed when the packet leaves. If the pages change even after
+ * that, the packet is retransmitted. Returns bytes or an error.
  */
 static int send_lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 			   int n)
@@ -157,20 +159,20 @@ static int send_lend_pages(struct sock *sk, struct sk_buff *skb, struct msghdr *
 }
 
 /*
- * Refer to up to @n bytes of the user's memory itself, who is told when it is no
- * longer used (MSG_ZEROCOPY). Returns bytes or an error.
+ * Refer to up to @n bytes of the user's memory itself (MSG_ZEROCOPY). The user gets
+ * a notice when the memory is no longer in use. Returns bytes or an error.
  */
 static int send_lend_user(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 			  int n, struct ubuf_info *uarg)
 {
 	if (!esp_mem_schedule(sk, NULL, n))
 		return -ENOMEM;
-	skb->ip_summed = CHECKSUM_PARTIAL;	/* it may change on its way */
+	skb->ip_summed = CHECKSUM_PARTIAL;	/* the user may change it later */
 	n = esp_zerocopy_iter(sk, skb, msg, n, uarg);
 	return n == -EMSGSIZE || n == -EEXIST ? -ENOSPC : n;
 }
 
-/* Put up to @n bytes behind a packet's payload; returns bytes or an error. */
+/* Append up to @n bytes to a packet's payload; return bytes or an error. */
 static int send_append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 		       int n, struct ubuf_info *uarg)
 {
@@ -189,7 +191,7 @@ static int send_append(struct sock *sk, struct sk_buff *skb, struct msghdr *msg,
 	return send_copy_to_frags(sk, skb, msg, n);
 }
 
-/* All that must be true before a byte is taken (rule 1). */
+/* Check the conditions for taking a byte from the user (rule 1); return 0 or an error. */
 static int send_preconditions(struct sock *sk)
 {
 	if (sk->sk_err)
@@ -199,19 +201,20 @@ static int send_preconditions(struct sock *sk)
 	return esp_dev_usable(esp_sk(sk)->dev);
 }
 
-/* The same, but an error stays for the next call. */
+/* May the writer go on? As send_preconditions(), but an error stays for the next call. */
 static bool send_may_go_on(struct sock *sk)
 {
 	return !sk->sk_err && !(sk->sk_shutdown & SEND_SHUTDOWN) &&
 	       send_state_allows(sk) && !esp_dev_usable(esp_sk(sk)->dev);
 }
 
-/* A buffer that was begun and got no byte must not stay. */
+/* Remove the buffer at the tail if it is new and has got no byte. */
 static void send_drop_empty_tail(struct sock *sk)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	if (!tail || tail->len || (ESP_TX(tail)->flags & ESP_FIN))
 		return;
 	if (ESP_TX(tail)->flags & ESP_TXS)
@@ -222,13 +225,14 @@ static void send_drop_empty_tail(struct sock *sk)
 	esp_write_queue_unlink(sk, tail);
 }
 
-/* Wait for room on the write queue; what is there may go meanwhile. */
+/* Wait for room on the write queue, and push the queued packets meanwhile. */
 static int send_wait_memory(struct sock *sk, long *timeo)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	bool waits = *timeo;	/* who doesn't has come to its end (rule 4) */
+	bool waits = *timeo;	/* a writer that doesn't has ended (rule 4) */
 	int err;
 
+	sock_owned_by_me(sk);
 	send_drop_empty_tail(sk);
 	esp->waits_for_queue = waits && !sk_stream_memory_free(sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
@@ -239,20 +243,22 @@ static int send_wait_memory(struct sock *sk, long *timeo)
 	err = sk_stream_wait_memory(sk, timeo);
 	esp->writers_asleep -= waits;
 	esp->waits_for_queue = 0;
-	if (waits && sk->sk_send_head)	/* ack_writer_sends(); whatever woke us */
+	if (waits && sk->sk_send_head)	/* ack_writer_sends(), whatever woke the writer */
 		esp_push_frames(sk);
 	return err ? err : send_preconditions(sk);
 }
 
 /*
- * A send buffer that is not larger than needed stays in the processor's cache.
- * So it starts small, and grows if a quarter of it, or more, is on its way: who
- * is woken when a third is free must come before it is empty.
+ * Grow the send buffer, and return true if that made room. A buffer that is not
+ * larger than needed stays in the processor's cache, so it starts small. It grows if
+ * a quarter of it, or more, is outstanding: a writer is woken when a third is free, and
+ * must run before the buffer is empty.
  */
 static bool send_grow_sndbuf(struct sock *sk)
 {
 	int most = READ_ONCE(esp_sk(sk)->ns->conf.sndbuf);
 
+	sock_owned_by_me(sk);
 	if ((sk->sk_userlocks & SOCK_SNDBUF_LOCK) || sk->sk_sndbuf >= most ||
 	    esp_sk(sk)->unacked < esp_sk(sk)->notsent / 3 ||
 	    atomic_long_read(&esp_memory_allocated) >= READ_ONCE(esp_mem[0]))
@@ -261,14 +267,15 @@ static bool send_grow_sndbuf(struct sock *sk)
 	return sk_stream_memory_free(sk);
 }
 
-/* A buffer to write into: the open one at the tail, or a new one. */
+/* Return a buffer to write into: the one at the tail if it takes more, or a new one. */
 static struct sk_buff *send_packet_for(struct sock *sk, size_t left,
 				       struct ubuf_info *uarg)
 {
 	struct sk_buff *skb = send_open_tail(sk, uarg);
 	u8 flags;
 
-	/* a new packet needs room, be it in an old buffer */
+	sock_owned_by_me(sk);
+	/* a new packet needs room, even one in an existing buffer */
 	if ((!skb || !(skb->len % ESP_TX(skb)->size)) &&
 	    !sk_stream_memory_free(sk) && !send_grow_sndbuf(sk))
 		return NULL;
@@ -284,7 +291,7 @@ static struct sk_buff *send_packet_for(struct sock *sk, size_t left,
 	return skb;
 }
 
-/* Bytes that may be put into a buffer, its packet's at least. */
+/* Return how many bytes a buffer may take: at least the rest of its last packet. */
 static u32 send_room_in(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_tx_cb *cb = ESP_TX(skb);
@@ -300,6 +307,7 @@ static int send_copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 	struct esp_opt *esp = esp_sk(sk);
 	int copied = 0, n;
 
+	sock_owned_by_me(sk);
 	while (msg_data_left(msg)) {
 		struct sk_buff *skb = send_packet_for(sk, msg_data_left(msg), uarg);
 
@@ -315,16 +323,16 @@ static int send_copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 			send_grow_tail(esp, skb);
 			esp->notsent += n;
 			copied += n;
-			/* what comes last does not leave before do_sendmsg() */
+			/* do_sendmsg() sends the last packets */
 			if (msg_data_left(msg) && skb->len >= ESP_TX(skb)->limit &&
 			    (esp->snd.una_seq == esp->snd.send_next ||
 			     esp->snd.send_seq - esp->snd.send_next >= ESP_PUSH)) {
-				/* who doesn't wait may have to end here */
+				/* a writer that doesn't wait may have to end here */
 				esp->writer_has_more = timeo || sk_stream_memory_free(sk);
 				esp_push_frames(sk);
 				esp->writer_has_more = 0;
 			}
-			/* permission doesn't wait for the end of a long copy */
+			/* grants must not wait for the end of a long copy */
 			if (sk_flush_backlog(sk) && !send_may_go_on(sk))
 				return copied;
 			continue;
@@ -344,15 +352,16 @@ static int send_copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 }
 
 /*
- * MSG_ZEROCOPY: whom to tell when the user's memory is no longer used; *@uarg
- * is NULL if nobody wants to know. Calls are numbered in the order in which they
- * begin to take: not before there is room.
+ * MSG_ZEROCOPY: set *@uarg to the record of the notice that the user's memory is no
+ * longer in use, or leave it NULL if the user wants none. Calls are numbered in the
+ * order in which they begin to take data, so wait for room first.
  */
 static int zerocopy_begin(struct sock *sk, struct msghdr *msg, size_t len, long *timeo,
 			  struct ubuf_info **uarg)
 {
 	int err;
 
+	sock_owned_by_me(sk);
 	if (!(msg->msg_flags & MSG_ZEROCOPY))
 		return 0;
 	*uarg = msg->msg_ubuf;		/* io_uring */
@@ -368,11 +377,13 @@ static int zerocopy_begin(struct sock *sk, struct msghdr *msg, size_t len, long 
 }
 
 /*
- * The call ends. If it took nothing its number is given back, but not if another
- * writer has had the next one while it waited for memory: it is told of, then.
+ * End the call. If it took nothing, return its number. If another writer got the
+ * next number while the call waited for memory, the number can't be returned: then the
+ * user gets a notice for this call too.
  */
 static void zerocopy_end(struct sock *sk, struct ubuf_info *uarg, bool taken)
 {
+	sock_owned_by_me(sk);
 	if (!taken && atomic_read(&sk->sk_zckey) == uarg_to_msgzc(uarg)->id + 1) {
 		net_zcopy_put_abort(uarg, true);
 		return;
@@ -382,7 +393,7 @@ static void zerocopy_end(struct sock *sk, struct ubuf_info *uarg, bool taken)
 	net_zcopy_put(uarg);
 }
 
-/* Records, and what is small, are copied all the same. */
+/* Return @uarg if the call is to lend its memory; records and small messages are copied. */
 static struct ubuf_info *zerocopy_lends(struct sock *sk, struct msghdr *msg,
 					size_t len, struct ubuf_info *uarg)
 {
@@ -393,12 +404,13 @@ static struct ubuf_info *zerocopy_lends(struct sock *sk, struct msghdr *msg,
 	return NULL;
 }
 
-/* A record is one thing: another writer's must be whole before ours begins. */
+/* Wait until no other writer is inside its record: records must not mix. */
 static int send_wait_turn(struct sock *sk, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int disconnects = sk->sk_disconnects, err = 0;
 
+	sock_owned_by_me(sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (esp_sk(sk)->writers && !err) {
 		if (!*timeo) {
@@ -425,6 +437,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	struct ubuf_info *uarg = NULL;
 	int n;
 
+	sock_owned_by_me(sk);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
 		n = sk_stream_wait_connect(sk, &timeo);
@@ -434,7 +447,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	n = send_preconditions(sk);
 	if (n)
 		return n;
-	if (!len)	/* an empty record could not be told from the end */
+	if (!len)	/* a reader would take an empty record for the end */
 		return record ? -EINVAL : 0;
 
 	if (record) {
@@ -484,7 +497,7 @@ static int locked_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 }
 
 /**
- * sock_esp_sendmsg() - sendmsg of stream and seqpacket sockets
+ * sock_esp_sendmsg() - send on a stream or seqpacket socket
  * @sock:	socket
  * @msg:	any number of buffers; flags MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL,
  *		MSG_EOR, MSG_ZEROCOPY (with ESP_ZEROCOPY or SO_ZEROCOPY)
@@ -509,14 +522,14 @@ int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 
 #ifdef ESP_OLD_SENDPAGE
 /**
- * esp_sendpage() - splice() and sendfile() of older kernels
+ * esp_sendpage() - send a page of splice() or sendfile(), in older kernels
  * @sock:	socket
  * @page:	page
  * @offset:	first byte
  * @size:	bytes
- * @flags:	as of sock_esp_sendmsg()
+ * @flags:	as for sock_esp_sendmsg()
  *
- * Return: bytes taken, or an error as of sock_esp_sendmsg()
+ * Return: bytes taken, or an error as from sock_esp_sendmsg()
  */
 ssize_t esp_sendpage(struct socket *sock, struct page *page, int offset,
 		     size_t size, int flags)
@@ -538,10 +551,10 @@ ssize_t esp_sendpage(struct socket *sock, struct page *page, int offset,
 #endif
 
 /**
- * esp_splice_eof() - sendfile() has come to the end of its file
+ * esp_splice_eof() - send the rest when sendfile() reaches the end of its file
  * @sock:	socket
  *
- * The MSG_MORE of the last piece does not count.
+ * Cancels the MSG_MORE of the last piece.
  */
 void esp_splice_eof(struct socket *sock)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A socket's beginning, state and end.
+ * A socket's creation, state and destruction.
  */
 #include "esp.h"
 #include "dev.h"
@@ -8,7 +8,7 @@
 #include "sock.h"
 #include "trace.h"
 
-#define ESP_SNDBUF	(1024 * 1024)	/* bytes with which a send buffer starts */
+#define ESP_SNDBUF	(1024 * 1024)	/* initial size of a send buffer, bytes */
 
 void esp_set_state(struct sock *sk, int state)
 {
@@ -35,7 +35,7 @@ static void esp_destruct(struct sock *sk)
 	}
 }
 
-/* Acknowledgments have made room on the write queue. */
+/* Wake the writers that wait, because ACKs have freed room on the write queue. */
 static void esp_write_space(struct sock *sk)
 {
 	struct socket *sock = sk->sk_socket;
@@ -56,12 +56,12 @@ static void esp_write_space(struct sock *sk)
 }
 
 /**
- * esp_sock_alloc() - a socket, not yet bound or connected
+ * esp_sock_alloc() - allocate a socket, neither bound nor connected
  * @net:	namespace
- * @sock:	the user's end, NULL: none yet
+ * @sock:	the user's socket, NULL: none yet
  * @type:	SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM
- * @kern:	it is the kernel's own
- * @gfp:	how to allocate
+ * @kern:	nonzero if it is the kernel's own
+ * @gfp:	allocation flags
  *
  * Return: the socket with one reference, or NULL
  */
@@ -84,10 +84,10 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 		sk->sk_write_space = esp_write_space;
 	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
 	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
-	if (type != SOCK_DGRAM)		/* it grows: send_grow_sndbuf() */
+	if (type != SOCK_DGRAM)		/* send_grow_sndbuf() enlarges it */
 		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
 	sk->sk_state = TCP_CLOSE;
-	if (type == SOCK_DGRAM)		/* of a connection: conn_set_cookie() */
+	if (type == SOCK_DGRAM)		/* conn_set_cookie() sets a connection's */
 		sk_set_txhash(sk);
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	if (type != SOCK_DGRAM)

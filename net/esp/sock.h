@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A socket's beginning, state and end. */
+/* A socket's creation, state and destruction. */
 #ifndef _ESP_SOCK_H
 #define _ESP_SOCK_H
 
 #include "esp.h"
 
-/* The two protocols, in af_esp.c: they name functions of all floors. */
+/* The two protocols, in af_esp.c because they name functions of all layers. */
 extern struct proto esp_prot;
 extern struct proto esp_dgram_prot;
 
