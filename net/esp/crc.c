@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CRC32c over a frame, from one CPU to the other: option CRC, which the handshake
- * agrees on (ESP_CRC32C). It covers what the internet checksum does, with its own
- * value and that checksum as 0, so that what fills in the latter does no harm.
+ * CRC32c over a frame, from one host's CPU to the other's: option CRC, which the handshake
+ * agrees on (ESP_CRC32C). It covers the same bytes as the internet checksum. Its own value
+ * and that checksum count as 0, so that a device may fill in the checksum later.
  */
 #include <linux/crc32c.h>
 #include "esp.h"
 #include "crc.h"
 
-/* Of a frame from the ESP header on, without padding; its header is linear. */
+/*
+ * Compute the CRC of a frame that begins with the ESP header and has no padding. The header
+ * is linear.
+ */
 static u32 frame_crc(struct sk_buff *skb)
 {
 	unsigned int hlen = (skb->data[0] & 15) * 4, done = 0, n;
@@ -31,7 +34,7 @@ static u32 frame_crc(struct sk_buff *skb)
 
 /**
  * esp_crc_fill() - write the CRC into a frame
- * @skb:	frame from the ESP header on, which is complete but for CRC and checksum
+ * @skb:	frame from the ESP header on, complete except for CRC and checksum
  */
 void esp_crc_fill(struct sk_buff *skb)
 {
@@ -41,10 +44,10 @@ void esp_crc_fill(struct sk_buff *skb)
 }
 
 /**
- * esp_crc_right() - is the CRC of a received frame what it must be?
+ * esp_crc_right() - is the CRC of a received frame correct?
  * @skb:	frame with option CRC, parsed and trimmed
  *
- * Return: true if so
+ * Return: true if it is correct
  */
 bool esp_crc_right(struct sk_buff *skb)
 {

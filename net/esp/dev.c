@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices: which carry ESP, where their frames congest, and frames on their way
- * out.
+ * Devices: the table of Ethernet devices, and the transmission of frames.
  *
- * Nothing here holds a reference to a struct net_device. A table maps the
- * devices to struct esp_dev; its pointer back is cleared in the notifier of
- * NETDEV_UNREGISTER, after which the core waits for RCU readers. So a device
- * can leave at any point.
+ * The module holds no reference to a struct net_device. A table maps the devices to
+ * struct esp_dev. The notifier of NETDEV_UNREGISTER clears esp_dev.dev, and the core then
+ * waits for RCU readers. So a device can leave at any point.
  */
 #include <linux/hashtable.h>
 #include <linux/if_arp.h>
@@ -20,23 +18,24 @@
 static DEFINE_HASHTABLE(esp_devs, 6);
 
 /**
- * esp_dev_add() - put a device into the table
- * @ed:		its entry, whose pointer to the device is set
+ * esp_dev_add() - add a device to the table
+ * @ed:		entry of the device; @ed->dev is set
  * @dev:	device
  *
  * Context: RTNL.
  */
 void esp_dev_add(struct esp_dev *ed, struct net_device *dev)
 {
+	ASSERT_RTNL();
 	hash_add_rcu(esp_devs, &ed->node, (unsigned long)dev);
 }
 
 /**
- * esp_dev_rcu() - what is known of a device
+ * esp_dev_rcu() - find the entry of a device
  * @dev:	device
  *
  * Context: RCU read side.
- * Return: the entry, or NULL if the device isn't one for ESP
+ * Return: the entry; NULL: the device cannot carry ESP
  */
 struct esp_dev *esp_dev_rcu(const struct net_device *dev)
 {
@@ -49,11 +48,11 @@ struct esp_dev *esp_dev_rcu(const struct net_device *dev)
 }
 
 /**
- * esp_dev_get() - the device of an index
+ * esp_dev_get() - find the entry of the device with an index
  * @net:	namespace
  * @ifindex:	index
  *
- * Return: a reference, or NULL
+ * Return: the entry, with a reference; NULL: there is none
  */
 struct esp_dev *esp_dev_get(struct net *net, int ifindex)
 {
@@ -71,12 +70,12 @@ struct esp_dev *esp_dev_get(struct net *net, int ifindex)
 }
 
 /**
- * esp_dev_only() - the only Ethernet device that is up and carries ESP
+ * esp_dev_only() - find the only Ethernet device that is up and carries ESP
  * @net:	namespace
  *
- * The loopback device doesn't count, nor do devices of a bond or bridge.
+ * The loopback device and the ports of a bond or bridge are not counted.
  *
- * Return: a reference; NULL if there is none or more than one
+ * Return: the entry, with a reference; NULL: there is none, or more than one
  */
 struct esp_dev *esp_dev_only(struct net *net)
 {
@@ -112,29 +111,35 @@ void esp_dev_put(struct esp_dev *ed)
 }
 
 /**
- * esp_dev_link() - a socket works on this device from now on
+ * esp_dev_link() - attach a socket to a device
  * @sk:	socket without a device; its owner calls
- * @ed:	device; the caller's reference goes to the socket
+ * @ed:	device; the caller's reference passes to the socket
  *
- * Return: 0; ENODEV: it has left, perhaps before the socket could be told. The
- * socket has it all the same.
+ * Return: 0; ENODEV: the device has left, perhaps before the socket was on the list that
+ * esp_dev_tell() walks. The socket is attached in both cases.
  */
 int esp_dev_link(struct sock *sk, struct esp_dev *ed)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	spin_lock_bh(&ed->lock);
 	esp->dev = ed;
 	list_add_tail(&esp->dev_node, &ed->socks);
 	spin_unlock_bh(&ed->lock);
-	/* Who leaves does it before it tells: if it didn't find us, we see it. */
+	/*
+	 * dev_unregister() clears ed->dev before it walks the list. If it did not find this
+	 * socket there, this read sees NULL.
+	 */
 	return rcu_access_pointer(ed->dev) ? 0 : -ENODEV;
 }
 
 /**
- * esp_dev_unlink() - what happens to the device is no longer the socket's
- * @sk:	socket; its owner calls. Its pointer and reference stay: somebody may
- *	be sending for it (grant_send())
+ * esp_dev_unlink() - stop reporting the device's events to a socket
+ * @sk:	socket; its owner calls, or its destructor
+ *
+ * The socket keeps its pointer and reference to the device, because another context may be
+ * sending for the socket (grant_send()).
  */
 void esp_dev_unlink(struct sock *sk)
 {
@@ -149,8 +154,8 @@ void esp_dev_unlink(struct sock *sk)
 }
 
 /**
- * esp_dev_release() - give the socket's device back
- * @sk:	socket that nobody else refers to, or that never was connected
+ * esp_dev_release() - detach a socket from its device and drop the reference
+ * @sk:	socket to which no other context refers, or that never was connected
  */
 void esp_dev_release(struct sock *sk)
 {
@@ -160,7 +165,7 @@ void esp_dev_release(struct sock *sk)
 	if (!ed)
 		return;
 	esp_dev_unlink(sk);
-	/* What its owner has yet to hear of it is of no concern to the next one. */
+	/* Discard pending events: they must not be applied to the socket's next device. */
 	spin_lock_bh(&sk->sk_lock.slock);
 	esp->dev = NULL;
 	WRITE_ONCE(esp->dev_events, 0);
@@ -169,10 +174,10 @@ void esp_dev_release(struct sock *sk)
 }
 
 /**
- * esp_link_get() - where a device's frames congest (rule 12)
+ * esp_link_get() - get the link on which a device's frames congest (rule 12)
  * @ed:	device
  *
- * Return: the port, with a reference
+ * Return: the link, with a reference
  */
 struct esp_link *esp_link_get(struct esp_dev *ed)
 {
@@ -185,7 +190,7 @@ struct esp_link *esp_link_get(struct esp_dev *ed)
 	return link;
 }
 
-/* MTU, or 0 if the device has left. */
+/* Read the MTU; 0: the device has left. */
 int esp_dev_mtu(struct esp_dev *ed)
 {
 	struct net_device *dev;
@@ -214,7 +219,10 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac)
 	return err;
 }
 
-/* Headroom, also for the frames to come: nobody tells when it changes. */
+/*
+ * Return the headroom that @dev needs now, bytes, and store it for later frames. The core
+ * has no event for a change.
+ */
 unsigned int esp_dev_update_headroom(struct esp_dev *ed, const struct net_device *dev)
 {
 	unsigned int room = LL_RESERVED_SPACE(dev);
@@ -231,12 +239,12 @@ void esp_dev_features(struct esp_dev *ed, const struct net_device *dev)
 }
 
 /**
- * esp_dev_gso_bytes() - how much may leave as one super-packet
+ * esp_dev_gso_bytes() - compute the largest payload of a GSO packet
  * @ed:		device
- * @size:	payload of a packet
+ * @size:	payload of a packet, bytes
  *
- * A device that takes none gets them taken apart (offload.c): what counts here
- * is what it, or an administrator, says of their size.
+ * For a device that takes no GSO packets, offload.c segments them. So only the sizes count
+ * here that the device or an administrator has set.
  *
  * Return: bytes, a multiple of @size
  */
@@ -252,7 +260,7 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
 				READ_ONCE(dev->gso_ipv4_max_size),
 				ESP_GSO_MAX + 1u);
 
-		/* the core wants the frame to be smaller than that */
+		/* the core requires the frame to be smaller than the limit */
 		most -= min_t(u32, most, VLAN_ETH_HLEN + ESP_HLEN_MAX + 1);
 		n = min(most / size, READ_ONCE(dev->gso_max_segs));
 	}
@@ -260,7 +268,10 @@ u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size)
 	return size * max(n, 1u);
 }
 
-/* Room for it is there. Ethernet's own needs no call; that of a VLAN, a macvlan ... is theirs. */
+/*
+ * Push the Ethernet header; the caller has made room. A plain Ethernet header is written
+ * without an indirect call. A VLAN, a macvlan ... has header operations of its own.
+ */
 static int dev_header(struct sk_buff *skb, struct net_device *dev, const u8 *daddr,
 		      const u8 *saddr)
 {
@@ -278,16 +289,17 @@ static int dev_header(struct sk_buff *skb, struct net_device *dev, const u8 *dad
 
 /**
  * esp_dev_xmit() - hand a frame to the device
- * @skb:	frame from the ESP header on, whose header nobody shares; consumed
+ * @skb:	frame from the ESP header on; its header is not shared; consumed
  * @ed:		device
  * @daddr:	destination
- * @saddr:	source; NULL: the device's address. A connection has its own: its peer knows
- *		no other, and that the device has another one it learns later
+ * @saddr:	source; NULL: the device's address. A connection passes the address that its
+ *		peer knows, because it learns of a change of the device's address later
  *
- * The host's own address is delivered here: switches don't hairpin.
+ * A frame to the device's own address is delivered on this host, because switches don't
+ * hairpin.
  *
  * Context: any but hard interrupt.
- * Return: 0 or ENETDOWN; what a queue drops later is for retransmission
+ * Return: 0 or ENETDOWN. A frame that a queue drops later has to be retransmitted
  */
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		 const u8 *saddr)
@@ -319,7 +331,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	skb_reset_mac_header(skb);
 	if (!(dev->flags & IFF_LOOPBACK) &&
 	    ether_addr_equal(daddr, dev->dev_addr)) {
-		/* a VLAN's device may have put in its tag */
+		/* a VLAN device's header operations may have inserted a tag */
 		__skb_pull(skb, skb_network_offset(skb));
 		skb->protocol = esp_ethertype;
 		skb->pkt_type = PACKET_HOST;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Ethernet devices: what is known of them, and frames on their way out. */
+/* Ethernet devices: their entries, and the transmission of frames. */
 #ifndef _ESP_DEV_H
 #define _ESP_DEV_H
 
@@ -8,48 +8,59 @@
 
 /**
  * struct esp_dev - an Ethernet device
- * @ref:	the table (until the device leaves) and sockets hold it
- * @node:	in the table, RCU
- * @dev:	NULL once the device is leaving; read under RCU, never held
- * @ifindex:	stays
- * @enabled:	carries ESP
- * @tx_checksum: checksums are left to the device, if it says it can
- * @up:		it is up, as its notifier says
- * @ns:		its namespace's state; for who has seen @dev
- * @headroom:	what its headers need, as of the last frame; if it is too little
- *		by now, esp_dev_xmit() makes room
- * @sums:	it computes checksums of what leaves, as its notifier says; if it
- *		doesn't when a frame leaves, the kernel does
- * @takes_gso:	it takes super-packets as they are, as no network adapter does
- * @lock:	guards @link's replacement and @socks
- * @link:	the receiving lower device's; sockets take a reference of their
- *		own when they are connected
- * @own_link:	@link is this device's, not a lower one's
- * @socks:	sockets bound to or connected over it, esp_opt.dev_node
- * @ctl:	net.esp.dev.NAME
- * @table:	its table
- * @name:	path of @ctl
- * @rcu:	for kfree_rcu
+ *
+ * The table holds a reference until the device leaves. Each attached socket holds one, too.
  */
 struct esp_dev {
+	/** @ref: references of the table and of sockets */
 	refcount_t		ref;
+	/** @node: in the table of devices; written under RTNL, read under RCU */
 	struct hlist_node	node;
+	/** @dev: the device, without a reference; NULL once it is leaving; read under RCU */
 	struct net_device __rcu	*dev;
+	/** @ifindex: index of the device; set once */
 	int			ifindex;
+	/** @enabled: 1: the device carries ESP, 0: not; sysctl "enable" */
 	int			enabled;
+	/** @tx_checksum: 1: checksums are left to the device if @sums; sysctl "tx_checksum" */
 	int			tx_checksum;
+	/** @ns: state of the device's namespace; valid for readers that have seen @dev */
 	struct esp_net		*ns;
+	/**
+	 * @headroom: bytes that the device's headers need, as of the last frame. esp_dev_xmit()
+	 * makes room if they need more by then
+	 */
 	unsigned int		headroom;
+	/** @up: the device is up; the notifier writes it */
 	bool			up;
+	/**
+	 * @sums: the device computes checksums of outgoing frames; the notifier writes it. The
+	 * kernel computes a checksum if the device does not when the frame leaves
+	 */
 	bool			sums;
+	/**
+	 * @takes_gso: the device takes GSO packets unsegmented, which no network adapter does;
+	 * the notifier writes it
+	 */
 	bool			takes_gso;
+	/** @lock: guards @link, @own_link and @socks */
 	spinlock_t		lock;	/* see @lock */
+	/**
+	 * @link: link of the receiving lower device, with a reference. A connected socket takes
+	 * a reference of its own
+	 */
 	struct esp_link		*link;
+	/** @own_link: @link is this device's, not a lower device's */
 	bool			own_link;
+	/** @socks: sockets bound to the device or connected over it, by esp_opt.dev_node */
 	struct list_head	socks;
+	/** @ctl: sysctls net.esp.dev.NAME; NULL: not registered */
 	struct ctl_table_header	*ctl;
+	/** @table: table of @ctl */
 	struct ctl_table	*table;
+	/** @name: path of @ctl */
 	char			name[sizeof("net/esp/dev/") + IFNAMSIZ];
+	/** @rcu: frees the structure */
 	struct rcu_head		rcu;
 };
 
@@ -71,30 +82,31 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		 const u8 *saddr);
 
 /**
- * esp_dev_usable() - can frames leave?
+ * esp_dev_usable() - can the device send frames?
  * @ed:	device
  *
- * Return: 0; ENETDOWN: down, leaving, or not enabled for ESP
+ * Return: 0; ENETDOWN: the device is down, leaving, or not enabled for ESP
  */
 static inline int esp_dev_usable(const struct esp_dev *ed)
 {
 	return READ_ONCE(ed->up) && READ_ONCE(ed->enabled) ? 0 : -ENETDOWN;
 }
 
-/* In front of the ESP header. */
+/* Read the headroom that a frame needs in front of the ESP header, bytes. */
 static inline unsigned int esp_dev_headroom(const struct esp_dev *ed)
 {
 	return READ_ONCE(ed->headroom);
 }
 
 /**
- * esp_dev_checksums() - does the device compute checksums of what leaves?
+ * esp_dev_checksums() - does the device compute checksums of outgoing frames?
  * @ed:	device
  *
- * Many a NIC that claims so knows TCP and UDP only, and a bridge may forward to
- * one: tx_checksum decides, which is off where frames may leave the machine.
+ * Many a NIC that claims this feature computes TCP's and UDP's checksums only, and a bridge
+ * may forward to such a NIC. So the sysctl tx_checksum decides, too. It is off by default on
+ * devices whose frames may leave the machine.
  *
- * Return: true if so: CHECKSUM_PARTIAL
+ * Return: true if the sender may use CHECKSUM_PARTIAL
  */
 static inline bool esp_dev_checksums(const struct esp_dev *ed)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens to a device, and its sockets' consequences.
+ * Events of a device, and the reactions of its sockets.
  */
 #include "esp.h"
 #include "close.h"
@@ -10,7 +10,10 @@
 #include "negotiate.h"
 #include "timer.h"
 
-/* The device has left, or is another one now: nothing can be saved. */
+/*
+ * Report to a socket that its device has left, or has another address. A connection ends,
+ * because it cannot continue.
+ */
 static void sock_lost_device(struct sock *sk)
 {
 	ESP_INC(sock_net(sk), AbortOnDevice);
@@ -48,7 +51,7 @@ static bool sock_mac_changed(struct esp_opt *esp)
 }
 
 /**
- * esp_dev_events_run() - draw the consequences of what happened to the device
+ * esp_dev_events_run() - process the pending events of a socket's device
  * @sk:	socket; its lock is held
  */
 void esp_dev_events_run(struct sock *sk)
@@ -56,6 +59,7 @@ void esp_dev_events_run(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	u8 ev = esp->dev_events;
 
+	sock_owned_by_me(sk);
 	WRITE_ONCE(esp->dev_events, 0);
 	if (ev & ESP_EV_LOST) {
 		if (sk->sk_state != TCP_CLOSE || sk->sk_type == SOCK_DGRAM)
@@ -75,16 +79,16 @@ void esp_dev_events_run(struct sock *sk)
 }
 
 /*
- * One walk at a time: the sockets that one has yet to tell are on its own
- * list, where another would not find them. Inside RTNL, or without it.
+ * Serializes esp_dev_tell(). A walk moves the sockets that it has not reached yet to a list
+ * of its own, where a second walk would not find them. Taken inside RTNL, or without RTNL.
  */
 static DEFINE_MUTEX(esp_tell_mutex);
 
 /*
- * Tell the sockets of a device what happened to it, one by one, each with a
- * reference. Nobody waits for a socket's owner here, RTNL is held: the owner
- * finds the news when it is done (esp_release_cb()). The list may change
- * meanwhile; those that come later know better.
+ * Report @event to the sockets of a device, one by one, each with a reference. The walk
+ * does not wait for a socket's owner, because RTNL may be held. The owner processes the
+ * event when it releases the socket (esp_release_cb()). The list may change during the
+ * walk. A socket that joins it later sees the device's new state itself.
  */
 void esp_dev_tell(struct esp_dev *ed, u8 event)
 {
@@ -119,8 +123,8 @@ void esp_dev_tell(struct esp_dev *ed, u8 event)
 }
 
 /**
- * esp_dev_enabled() - the device may carry ESP again, or no longer
- * @ed:	device
+ * esp_dev_enabled() - report to sockets and ACK queue that a device may be usable again
+ * @ed:	device, which came up, or on which ESP was enabled or disabled
  */
 void esp_dev_enabled(struct esp_dev *ed)
 {
@@ -131,12 +135,12 @@ void esp_dev_enabled(struct esp_dev *ed)
 	esp_link_put(link);
 }
 
-/* Of two that are set at once the later one is to stay. */
+/* Serializes esp_dev_policy(), so that the later one of two concurrent changes stays. */
 static DEFINE_MUTEX(policy_mutex);
 
 /**
- * esp_dev_policy() - a sysctl has changed the policy of a namespace
- * @net:	namespace
+ * esp_dev_policy() - apply a namespace's policy to the ACK queues of its devices
+ * @net:	namespace, whose sysctls have changed
  */
 void esp_dev_policy(struct net *net)
 {
@@ -152,7 +156,7 @@ void esp_dev_policy(struct net *net)
 
 		if (!ed)
 			continue;
-		spin_lock_bh(&ed->lock);	/* as in dev_find_link() */
+		spin_lock_bh(&ed->lock);	/* dev_find_link() writes both */
 		if (ed->own_link)
 			link = ed->link;
 		spin_unlock_bh(&ed->lock);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What happens to a device, and its sockets' consequences. */
+/* Events of a device, and the reactions of its sockets. */
 #ifndef _ESP_DEV_EVENT_H
 #define _ESP_DEV_EVENT_H
 
 #include "esp.h"
 #include "dev.h"
 
-/* What can happen to a socket's device. */
-#define ESP_EV_LOST	0x01	/* it has left */
-#define ESP_EV_MAC	0x02	/* it has another address */
-#define ESP_EV_MTU	0x04
-#define ESP_EV_UP	0x08	/* it can be used again */
+/* Events of a socket's device: bits of esp_opt.dev_events. */
+#define ESP_EV_LOST	0x01	/* the device has left */
+#define ESP_EV_MAC	0x02	/* the device has another MAC address */
+#define ESP_EV_MTU	0x04	/* the device has another MTU */
+#define ESP_EV_UP	0x08	/* the device may be usable again */
 
 struct esp_dev;
 

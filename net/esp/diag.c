@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sock_diag for AF_ESP: what "esp show" reads, and "esp kill" asks for. */
+/* sock_diag for AF_ESP: "esp show" dumps sockets, and "esp kill" destroys one. */
 #include <linux/module.h>
 #include <linux/sock_diag.h>
 #include <net/netlink.h>
@@ -26,8 +26,9 @@ static bool diag_wanted(struct sock *sk, const struct esp_diag_req *req)
 }
 
 /*
- * Addresses without the socket's lock: what is fixed while the socket can be found,
- * but for EDP's peer, which may be two half; nothing that asks its device.
+ * Read the addresses without the socket's lock. They are fixed while the socket can be
+ * found, except EDP's peer address, which may be a mix of two. The socket's device is not
+ * accessed.
  */
 static void diag_addresses(struct sock *sk, struct esp_diag_msg *m)
 {
@@ -46,14 +47,15 @@ static void diag_addresses(struct sock *sk, struct esp_diag_msg *m)
 	m->dst.sesp_family = sk->sk_family;
 	m->dst.sesp_halen = ETH_ALEN;
 	m->dst.sesp_ifindex = READ_ONCE(esp->ifindex);
-	data_race(memcpy(m->dst.sesp_addr, esp->daddr, ETH_ALEN));	/* EDP's */
+	data_race(memcpy(m->dst.sesp_addr, esp->daddr, ETH_ALEN));	/* EDP's may change */
 }
 
 /*
- * Numbers of packets tell the cookies (esp_isn()), with which a stranger on the wire ends
- * the connection or writes into it. So they begin with 1, but for who may see the frames;
- * and there are none before they are set, for a cookie that is new with numbers that are
- * not would tell it just as well.
+ * Count packets from 1. Their real numbers reveal the cookies (esp_isn()), with which a
+ * stranger on the wire can end the connection or write into it. Callers that may see the
+ * frames anyway (CAP_NET_ADMIN) get the real numbers. Before the numbers are set, all are
+ * shown as 0, because the difference between a new cookie's and an old number would reveal
+ * the cookie, too.
  */
 static void diag_hide_numbers(const struct esp_opt *esp, u8 state, struct esp_info *info)
 {
@@ -134,13 +136,13 @@ static int diag_fill(struct walk *w, struct sock *sk)
 		m->wqueue = sk_wmem_alloc_get(sk);
 	} else {
 		m->rqueue = READ_ONCE(esp_sk(sk)->rcv_bytes);
-		/* figures, and not of one moment */
+		/* the two values may be of different moments */
 		m->wqueue = data_race(esp_sk(sk)->notsent + esp_sk(sk)->unacked);
 	}
 	sock_diag_save_cookie(sk, m->cookie);
 	diag_addresses(sk, m);
 	if (sk->sk_type != SOCK_DGRAM) {
-		/* likewise */
+		/* the values may be of different moments */
 		data_race(({ esp_get_info(sk, &info); 0; }));
 		if (!w->admin)
 			diag_hide_numbers(esp_sk(sk), m->state, &info);
@@ -214,7 +216,10 @@ static int esp_diag_handler_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 
 	if (nlmsg_len(nlh) < (int)sizeof(*req))
 		return -EINVAL;
-	/* of who opened the netlink socket, too; and nobody else learns who is there */
+	/*
+	 * This checks the process that opened the netlink socket, too. It comes before the
+	 * search, so that a caller without the capability does not learn which sockets exist.
+	 */
 	if (!netlink_net_capable(skb, CAP_NET_ADMIN))
 		return -EPERM;
 	q.cookie = req->cookie;

@@ -8,30 +8,30 @@
 #include "link.h"
 
 /**
- * struct esp_peer - another host, as a port sees it
- * @node:	in esp_link.peers
- * @link:	its port, which the sockets' references keep
- * @mac:	its address
- * @socks:	sockets that refer to it
- * @sockets:	those on which it may begin a transmission, esp_opt.peer_node
- * @own:	its share of the pool, counted in esp_link.given; 0 while there are none
- * @want:	what its sockets are advised from now on, at most @own
- * @gen:	grows with every cut of @want
- * @behind:	sockets that have not echoed the cut (rule 21)
- * @min_rtt:	of the last ten seconds (rule 22)
+ * struct esp_peer - another host, as a link sees it
  *
- * Everything under esp_link.lock; @min_rtt is read without.
+ * esp_link.lock guards all fields; @min_rtt and @gen are read without it.
  */
 struct esp_peer {
+	/** @node: in esp_link.peers */
 	struct hlist_node	node;
+	/** @link: link of the peer; the references of the sockets keep it alive */
 	struct esp_link		*link;
+	/** @mac: MAC address of the peer */
 	u8			mac[ETH_ALEN];
+	/** @socks: number of sockets that refer to the peer */
 	u32			socks;
+	/** @sockets: sockets on which the peer may begin a transmission, by esp_opt.peer_node */
 	struct list_head	sockets;
+	/** @own: the peer's share of the pool, packets, part of esp_link.given; 0: no @sockets */
 	u32			own;
+	/** @want: first burst advised to the peer from now on, packets; at most @own */
 	u32			want;
+	/** @gen: grows with every cut of @want */
 	u32			gen;
+	/** @behind: number of sockets that have not echoed the last cut (rule 21) */
 	u32			behind;
+	/** @min_rtt: smallest round trip of the last ten seconds (rule 22) */
 	struct esp_min_rtt	min_rtt;
 };
 

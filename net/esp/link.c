@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A link: the receiving side of a device, where frames congest (rule 12). Devices and
- * connected sockets hold it.
+ * Links: the receiving sides of devices, where frames congest (rule 12). Devices and
+ * connected sockets hold references to a link.
  */
 #include "esp.h"
 #include "link.h"
 
 /**
- * esp_policy_get() - what a namespace's ACK queues are to follow
+ * esp_policy_get() - read the policy for a namespace's ACK queues
  * @net:	namespace
  * @p:		result
  *
- * The seed's policy needs a window: 64 packets where none is set.
+ * The seed's policy needs a window, which is 64 packets if burst_length is 0.
  */
 void esp_policy_get(struct net *net, struct esp_policy *p)
 {
@@ -35,7 +35,7 @@ static void link_free(struct rcu_head *rcu)
 }
 
 /**
- * esp_link_put() - give a reference back
+ * esp_link_put() - drop a reference to a link
  * @link:	link
  */
 void esp_link_put(struct esp_link *link)
@@ -45,12 +45,12 @@ void esp_link_put(struct esp_link *link)
 }
 
 /**
- * esp_link_alloc() - a link for a new device
- * @net:	its namespace
- * @ops:	how the ACK queue reaches the sockets
- * @pace:	function of the timer with which the ACK queue waits for the link
+ * esp_link_alloc() - allocate a link for a new device
+ * @net:	namespace of the device
+ * @ops:	callbacks through which the ACK queue reaches the sockets
+ * @pace:	function of the timer that wakes an ACK queue that waits for the link
  *
- * Return: the link, with a reference; NULL: no memory
+ * Return: the link, with a reference; NULL: out of memory
  */
 struct esp_link *esp_link_alloc(struct net *net, const struct esp_ackq_ops *ops,
 				enum hrtimer_restart (*pace)(struct hrtimer *timer))

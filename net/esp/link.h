@@ -9,34 +9,41 @@
 
 /**
  * struct esp_link - a receiving lower device: where frames congest (rule 12)
- * @ref:	esp_dev and connected sockets hold it
- * @ackq:	the ACK queue
- * @lock:	guards what follows, but for @pace; taken when connections come, go
- *		or end a transmission, and once in a round trip, not for each packet
- * @peers:	struct esp_peer by MAC address
- * @npeers:	how many of them may begin a transmission
- * @given:	packets of first bursts that peers may send (rule 21)
- * @pending:	likewise, advised in SYN|ACKs that were not yet echoed; of this
- *		slot and of the one before
- * @slot:	start of this slot, microseconds
- * @shared:	when those who had more than a share were last told so, microseconds
- * @pace:	calls esp_ack_pump() when the link has carried what was permitted;
- *		holds no reference, canceled before @rcu frees the port
- * @rcu:	the end
  *
- * Lives as long as a device or a socket refers to it.
+ * A link lives as long as a device or a socket refers to it.
  */
 struct esp_link {
+	/** @ref: references of struct esp_dev and of connected sockets */
 	refcount_t		ref;
+	/** @ackq: the ACK queue, with a lock of its own */
 	struct esp_ackq		ackq;
+	/**
+	 * @lock: guards @peers, @npeers, @given, @pending, @slot and @shared. Taken when a
+	 * connection comes, goes or ends a transmission, and once in a round trip, not for each
+	 * packet
+	 */
 	spinlock_t		lock;	/* see @lock */
+	/** @peers: struct esp_peer, hashed by MAC address */
 	struct hlist_head	peers[ESP_PEER_BUCKETS];
+	/** @npeers: number of peers that may begin a transmission; read without the lock */
 	u32			npeers;
+	/** @given: packets of first bursts that the peers may send together (rule 21) */
 	u32			given;
+	/**
+	 * @pending: packets of first bursts that were advised in SYN|ACKs and are not yet echoed:
+	 * of the present slot, and of the slot before
+	 */
 	u32			pending[2];
+	/** @slot: start of the present slot of @pending, microseconds */
 	u64			slot;
+	/** @shared: when peers with more than a share were last told to cut it, microseconds */
 	u64			shared;
+	/**
+	 * @pace: timer that calls esp_ack_pump() when the link has carried the granted packets.
+	 * It holds no reference. It is canceled before @rcu frees the link
+	 */
 	struct hrtimer		pace;
+	/** @rcu: frees the structure */
 	struct rcu_head		rcu;
 };
 

@@ -1,78 +1,78 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counters of a network namespace, in /proc/net/esp/stat by these names. */
+/* Counters of a network namespace. /proc/net/esp/stat shows them by these names. */
 #ifndef _ESP_MIB_H
 #define _ESP_MIB_H
 
 #include <net/snmp.h>
 
 #define ESP_MIBS(X) \
-	X(InFrames)		/* frames received on devices that carry ESP, as on a cable */ \
-	X(OutFrames)		/* frames handed to a device, likewise */ \
-	X(InGsoFrames)		/* frames received that stand for several: super-packets */ \
-	X(OutGsoFrames)		/* and handed to a device */ \
+	X(InFrames)		/* packets received on enabled devices, each of a GSO packet */ \
+	X(OutFrames)		/* packets handed to a device, each of a GSO packet */ \
+	X(InGsoFrames)		/* GSO packets received */ \
+	X(OutGsoFrames)		/* GSO packets handed to a device */ \
 	X(OutDiscards)		/* frames that the device or its queue refused */ \
-	X(InDevDisabled)	/* frames on a device that isn't enabled for ESP */ \
-	X(InShort)		/* malformed: ends before its header or payload */ \
+	X(InDevDisabled)	/* frames received on a device that is not enabled for ESP */ \
+	X(InShort)		/* malformed: the frame ends before its header or payload does */ \
 	X(InVersion)		/* malformed: unknown version */ \
-	X(InHeaderLength)	/* malformed: header length */ \
-	X(InFlags)		/* malformed: flags that contradict each other, or the payload */ \
-	X(InOption)		/* malformed: options */ \
+	X(InHeaderLength)	/* malformed: header length below the minimum */ \
+	X(InFlags)		/* malformed: flags contradict each other, or the payload */ \
+	X(InOption)		/* malformed: invalid option */ \
 	X(InPort)		/* malformed: port 0 */ \
-	X(InRange)		/* malformed: ranges of an RRQ */ \
-	X(InBadGso)		/* malformed: a super-packet that isn't one of ESP's */ \
-	X(InChecksum)		/* malformed: checksum */ \
-	X(InCRC)		/* malformed: CRC32c, or none on a connection that has it */ \
-	X(InGroupSource)	/* malformed: sent by or to a group address */ \
-	X(InNoSocket)		/* no socket for the frame */ \
+	X(InRange)		/* malformed: invalid ranges in an RRQ */ \
+	X(InBadGso)		/* malformed: a GSO packet that is not one of ESP's */ \
+	X(InChecksum)		/* malformed: wrong checksum */ \
+	X(InCRC)		/* malformed: wrong CRC32c, or none although agreed on */ \
+	X(InGroupSource)	/* malformed: sent from or to a group address */ \
+	X(InNoSocket)		/* frames for which there is no socket */ \
 	X(InCookie)		/* frames with the wrong cookie */ \
-	X(InAckInvalid)		/* frames that acknowledge what was never sent */ \
-	X(InBeyondWindow)	/* data too far ahead */ \
-	X(InAfterFin)		/* data behind a FIN */ \
+	X(InAckInvalid)		/* frames that acknowledge packets that were never sent */ \
+	X(InBeyondWindow)	/* data packets beyond the window */ \
+	X(InAfterFin)		/* data packets after a FIN */ \
 	X(InBacklogDrop)	/* frames for a busy socket whose backlog is full */ \
-	X(InMemDrop)		/* data that came without permission and found no memory */ \
-	X(InDuplicate)		/* data packets that were here already */ \
-	X(InOutOfOrder)		/* data packets kept out of order */ \
-	X(InResets)		/* RST accepted */ \
-	X(InResetsIgnored)	/* RST with the wrong cookie or number */ \
+	X(InMemDrop)		/* data without a grant, dropped because memory was short */ \
+	X(InDuplicate)		/* data packets that had been received before */ \
+	X(InOutOfOrder)		/* data packets received out of order and kept */ \
+	X(InResets)		/* RSTs accepted */ \
+	X(InResetsIgnored)	/* RSTs with the wrong cookie or number */ \
 	X(InData)		/* data packets queued in order */ \
-	X(InEmpty)		/* empty packets received, RRQs too */ \
+	X(InEmpty)		/* empty packets received, including RRQs */ \
 	X(OutData)		/* data packets sent for the first time */ \
-	X(OutEmpty)		/* empty packets sent, RRQs not */ \
-	X(OutRetrans)		/* data packets sent again */ \
-	X(OutResets)		/* RST sent */ \
-	X(OutAllocFail)		/* frames not sent, connections not made for want of memory */ \
+	X(OutEmpty)		/* empty packets sent, without RRQs */ \
+	X(OutRetrans)		/* data packets retransmitted */ \
+	X(OutResets)		/* RSTs sent */ \
+	X(OutAllocFail)		/* frames or connections not made because memory was short */ \
 	X(OutRRQ)		/* retransmission requests sent */ \
 	X(InRRQ)		/* retransmission requests received */ \
-	X(RRQIgnored)		/* packets asked for less than a round trip after sending */ \
+	X(RRQIgnored)		/* requested packets that were sent less than a round trip ago */ \
 	X(Timeouts)		/* expirations of the retransmission timer */ \
-	X(Probes)		/* probes of a sender that waits for permission */ \
+	X(Probes)		/* probes of a sender that waits for a grant */ \
 	X(KeepaliveProbes)	/* probes of an idle connection */ \
 	X(AbortOnTimeout)	/* connections ended with ETIMEDOUT, or by fin_timeout_ms */ \
 	X(AbortOnData)		/* connections reset because data came after close */ \
 	X(AbortOnMTU)		/* connections ended because the MTU shrank */ \
-	X(AbortOnDevice)	/* sockets whose device left or changed */ \
-	X(GrantFast)		/* permissions given past the ACK queue */ \
-	X(GrantQueued)		/* permissions parked in the ACK queue; not expired ones */ \
-	X(GrantReleased)		/* ACKs with permission from the ACK queue */ \
+	X(AbortOnDevice)	/* sockets whose device left or changed its address */ \
+	X(GrantFast)		/* grants given at once, past the ACK queue */ \
+	X(GrantQueued)		/* grants put into the ACK queue, except by an expiry */ \
+	X(GrantReleased)	/* ACKs with a grant from the ACK queue */ \
 	X(HoldsSent)		/* HOLDs sent */ \
 	X(HoldsReceived)	/* HOLDs received */ \
-	X(AckDelayed)		/* ACKs sent because nothing came to carry them */ \
-	X(Expiries)		/* permissions that expired (RRQ timer) */ \
-	X(ExpiryAbandoned)	/* transmissions given up after too many expiries */ \
-	X(MemPressure)		/* permissions refused for want of memory */ \
+	X(AckDelayed)		/* ACKs sent alone because no data came to carry them */ \
+	X(Expiries)		/* grants that expired (RRQ timer) */ \
+	X(ExpiryAbandoned)	/* transmissions abandoned after too many expiries */ \
+	X(MemPressure)		/* grants refused because memory was short */ \
 	X(AdviceEmpty)		/* transmissions announced by an empty TXS */ \
 	X(AdviceCut)		/* first bursts shortened */ \
 	X(ActiveOpens)		/* connect() started */ \
 	X(PassiveOpens)		/* connections accepted from a listener */ \
 	X(SimultaneousOpens)	/* connections opened from both ends at once */ \
 	X(AttemptFails)		/* connect() failed */ \
-	X(SynRetrans)		/* SYN sent again */ \
-	X(ListenOverflows)	/* SYN or echo dropped: backlog full */ \
-	X(CookieInvalid)	/* frame for a listener, no SYN, without a valid cookie of ours */ \
-	X(TypeMismatch)		/* stream met seqpacket */ \
+	X(SynRetrans)		/* retransmissions of a SYN */ \
+	X(ListenOverflows)	/* SYNs or echoes dropped because the backlog was full */ \
+	X(CookieInvalid)	/* no SYN, and without a valid cookie of the listener's */ \
+	X(TypeMismatch)		/* a stream socket met a seqpacket socket */ \
 	X(DgramIn)		/* datagrams received */ \
 	X(DgramOut)		/* datagrams sent */ \
-	X(DgramMemDrop)		/* datagrams dropped: receive buffer full */
+	X(DgramMemDrop)		/* datagrams dropped because the receive buffer was full */
 
 enum esp_mib_item {
 	ESP_MIB_UNUSED,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: its parameters, a namespace's part of it, and what is set up
- * before a socket can be made.
+ * The module: its parameters, its state of each namespace, and the registrations that
+ * precede the first socket.
  */
 #include <linux/init.h>
 #include <linux/module.h>
@@ -76,7 +76,7 @@ static struct pernet_operations esp_net_ops = {
 	.size	= sizeof(struct esp_net),
 };
 
-/* Numbers assigned to others, whose frames we would take. */
+/* EtherTypes assigned to other protocols, whose frames the module would take. */
 static const u16 esp_assigned[] = {
 	0x0800, 0x0806, 0x0842, 0x22f0, 0x22f3, 0x6003, 0x8035, 0x809b, 0x80f3,
 	0x8100, 0x8137, 0x86dd, 0x8808, 0x8809, 0x8847, 0x8848, 0x8863, 0x8864,
@@ -174,8 +174,8 @@ static void __exit esp_exit(void)
 	esp_offload_exit();
 	esp_dev_exit();
 	unregister_pernet_subsys(&esp_net_ops);
-	rcu_barrier();	/* sockets on their way out */
-	rcu_barrier();	/* and the ports that they held */
+	rcu_barrier();	/* for callbacks that free sockets */
+	rcu_barrier();	/* for callbacks that free the links of these sockets */
 	proto_unregister(&esp_dgram_prot);
 	proto_unregister(&esp_prot);
 	esp_hash_exit();

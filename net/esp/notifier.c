@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices come, change and leave: the netdev notifier. RTNL is held.
+ * The notifier of network devices, which come, change and leave. RTNL is held at
+ * NETDEV_REGISTER, NETDEV_UNREGISTER, NETDEV_CHANGEUPPER and NETDEV_CHANGENAME. Some other
+ * events come under the device's instance lock only.
  *
- * Nothing holds a reference to a struct net_device. The table's pointer to it is cleared at
- * NETDEV_UNREGISTER, after which the core waits for RCU readers. So a device can leave at
- * any point.
+ * The module holds no reference to a struct net_device. The notifier clears esp_dev.dev at
+ * NETDEV_UNREGISTER, and the core then waits for RCU readers. So a device can leave at any
+ * point.
  */
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
+#include <linux/rtnetlink.h>
 #include "esp.h"
 #include "dev.h"
 #include "dev_event.h"
@@ -24,13 +27,13 @@ static bool dev_fits(const struct net_device *dev)
 	       dev->addr_len == ETH_ALEN;
 }
 
-/* Where no frame leaves the machine, an administrator needn't be asked. */
+/* Was @dev made by the rtnetlink driver @kind? */
 static bool dev_is_kind(const struct net_device *dev, const char *kind)
 {
 	return dev->rtnl_link_ops && !strcmp(dev->rtnl_link_ops->kind, kind);
 }
 
-/* No frame of theirs gets any further, whatever they are connected to. */
+/* Do all frames of @dev stay on this machine, whatever the device is connected to? */
 static bool dev_stays_here(const struct net_device *dev)
 {
 	return (dev->flags & IFF_LOOPBACK) || dev_is_kind(dev, "dummy");
@@ -46,7 +49,10 @@ static struct esp_dev *dev_find(const struct net_device *dev)
 	return ed;
 }
 
-/* VLAN and macvlan congest where their lower device does (rule 12). */
+/*
+ * Let a VLAN or macvlan share the link of its lower device, because their frames congest
+ * there (rule 12).
+ */
 static void dev_find_link(struct esp_dev *ed, struct net_device *dev)
 {
 	struct list_head *iter = dev->adj_list.lower.next;
@@ -54,6 +60,7 @@ static void dev_find_link(struct esp_dev *ed, struct net_device *dev)
 	struct esp_link *old;
 	struct esp_dev *led;
 
+	ASSERT_RTNL();
 	if (!is_vlan_dev(dev) && !netif_is_macvlan(dev))
 		return;
 	lower = netdev_lower_get_next(dev, &iter);
@@ -73,6 +80,7 @@ static int dev_register(struct net_device *dev)
 {
 	struct esp_dev *ed;
 
+	ASSERT_RTNL();
 	if (!dev_fits(dev) || dev_find(dev))
 		return 0;
 	ed = kzalloc_obj(*ed, GFP_KERNEL);
@@ -92,6 +100,7 @@ static int dev_register(struct net_device *dev)
 	ed->up = !!(dev->flags & IFF_UP);
 	esp_dev_update_headroom(ed, dev);
 	esp_dev_features(ed, dev);
+	/* no frame leaves the machine by these: no administrator has to enable them */
 	ed->enabled = esp_default_enable || dev_stays_here(dev) || dev_is_kind(dev, "veth");
 	ed->tx_checksum = dev_stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);
@@ -107,13 +116,14 @@ static void dev_unregister(struct net_device *dev)
 {
 	struct esp_dev *ed = dev_find(dev);
 
+	ASSERT_RTNL();
 	if (!ed)
 		return;
 	hash_del_rcu(&ed->node);
 	rcu_assign_pointer(ed->dev, NULL);
 	WRITE_ONCE(ed->up, false);
 	esp_sysctl_dev_exit(ed);
-	/* whoever finds the device does it under RCU; esp_dev_link() looks again */
+	/* readers find the device under RCU; esp_dev_link() checks ed->dev again */
 	synchronize_net();
 	esp_dev_tell(ed, ESP_EV_LOST);
 	esp_dev_put(ed);
@@ -178,7 +188,7 @@ int esp_dev_init(bool default_enable)
 
 void esp_dev_exit(void)
 {
-	/* sends NETDEV_UNREGISTER for every device */
+	/* calls dev_event() with NETDEV_UNREGISTER for every device */
 	unregister_netdevice_notifier(&dev_notifier);
 	rcu_barrier();
 }

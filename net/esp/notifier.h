@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Devices come, change and leave. */
+/* The notifier of network devices. */
 #ifndef _ESP_NOTIFIER_H
 #define _ESP_NOTIFIER_H
 

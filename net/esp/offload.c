@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Super-packets: a run of packets that passes the stack as one frame.
+ * GSO packets: consecutive packets that pass the stack as one frame.
  *
  *   one frame            header: number of the first packet, bytes of all,
  *   [header|1 2 3 ...]   flags of all; gso_size: bytes of each but the last
  *        |    ^
- *    gso |    | gro      TXS is the first one's; TXF, EOR the last one's; what
- *        v    |          is said of the other direction is the same in each
+ *    gso |    | gro      TXS is the first packet's; TXF, EOR are the last packet's;
+ *        v    |          the fields of the other direction are the same in each
  *   [header|1] [header|2] ...
  *
- * A device that takes them (veth, bridge, loopback ...) claims what is software
- * only, SKB_GSO_SCTP, which no network card does: in front of one, virtual or
- * not, the core has them taken apart here.
+ * A device that takes GSO packets (veth, bridge, loopback ...) claims SKB_GSO_SCTP. This
+ * type is segmented in software only, because no network card claims it. In front of a
+ * network card, virtual or not, the core lets esp_gso_segment() segment the packet.
  */
 #include <linux/delay.h>
 #include <net/gro.h>
@@ -20,30 +20,33 @@
 #include "offload.h"
 
 /*
- * Behind the EtherType the core takes SKB_GSO_SCTP's header for 12 bytes. So
- * long is what stands behind the "transport header" of ours.
+ * After the EtherType the core assumes a transport header of 12 bytes for SKB_GSO_SCTP. So
+ * the "transport header" is set 12 bytes before the end of the ESP header.
  */
 #define ESP_GSO_TRANSPORT	(ESP_HLEN - 12)
 
-/* What tunnels say of themselves, and what changes nothing. */
+/* GSO types that tunnels add, and types that make no difference here. */
 #define ESP_GSO_AROUND	(SKB_GSO_DODGY | SKB_GSO_GRE | SKB_GSO_GRE_CSUM | \
 			 SKB_GSO_IPXIP4 | SKB_GSO_IPXIP6 | \
 			 SKB_GSO_UDP_TUNNEL | SKB_GSO_UDP_TUNNEL_CSUM | \
 			 SKB_GSO_ESP)
 
-#define ESP_GRO_WAIT_MS		500	/* for runs to end, before the module does */
+#define ESP_GRO_WAIT_MS		500	/* longest wait for GRO at module exit */
 
-/* What a packet of a run may have set. */
+/* Flags that a packet in a GSO packet may have. */
 #define ESP_RUN_FLAGS		(ESP_ACK | ESP_TXS | ESP_TXF | ESP_EOR)
 
-/* A frame's own: it has to stand alone. */
+/*
+ * Must the frame remain a packet of its own? GRO merges only frames that have no options,
+ * have ESP_ACK, and have no flags but ESP_RUN_FLAGS.
+ */
 static bool frame_stands_alone(const struct esp_wire *h)
 {
 	return h->ver_hlen != (ESP_VERSION << 4 | ESP_HLEN / 4) ||
 	       (h->flags & ~ESP_RUN_FLAGS) || !(h->flags & ESP_ACK);
 }
 
-/* The checksum is still to be computed, by the device or by gso_segment(). */
+/* Leave the checksum to the device or to esp_gso_segment(). */
 static void gso_leave_checksum(struct sk_buff *skb, unsigned int offset)
 {
 	skb->ip_summed = CHECKSUM_PARTIAL;
@@ -52,12 +55,13 @@ static void gso_leave_checksum(struct sk_buff *skb, unsigned int offset)
 }
 
 /**
- * esp_gso_mark() - a frame leaves as a super-packet, or doesn't
+ * esp_gso_mark() - mark a frame as a GSO packet, or as a single packet
  * @skb:	frame from the ESP header on, whose checksum is zero
- * @size:	payload of each packet but the last
- * @segs:	packets; 1: none
+ * @size:	payload of each packet but the last, bytes
+ * @segs:	number of packets; 0 or 1: no GSO packet
  *
- * The checksum of a super-packet is done with; not that of another frame.
+ * The function arranges for the checksum of a GSO packet. The caller has to fill in the
+ * checksum of a single packet.
  */
 void esp_gso_mark(struct sk_buff *skb, u16 size, u16 segs)
 {
@@ -77,13 +81,13 @@ void esp_gso_mark(struct sk_buff *skb, u16 size, u16 segs)
 }
 
 /**
- * esp_gso_valid() - may a super-packet be one of ours?
+ * esp_gso_valid() - may a GSO packet be one of ESP's?
  * @skb:	frame
  *
- * They are made on this machine, but not by us alone: a packet socket or a tun
- * device can make frames of any kind. In a tunnel they are what it carries.
+ * GSO packets are made on this machine, but not by this module alone: a packet socket or a
+ * tun device can make frames of any kind. A tunnel may carry a GSO packet of ESP.
  *
- * Return: true if so
+ * Return: true if it may be
  */
 bool esp_gso_valid(const struct sk_buff *skb)
 {
@@ -94,8 +98,8 @@ bool esp_gso_valid(const struct sk_buff *skb)
 }
 
 /*
- * Each frame of the list is as long as skb_segment() relies on, and in one
- * piece, if it is to be copied: of others it would mistake one for another.
+ * Is each frame of the list as long as skb_segment() assumes, and linear if skb_segment() is
+ * to copy it? In any other list skb_segment() would mistake one frame for another.
  */
 static bool gso_list_uniform(const struct sk_buff *skb, unsigned int first, bool sg)
 {
@@ -111,7 +115,7 @@ static bool gso_list_uniform(const struct sk_buff *skb, unsigned int first, bool
 	return rest == first;
 }
 
-/* One packet of a super-packet, header copied: what is its own. */
+/* Write the fields in which a segment's header differs from the copied one. */
 static void gso_packet(struct sk_buff *skb, u32 pkt_seq, u8 clear,
 		       bool by_device)
 {
@@ -133,8 +137,8 @@ static void gso_packet(struct sk_buff *skb, u32 pkt_seq, u8 clear,
 }
 
 /*
- * Whether a device that says it computes checksums is to be believed, its
- * entry knows: esp_dev_checksums().
+ * Does the device compute checksums? Its feature flag is not reliable, so the entry of the
+ * device decides, too: esp_dev_checksums().
  */
 static bool gso_checksum_by_device(struct sk_buff *skb, netdev_features_t features)
 {
@@ -143,7 +147,7 @@ static bool gso_checksum_by_device(struct sk_buff *skb, netdev_features_t featur
 	return (features & NETIF_F_HW_CSUM) && ed && READ_ONCE(ed->tx_checksum);
 }
 
-/* A super-packet is taken apart: the core's callback, under RCU. */
+/* Segment a GSO packet: the core's callback, under RCU. */
 static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 				       netdev_features_t features)
 {
@@ -160,13 +164,13 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	if (hlen < ESP_HLEN || !pskb_may_pull(skb, hlen))
 		return ERR_PTR(-EINVAL);
 	h = (struct esp_wire *)skb->data;
-	/* of an empty one skb_segment() would look for the first piece */
+	/* skb_segment() would look for the first piece of an empty packet */
 	if (skb->len != hlen + ntohs(h->len) || !h->len)
 		return ERR_PTR(-EINVAL);
 	pkt_seq = ntohl(h->pkt_seq);
 	flags = h->flags;
 	by_device = gso_checksum_by_device(skb, features);
-	/* skb_segment() copies what is DODGY */
+	/* skb_segment() copies SKB_GSO_DODGY packets */
 	sg = (features & NETIF_F_SG) &&
 	     !(skb_shinfo(skb)->gso_type & SKB_GSO_DODGY);
 	if (skb_has_frag_list(skb) &&
@@ -175,7 +179,7 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 		return ERR_PTR(-ENOMEM);
 
 	__skb_pull(skb, hlen);
-	/* no sums of its own, no super-packets as pieces */
+	/* skb_segment() must not compute checksums, or make GSO packets as segments */
 	features |= NETIF_F_HW_CSUM;
 	features &= ~(NETIF_F_GSO_PARTIAL | NETIF_F_GSO_SCTP);
 	segs = skb_segment(skb, features);
@@ -191,13 +195,13 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	return segs;
 }
 
-/* The frame's checksum is right, and the core will know it too. */
+/* Is the frame's checksum correct? If it is, record the sum for the core, too. */
 static bool gro_checksum(struct sk_buff *skb, unsigned int offset)
 {
 	__wsum sum;
 
 	if (skb->ip_summed == CHECKSUM_PARTIAL)
-		return true;	/* of this machine: frame_checksum_good() */
+		return true;	/* from this machine: frame_checksum_good() */
 	if (offset)
 		return !csum_fold(skb_checksum(skb, offset, skb->len - offset, 0));
 	if (skb->ip_summed == CHECKSUM_COMPLETE && !csum_fold(skb->csum))
@@ -217,13 +221,14 @@ static bool gro_same_connection(const struct esp_wire *a, const struct esp_wire 
 }
 
 /*
- * Runs that wait for more; of what devices leave behind, more than there are.
- * None is to be there when the core can't find the callback any more.
+ * GSO packets in GRO that wait for more frames. The count is too high if a device left
+ * without completing its packets. No packet may wait when the module removes the callback,
+ * because the core could not complete it.
  */
 static atomic_t gro_runs;
 static bool gro_off;
 
-/* Put @skb, without its header, behind @p. */
+/* Append @skb, without its header, to @p. */
 static void gro_chain(struct sk_buff *p, struct sk_buff *skb)
 {
 	if (NAPI_GRO_CB(p)->last == p)
@@ -242,8 +247,8 @@ static void gro_chain(struct sk_buff *p, struct sk_buff *skb)
 }
 
 /*
- * Does the frame @skb, whose header @h is a copy of, go on where @p ends? Then it
- * is chained, and what it says of the other direction is newer.
+ * Append the frame @skb to @p if it continues where @p ends. @h is a copy of the frame's
+ * header. @p takes over its fields of the other direction, because they are newer.
  */
 static bool gro_append(struct sk_buff *p, struct sk_buff *skb,
 		       unsigned int offset, const struct esp_wire *h)
@@ -273,9 +278,10 @@ static bool gro_append(struct sk_buff *p, struct sk_buff *skb,
 }
 
 /*
- * A frame has come; those of the same device, and from the same address, are
- * in @head. What ends a run, or has no place in one, doesn't wait, and what was
- * kept before it goes first.
+ * Merge a received frame with a packet that waits, let it wait, or let it pass. @head has
+ * the packets of the same device and source address that wait. A frame that ends a GSO
+ * packet, or cannot be part of one, does not wait. The packet that waits for the same
+ * connection is delivered first.
  */
 static struct sk_buff *esp_gro_receive(struct list_head *head,
 				       struct sk_buff *skb)
@@ -311,7 +317,7 @@ static struct sk_buff *esp_gro_receive(struct list_head *head,
 			return kept;
 		return NULL;
 	}
-	/* the first one of a run, perhaps */
+	/* it may become the first packet of a GSO packet */
 	if (full && !READ_ONCE(gro_off) && gro_checksum(skb, offset))
 		NAPI_GRO_CB(skb)->flush = 0;
 	return kept;
@@ -340,7 +346,7 @@ static struct packet_offload esp_offload = {
 };
 
 /**
- * esp_offload_init() - super-packets of the EtherType
+ * esp_offload_init() - register GSO and GRO for the EtherType
  */
 void esp_offload_init(void)
 {
@@ -349,10 +355,10 @@ void esp_offload_init(void)
 }
 
 /**
- * esp_offload_exit() - no super-packets any more
+ * esp_offload_exit() - unregister GSO and GRO
  *
- * Runs end with the poll of their device, or a little later
- * (gro_flush_timeout). Those of a device that has left never do.
+ * The core completes the packets that wait in GRO at the end of their device's poll, or a
+ * little later (gro_flush_timeout). It never completes those of a device that has left.
  */
 void esp_offload_exit(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Packets that leave and come together: GSO and GRO. */
+/* GSO and GRO: one frame that stands for several packets. */
 #ifndef _ESP_OFFLOAD_H
 #define _ESP_OFFLOAD_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counters, and the ACK queues as they stand: /proc/net/esp/{stat,dev}. */
+/*
+ * /proc/net/esp/stat: counters. /proc/net/esp/dev: devices and the present state of their
+ * ACK queues.
+ */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <net/ip.h>
@@ -18,7 +21,7 @@ static const struct {
 #undef ESP_MIB_NAME
 };
 
-/* Names of the release before, printed in addition until the next one. */
+/* Names in the previous release. They are printed, too, until the next release. */
 static const struct {
 	const char	*name;
 	int		item;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* /proc/net/esp: counters, and the ACK queues as they stand. */
+/* /proc/net/esp: counters, devices and the present state of their ACK queues. */
 #ifndef _ESP_PROC_H
 #define _ESP_PROC_H
 

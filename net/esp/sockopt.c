@@ -108,7 +108,7 @@ static int opt_set(struct sock *sk, int name, int v)
 	case ESP_STATS:
 	case ESP_INFO:
 	case ESP_RECVERR:
-		return -ENOPROTOOPT;	/* can only be read */
+		return -ENOPROTOOPT;	/* not writable */
 	default:
 		return -ENOPROTOOPT;
 	}
@@ -143,9 +143,9 @@ static u32 opt_or_conf(u32 own, int conf)
 }
 
 /**
- * esp_get_info() - protocol state of a socket
- * @sk:		socket; its lock is held, or the caller lives with a picture
- *		that is not of one moment (sock_diag)
+ * esp_get_info() - read the protocol state of a socket
+ * @sk:		socket; its lock is held, or the caller accepts values of different
+ *		moments (sock_diag)
  * @info:	result
  */
 void esp_get_info(struct sock *sk, struct esp_info *info)
@@ -298,11 +298,13 @@ static int ioctl_queued_in(struct sock *sk)
 }
 
 /**
- * esp_ioctl() - SIOCINQ and SIOCOUTQ; the interface ioctls are the core's
+ * esp_ioctl() - handle SIOCINQ, SIOCOUTQ and SIOCOUTQNSD
  * @sock:	socket
  * @cmd:	SIOCINQ: bytes to be read (EDP: of the next datagram); SIOCOUTQ:
- *		bytes not yet acknowledged; SIOCOUTQNSD: not yet sent
- * @arg:	int *
+ *		bytes not yet acknowledged; SIOCOUTQNSD: bytes not yet sent
+ * @arg:	address of the result, int *
+ *
+ * The core handles the ioctls of interfaces.
  *
  * Return: 0, EINVAL (listening), EFAULT, ENOIOCTLCMD
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Options, struct esp_info, ioctl(). */
+/* Socket options, struct esp_info and ioctl(). */
 #ifndef _ESP_SOCKOPT_H
 #define _ESP_SOCKOPT_H
 

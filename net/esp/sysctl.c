@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * net.esp.*: per network namespace, each with a range; what is out of range is
- * refused, and the log says what the range is.
+ * The sysctls net.esp.* of a network namespace. Each has a range. A value out of range is
+ * refused, and the log names the range.
  */
 #include <linux/mm.h>
 #include <linux/sysctl.h>
@@ -51,7 +51,7 @@ static int limit_127 = 127;
 static int limit_buf_min = SOCK_MIN_RCVBUF;
 static int limit_buf_max = 1 << 30;
 
-/* As proc_dointvec_minmax, but tells what the range is. */
+/* Call proc_dointvec_minmax(), and log the range if it refuses the value. */
 static int esp_range(ESP_CTL_CONST struct ctl_table *table, int write,
 		     void *buffer, size_t *lenp, loff_t *ppos)
 {
@@ -66,7 +66,7 @@ static int esp_range(ESP_CTL_CONST struct ctl_table *table, int write,
 
 static struct net *sysctl_table_net(const struct ctl_table *table);
 
-/* What the ACK queues work with: all of them are told. */
+/* Set a value of the policy, and apply it to all ACK queues of the namespace. */
 static int esp_policy_range(ESP_CTL_CONST struct ctl_table *table, int write,
 			    void *buffer, size_t *lenp, loff_t *ppos)
 {
@@ -117,7 +117,7 @@ static const struct ctl_table esp_table[] = {
 	ESP_CTL(sndbuf, limit_buf_min, limit_buf_max, esp_range),
 };
 
-/* The namespace whose configuration @table's data belongs to. */
+/* Find the namespace to whose configuration @table's data belongs. */
 static struct net *sysctl_table_net(const struct ctl_table *table)
 {
 	struct esp_conf *conf;
@@ -154,7 +154,7 @@ int esp_sysctl_net_init(struct net *net)
 	size_t i;
 
 	en->conf = esp_defaults;
-	/* one more for "mem", one for the end that older kernels want */
+	/* one entry more for "mem", and one for the end mark that older kernels need */
 	table = kcalloc(n + 2, sizeof(*table), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;
@@ -194,10 +194,10 @@ static int esp_enable(ESP_CTL_CONST struct ctl_table *table, int write,
 }
 
 /**
- * esp_sysctl_dev_init() - net.esp.dev.NAME
- * @net:	the device's namespace
+ * esp_sysctl_dev_init() - register the sysctls net.esp.dev.NAME
+ * @net:	namespace of the device
  * @ed:		device
- * @name:	of the device
+ * @name:	name of the device
  *
  * Return: 0 or ENOMEM
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* net.esp.* */
+/* The sysctls net.esp.* */
 #ifndef _ESP_SYSCTL_H
 #define _ESP_SYSCTL_H
 

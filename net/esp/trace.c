@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tracepoints: what trace.h declares.
+ * The tracepoints that trace.h declares.
  */
 #define CREATE_TRACE_POINTS
 #include "trace.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints (tracing.rst). What costs something to find out is found out only where
- * somebody looks: trace_NAME_enabled().
+ * Tracepoints (tracing.rst). A value that is expensive to compute is computed only while its
+ * tracepoint is enabled: trace_NAME_enabled().
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM esp
@@ -61,9 +61,9 @@ TRACE_DEFINE_ENUM(TCP_LISTEN);
 TRACE_DEFINE_ENUM(TCP_CLOSING);
 
 /**
- * esp_state - a socket of a stream or of records has another state
+ * esp_state - a stream or seqpacket socket changes its state
  * @sk:	socket
- * @to:	the new one, TCP_...
+ * @to:	new state, TCP_...
  */
 TRACE_EVENT(esp_state,
 
@@ -111,58 +111,59 @@ DECLARE_EVENT_CLASS(esp_packets,
 );
 
 /**
- * esp_announce - a transmission begins (TXS, rule 3)
+ * esp_announce - the sender begins a transmission (TXS, rule 3)
  * @sk:		sender
- * @seq:	packet that announces it
- * @packets:	that may be sent before the first ACK; 0: none, so this is asked for first,
- *		and it begins a second time
+ * @seq:	number of the announcing packet
+ * @packets:	packets that the sender may send before the first ACK; 0: none. The sender
+ *		then asks for a grant first, and begins the transmission a second time
  */
 DEFINE_EVENT(esp_packets, esp_announce,
 	TP_PROTO(const struct sock *sk, u32 seq, u32 packets),
 	TP_ARGS(sk, seq, packets));
 
 /**
- * esp_finish - the last packet of a transmission leaves (TXF, rule 4), for the first time
+ * esp_finish - the sender sends the last packet of a transmission (TXF, rule 4) for the first
+ * time
  * @sk:		sender
- * @seq:	first packet of its buffer
- * @packets:	of its buffer
+ * @seq:	number of the first packet in the same buffer
+ * @packets:	packets in this buffer
  */
 DEFINE_EVENT(esp_packets, esp_finish,
 	TP_PROTO(const struct sock *sk, u32 seq, u32 packets),
 	TP_ARGS(sk, seq, packets));
 
 /**
- * esp_again - packets are sent again (rule 19)
+ * esp_again - the sender retransmits packets (rule 19)
  * @sk:		sender
- * @seq:	the first of them
- * @packets:	how many
+ * @seq:	number of the first packet
+ * @packets:	number of packets
  */
 DEFINE_EVENT(esp_packets, esp_again,
 	TP_PROTO(const struct sock *sk, u32 seq, u32 packets),
 	TP_ARGS(sk, seq, packets));
 
 /**
- * esp_rrq_out - missing packets are asked for (rule 19)
+ * esp_rrq_out - the receiver sends an RRQ for missing packets (rule 19)
  * @sk:		receiver
- * @seq:	the first that is missing
- * @packets:	ranges that are named
+ * @seq:	number of the first missing packet
+ * @packets:	number of ranges in the RRQ
  */
 DEFINE_EVENT(esp_packets, esp_rrq_out,
 	TP_PROTO(const struct sock *sk, u32 seq, u32 packets),
 	TP_ARGS(sk, seq, packets));
 
 /**
- * esp_rrq_in - the peer asks for missing packets
+ * esp_rrq_in - the sender receives an RRQ for packets that its peer misses
  * @sk:		sender
- * @seq:	the first that is missing there
- * @packets:	ranges that are named
+ * @seq:	number of the first missing packet
+ * @packets:	number of ranges in the RRQ
  */
 DEFINE_EVENT(esp_packets, esp_rrq_in,
 	TP_PROTO(const struct sock *sk, u32 seq, u32 packets),
 	TP_ARGS(sk, seq, packets));
 
 /**
- * esp_ack_park - a socket that wants to permit packets waits for its turn (rule 11)
+ * esp_ack_park - the receiver's grant is queued in the ACK queue (rule 11)
  * @sk:	receiver
  */
 TRACE_EVENT(esp_ack_park,
@@ -219,19 +220,19 @@ DECLARE_EVENT_CLASS(esp_waited,
 );
 
 /**
- * esp_ack_release - its turn has come: permission leaves (rule 12)
+ * esp_ack_release - the ACK queue releases the receiver's grant, which is sent (rule 12)
  * @sk:		receiver
- * @waited:	microseconds in the queue
+ * @waited:	time in the queue, microseconds
  */
 DEFINE_EVENT(esp_waited, esp_ack_release,
 	TP_PROTO(const struct sock *sk, u64 waited),
 	TP_ARGS(sk, waited));
 
 /**
- * esp_ack_leave - it waits no longer, without permission: the peer's transmission has ended,
- * or the connection
+ * esp_ack_leave - the receiver's grant leaves the ACK queue without being sent, because the
+ * peer's transmission or the connection has ended
  * @sk:		receiver
- * @waited:	microseconds in the queue
+ * @waited:	time in the queue, microseconds
  */
 DEFINE_EVENT(esp_waited, esp_ack_leave,
 	TP_PROTO(const struct sock *sk, u64 waited),

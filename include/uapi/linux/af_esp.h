@@ -2,8 +2,7 @@
 /*
  * The Ethernet Streaming Protocol's socket interface.
  *
- * Not to be confused with IPsec's Encapsulating Security Payload, whose
- * kernel header is net/esp.h.
+ * IPsec's Encapsulating Security Payload is another protocol. Its kernel header is net/esp.h.
  */
 #ifndef _UAPI_LINUX_AF_ESP_H
 #define _UAPI_LINUX_AF_ESP_H
@@ -11,30 +10,29 @@
 #include <linux/types.h>
 #include <linux/socket.h>
 
-/* Econet's number, which Linux freed in 3.5; module parameter "family". */
+/* Econet's number, which Linux freed in 3.5; see the module parameter "family". */
 #ifndef AF_ESP
 #define AF_ESP		19
 #define PF_ESP		AF_ESP
 #endif
 
-/* IEEE 802 local experimental EtherType 1; module parameter "ethertype". */
+/* IEEE 802 local experimental EtherType 1; see the module parameter "ethertype". */
 #define ESP_ETHERTYPE	0x88b5
 
 /**
  * struct sockaddr_esp - address of an ESP or EDP socket
  * @sesp_family:	AF_ESP
- * @sesp_port:		port, big-endian. bind(): 0 takes a free one; below
+ * @sesp_port:		port, big-endian. bind(): 0 takes a free port; a port below
  *			1024 needs CAP_NET_BIND_SERVICE (else EACCES)
  * @sesp_ifindex:	device; 0: any (bind), or chosen by the rules of
  *			connect(), see esp(7)
- * @sesp_halen:		6, or 0 where @sesp_addr is meant to be read all the
- *			same (programs of the original sockaddr_en); anything
- *			else is EINVAL
- * @sesp_addr:		MAC address of the peer; in bind() zero or the
- *			device's own (else EADDRNOTAVAIL)
+ * @sesp_halen:		length of @sesp_addr: 6; 0 counts as 6, because programs of
+ *			the original sockaddr_en set it; any other value is EINVAL
+ * @sesp_addr:		MAC address of the peer; in bind() zero or the address
+ *			of the device (else EADDRNOTAVAIL)
  * @sesp_zero:		zero
  *
- * 16 bytes, laid out as the original's sockaddr_en.
+ * The structure has 16 bytes, laid out as the original's sockaddr_en.
  */
 struct sockaddr_esp {
 	__kernel_sa_family_t	sesp_family;
@@ -55,39 +53,41 @@ struct sockaddr_esp {
  * @ESP_STATS:		(struct esp_stats, get) counters of this socket
  * @ESP_INFO:		(struct esp_info, get) protocol state
  * @ESP_MAXSEG:		(int) upper bound of the payload of a packet, bytes,
- *			64 ... 65503; set before connect() or listen()
- *			(else EISCONN); get: connected, the value in force; else
- *			what was set, 0: nothing
+ *			64 ... 65503; to be set before connect() or listen()
+ *			(else EISCONN). get: the value in force of a connected
+ *			socket; of any other the value that was set, 0: none
  * @ESP_NODELAY:	(int, default 1) 0: hold back a packet that is not full
  *			while data is unacknowledged
  * @ESP_CORK:		(int, default 0) 1: hold back a packet that is not full
  *			until the option is cleared, but 5 ms at most
- * @ESP_USER_TIMEOUT:	(unsigned int) ms for which sent data may stay
- *			unanswered before ETIMEDOUT; 0: net.esp.retries decides
+ * @ESP_USER_TIMEOUT:	(unsigned int) time for which sent data may stay
+ *			unanswered before ETIMEDOUT, ms; 0: net.esp.retries decides
  * @ESP_KEEPIDLE:	(int) seconds of silence before the first keepalive
  *			probe, 1 ... 32767
  * @ESP_KEEPINTVL:	(int) seconds between probes, 1 ... 32767
  * @ESP_KEEPCNT:	(int) unanswered probes before ETIMEDOUT, 1 ... 127
  * @ESP_BURST_LENGTH:	(int) burst_length of this socket, packets,
  *			0 (no cap; adaptive policy only) ... 65535. A connection
- *			has the smaller one of both ends, which may become smaller
+ *			uses the smaller value of both ends. It may become smaller
  *			later, but not larger
  * @ESP_INITIAL_ACK_BURST_LENGTH: (int) packets that may follow the announcing
- *			one before the first ACK, 0 ... 64; -1: as the peer
- *			advises
+ *			packet before the first ACK, 0 ... 64; -1: the first burst
+ *			that the peer advises
  * @ESP_PACKETS_TO_ACK:	(int) packets queued in order for each ACK, 1 ... 64
  * @ESP_ZEROCOPY:	(int, default 0) 1: a stream's sendmsg() with MSG_ZEROCOPY
- *			refers to the caller's memory instead of copying it, and
- *			the error queue tells when it is no longer used. As
- *			SO_ZEROCOPY, which kernels before 6.2 refuse to this family
+ *			refers to the caller's memory instead of copying it. A
+ *			message on the error queue tells that the memory is no
+ *			longer used. Same as SO_ZEROCOPY, which kernels before 6.2
+ *			refuse to this family
  * @ESP_CRC32C:		(int, default 0; stream, seqpacket) 1: each frame of the
- *			connection has a CRC32c; one side's wish is enough. A
- *			listener that doesn't know it has none; a caller that
- *			doesn't is refused by one that wants it. Set before connect()
- *			or listen() (else EISCONN); get: connected, what is in force;
- *			else what was set
- * @ESP_RECVERR:	no option: type of the control message, a struct
- *			sock_extended_err, that recvmsg() with MSG_ERRQUEUE returns
+ *			connection has a CRC32c, if one side sets the option. With a
+ *			listener that does not know the option, the connection has
+ *			none. A listener with the option refuses a client that does
+ *			not know it. To be set before connect() or listen() (else
+ *			EISCONN). get: the value in force of a connected socket; of
+ *			any other the value that was set
+ * @ESP_RECVERR:	not an option, but the type of the control message that
+ *			recvmsg() with MSG_ERRQUEUE returns: struct sock_extended_err
  */
 enum esp_sockopt {
 	ESP_MTU				= 1,
@@ -111,22 +111,23 @@ enum esp_sockopt {
 /**
  * struct esp_stats - counters of one socket, since its creation
  * @tx_packets:		data packets sent for the first time
- * @tx_bytes:		their payload
+ * @tx_bytes:		payload of @tx_packets, bytes
  * @rx_packets:		data packets queued in order
- * @rx_bytes:		their payload
- * @retrans:		data packets sent again
- * @rx_dup:		data packets that were here already
- * @rx_ooo:		data packets that came out of order and were kept
+ * @rx_bytes:		payload of @rx_packets, bytes
+ * @retrans:		data packets retransmitted
+ * @rx_dup:		data packets that had been received before
+ * @rx_ooo:		data packets received out of order and kept
  * @tx_empty:		empty packets sent; without RRQs, and without the ACKs by
- *			which the ACK queue releases permission
- * @rx_empty:		empty packets received; with both
+ *			which the ACK queue releases a grant
+ * @rx_empty:		empty packets received; including RRQs and all ACKs
  * @rrq_tx:		retransmission requests sent
  * @rrq_rx:		retransmission requests received
  * @timeouts:		expirations of the retransmission timer
- * @expiries:		permissions that expired (RRQ timer)
+ * @expiries:		grants that expired (RRQ timer)
  * @holds_rx:		HOLDs received
- * @parked:		times that this socket's permission was parked (not: expired)
- * @parked_us:		and for how long altogether, microseconds
+ * @parked:		number of grants of this socket that were queued in the ACK
+ *			queue, without those that an expiry queued
+ * @parked_us:		total time of grants in the ACK queue, microseconds
  */
 struct esp_stats {
 	__u64	tx_packets;
@@ -147,45 +148,45 @@ struct esp_stats {
 	__u64	parked_us;
 };
 
-/* Bits of esp_info.flags: the seed's yes-or-no state, and who is parked. */
+/* Bits of esp_info.flags: the seed's yes-or-no state, and more of the socket's. */
 #define ESP_IF_TRANS_ANNOUNCED	0x01	/* trans_announced */
 #define ESP_IF_RECV_ANNOUNCED	0x02	/* recv_announced */
 #define ESP_IF_RCV_MEM_PRESSURE	0x04	/* rcv_mem_pressure */
-#define ESP_IF_PARKED		0x08	/* in esp_ack_queue */
+#define ESP_IF_PARKED		0x08	/* the grant is queued in esp_ack_queue */
 #define ESP_IF_HELD		0x10	/* the peer's last answer was a HOLD */
-#define ESP_IF_ECHOING		0x20	/* handshake not yet confirmed */
+#define ESP_IF_ECHOING		0x20	/* the handshake is not yet confirmed */
 #define ESP_IF_CRC32C		0x40	/* frames have a CRC32c */
 
 /**
  * struct esp_info - protocol state of one socket
  * @state:		TCP_ESTABLISHED and so on, by TCP's numbers
  * @flags:		ESP_IF_*
- * @retransmits:	expirations in a row, unanswered
- * @probes:		unanswered probes
+ * @retransmits:	expirations of the retransmission timer in a row
+ * @probes:		unanswered probes in a row
  * @mss:		payload of a full packet, bytes
- * @peer_mss:		what the peer said of its own
- * @rtt_us:		smoothed round trip
- * @rttvar_us:		its mean deviation
- * @min_rtt_us:		smallest of the last ten seconds to this peer
- * @rto_us:		retransmission timeout in force
- * @una_seq:		first sent and unacknowledged packet
- * @send_next:		next packet to be sent for the first time
+ * @peer_mss:		largest payload that the peer accepts, bytes
+ * @rtt_us:		smoothed round trip, microseconds
+ * @rttvar_us:		mean deviation of the round trip, microseconds
+ * @min_rtt_us:		smallest round trip to this peer in ten seconds, microseconds
+ * @rto_us:		retransmission timeout in force, microseconds
+ * @una_seq:		number of the first packet sent and not acknowledged
+ * @send_next:		number of the next packet to be sent for the first time
  * @send_seq:		number of the next packet to be made
- * @announce_seq:	last announcing packet
- * @edge:		first packet that may not be sent
- * @recv_seq:		next packet expected
+ * @announce_seq:	number of the last announcing packet
+ * @edge:		number of the first packet that this socket may not send
+ * @recv_seq:		number of the next packet expected
  * @ack_seq:		last acknowledgment sent
- * @recv_edge:		first packet that the peer may not send
- * @open:		packets granted to the peer that have not arrived
- * @advice:		first burst that the peer advised, packets
- * @advice_given:	first burst that the peer was advised, packets
+ * @recv_edge:		number of the first packet that the peer may not send
+ * @open:		packets granted to the peer and not yet arrived
+ * @advice:		first burst that the peer advised to this socket, packets
+ * @advice_given:	first burst that this socket advised to the peer, packets
  * @notsent:		bytes on the write queue not yet sent
  * @unacked:		bytes sent and unacknowledged
  * @pad:		zero
- * @stats:		counters
+ * @stats:		counters of ESP_STATS
  *
- * From sock_diag without CAP_NET_ADMIN packets are numbered from 1, since their numbers
- * tell the connection's cookies.
+ * Without CAP_NET_ADMIN, sock_diag numbers packets from 1, because their real numbers reveal
+ * the connection's cookies.
  */
 struct esp_info {
 	__u8	state;

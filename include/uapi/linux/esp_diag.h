@@ -31,12 +31,13 @@ struct esp_diag_req {
  * @sdiag_family:	AF_ESP
  * @sdiag_type:		SOCK_STREAM, SOCK_SEQPACKET or SOCK_DGRAM
  * @pad:		zero
- * @cookie:		the socket's as in struct esp_diag_msg; ~0, ~0: whichever is found
- * @src:		likewise; its port counts
- * @dst:		likewise; zero: the socket has no peer
+ * @cookie:		cookie of the socket, as in struct esp_diag_msg; ~0, ~0: any socket
+ *			with these addresses
+ * @src:		local address, as in struct esp_diag_msg; its port counts
+ * @dst:		peer's address, as in struct esp_diag_msg; zero: the socket has no peer
  *
- * The answer's error is EPERM, ENOENT (no such socket, or it has ended) or ESTALE (only
- * ones with other cookies).
+ * The answer's error is EPERM, ENOENT (no such socket, or it has ended) or ESTALE (all
+ * sockets with these addresses have other cookies).
  */
 struct esp_diag_kill {
 	__u8	sdiag_family;
@@ -53,17 +54,17 @@ struct esp_diag_kill {
  * @type:	socket type
  * @state:	TCP_ESTABLISHED and so on, by TCP's numbers
  * @pad:	zero
- * @uid:	owner
- * @ino:	inode of the socket; 0: orphaned
+ * @uid:	user ID of the owner
+ * @ino:	inode of the socket; 0: no process has it open
  * @rqueue:	bytes that can be read; listening: connections to be accepted;
- *		SOCK_DGRAM: memory that is taken
+ *		SOCK_DGRAM: memory that received datagrams take, bytes
  * @wqueue:	bytes not yet acknowledged; listening: the backlog; SOCK_DGRAM:
- *		memory that is taken
+ *		memory that outgoing datagrams take, bytes
  * @cookie:	identifies the socket
- * @src:	local address; its MAC address is that of connections, else zero
+ * @src:	local address; its MAC address is set for connections, else zero
  * @dst:	peer's address (getpeername), zero if there is none
  *
- * Followed by attributes ESP_DIAG_*.
+ * Attributes ESP_DIAG_* follow.
  */
 struct esp_diag_msg {
 	__u8	family;
@@ -80,13 +81,13 @@ struct esp_diag_msg {
 };
 
 /**
- * enum esp_diag_attr - attributes behind struct esp_diag_msg
+ * enum esp_diag_attr - attributes after struct esp_diag_msg
  * @ESP_DIAG_UNSPEC:	unused
  * @ESP_DIAG_INFO:	struct esp_info (not for SOCK_DGRAM)
  * @ESP_DIAG_MEMINFO:	__u32 array by SK_MEMINFO_*
  * @ESP_DIAG_TIMERS:	__u64 array by ESP_DIAG_T_*, aligned to 4 bytes: microseconds until the
- *			timer fires, 0: it is late, ESP_DIAG_T_OFF: it is off (not for
- *			SOCK_DGRAM)
+ *			timer fires; 0: the timer is late; ESP_DIAG_T_OFF: the timer is off
+ *			(not for SOCK_DGRAM)
  */
 enum esp_diag_attr {
 	ESP_DIAG_UNSPEC,
@@ -99,15 +100,15 @@ enum esp_diag_attr {
 
 /**
  * enum esp_diag_timer - timers of a socket
- * @ESP_DIAG_T_SEND:	retransmission, or a probe while permission is awaited
- * @ESP_DIAG_T_RRQ:	what the peer was permitted is asked for
+ * @ESP_DIAG_T_SEND:	retransmission, or probe while the sender waits for a grant
+ * @ESP_DIAG_T_RRQ:	expiry of a grant: the receiver asks for the granted packets
  * @ESP_DIAG_T_REORDER:	a gap lasts longer than reordering explains
- * @ESP_DIAG_T_ACK:	an ACK that found nothing to ride on
- * @ESP_DIAG_T_CONN:	handshake, an orphan's end, TIME_WAIT
+ * @ESP_DIAG_T_ACK:	delayed ACK, which waits for data to carry it
+ * @ESP_DIAG_T_CONN:	handshake, end of an orphan, end of TIME_WAIT
  * @ESP_DIAG_T_KEEP:	keepalive
- * @ESP_DIAG_T_CORK:	a packet that is held back
- * @ESP_DIAG_T_TELL:	the peer is to be told of room, or of its first burst
- * @ESP_DIAG_T_MAX:	their number
+ * @ESP_DIAG_T_CORK:	end of holding back a packet that is not full
+ * @ESP_DIAG_T_TELL:	news for the peer: free space, or a changed first burst
+ * @ESP_DIAG_T_MAX:	number of timers
  */
 enum esp_diag_timer {
 	ESP_DIAG_T_SEND,

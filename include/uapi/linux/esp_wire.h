@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * Wire format of the Ethernet Streaming Protocol: the single source of the
- * layout (Documentation/wire-format.rst has the same as a frame in hex).
+ * Wire format of the Ethernet Streaming Protocol: the single source of the layout.
+ * Documentation/wire-format.rst shows it by an example in hex.
  */
 #ifndef _UAPI_LINUX_ESP_WIRE_H
 #define _UAPI_LINUX_ESP_WIRE_H
@@ -10,18 +10,18 @@
 
 #define ESP_VERSION		1
 #define ESP_HLEN		32	/* header without options, bytes */
-#define ESP_HLEN_MAX		60	/* with as many options as fit */
+#define ESP_HLEN_MAX		60	/* largest header with options, bytes */
 #define ESP_OPT_MAX		(ESP_HLEN_MAX - ESP_HLEN)
 #define ESP_PAYLOAD_MAX		(65535 - ESP_HLEN)
 
 /**
  * enum esp_wire_flags - bits of esp_wire.flags
- * @ESP_SYN:	opens a connection; takes a pkt_seq; options follow
+ * @ESP_SYN:	opens a connection; takes a pkt_seq; has options
  * @ESP_ACK:	cookie, ack_seq, grant and ts_ecr are valid
- * @ESP_FIN:	no more data from the sender; takes a pkt_seq; no payload
- * @ESP_RST:	the connection is gone
- * @ESP_TXS:	start of a transmission: announces it; on an empty packet also
- *		the sender's probe, which is answered at once
+ * @ESP_FIN:	end of the sender's data; takes a pkt_seq; no payload
+ * @ESP_RST:	the connection does not exist any more
+ * @ESP_TXS:	start of a transmission, which it announces; on an empty packet also
+ *		the sender's probe, which the receiver answers at once
  * @ESP_TXF:	end of a transmission
  * @ESP_EOR:	end of a record (SOCK_SEQPACKET)
  * @ESP_RRQ:	retransmission request; the payload is struct esp_wire_range[]
@@ -40,18 +40,19 @@ enum esp_wire_flags {
 };
 
 /**
- * struct esp_wire - the header, behind the Ethernet header, big-endian
+ * struct esp_wire - the header, after the Ethernet header, big-endian
  * @ver_hlen:	version (high four bits), header length in 32-bit words
  * @flags:	enum esp_wire_flags
- * @grant:	packets beyond @ack_seq that the addressee may send; 0: received,
- *		wait (HOLD). While the addressee has nothing announced: the
- *		first burst that it is advised
+ * @grant:	packets beyond @ack_seq that the addressee may send; 0: HOLD: its
+ *		packets are received, but it has to wait. While the addressee
+ *		has announced no transmission: its first burst, packets
  * @sport:	source port
  * @dport:	destination port
- * @cookie:	that the addressee chose; 0 in SYN and in a datagram
- * @pkt_seq:	number of this packet; in an empty one of the next to be sent
- * @ack_seq:	number of the next packet expected
- * @ts_val:	the sender's clock, microseconds, fresh on every transmission
+ * @cookie:	cookie that the addressee chose; 0 in SYN and in a datagram
+ * @pkt_seq:	number of this packet; in an empty packet the number of the next
+ *		packet to be sent
+ * @ack_seq:	number of the next packet that the sender expects
+ * @ts_val:	the sender's clock, microseconds, read anew for every frame
  * @ts_ecr:	the last ts_val that came from the addressee, plus the
  *		microseconds for which it was held
  * @len:	payload, bytes; the frame may be longer (padding)
@@ -76,15 +77,16 @@ struct esp_wire {
  * enum esp_wire_opt - options: type, length (with these two bytes), value
  * @ESP_OPT_END:	padding, no length; ends the options
  * @ESP_OPT_COOKIE:	6: cookie that the sender chose for frames to itself. In a
- *			packet without payload: answer, be it with RST
+ *			packet without payload: the addressee has to answer, with
+ *			RST if there is no connection
  * @ESP_OPT_MSS:	4: largest payload that the sender takes, bytes
  * @ESP_OPT_TYPE:	3: SOCK_STREAM (1) or SOCK_SEQPACKET (5)
- * @ESP_OPT_FEATURES:	3: mask of what the sender wants, ESP_FEATURE_*; in SYN|ACK:
- *			of what is agreed on
- * @ESP_OPT_BURST:	6: the sender's burst_length, which caps the addressee's too, and
- *			packets_to_ack
- * @ESP_OPT_ADVICE:	4: the first burst that the sender was advised (its
- *			echo, see rule 21)
+ * @ESP_OPT_FEATURES:	3: mask of the features that the sender wants, ESP_FEATURE_*; in
+ *			SYN|ACK: mask of those that both sides agree on
+ * @ESP_OPT_BURST:	6: the sender's burst_length, which caps the addressee's, too, and
+ *			its packets_to_ack
+ * @ESP_OPT_ADVICE:	4: echo of the first burst that the addressee advised to the
+ *			sender (rule 21)
  * @ESP_OPT_CRC:	6: CRC32c over header, options and payload, with this value
  *			and the checksum as 0; always the first option
  */
@@ -99,19 +101,19 @@ enum esp_wire_opt {
 	ESP_OPT_CRC		= 7,
 };
 
-/* Bits of ESP_OPT_FEATURES: each frame but SYN, SYN|ACK, RST has ESP_OPT_CRC. */
+/* Bit of ESP_OPT_FEATURES: each frame except SYN, SYN|ACK and RST has ESP_OPT_CRC. */
 #define ESP_FEATURE_CRC32C	0x01
 
 /**
- * struct esp_wire_range - packets that an RRQ asks for
- * @offset:	of the first one from ack_seq
- * @count:	how many, not 0
+ * struct esp_wire_range - consecutive packets that an RRQ asks for
+ * @offset:	offset of the first packet from ack_seq
+ * @count:	number of packets, not 0
  */
 struct esp_wire_range {
 	__be16	offset;
 	__be16	count;
 };
 
-#define ESP_RRQ_RANGES	3	/* at most, in one RRQ */
+#define ESP_RRQ_RANGES	3	/* most ranges in one RRQ */
 
 #endif /* _UAPI_LINUX_ESP_WIRE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Older kernels. The code is written for the newest one; probe.sh looks into
- * the kernel's headers and defines ESP_OLD_* for what they lack.
+ * Support for older kernels. The code is written for the newest one. probe.sh searches the
+ * kernel's headers, and defines ESP_OLD_* for each interface that they lack.
  */
 #ifndef _ESP_COMPAT_H
 #define _ESP_COMPAT_H
@@ -58,7 +58,7 @@ static inline void sk_forward_alloc_add(struct sock *sk, int val)
 #define gso_ipv4_max_size	gso_max_size
 #endif
 
-/* Of reasons for a drop that the kernel doesn't have, the next best. */
+/* Replace drop reasons that the kernel lacks by the next best ones. */
 #ifdef ESP_OLD_DROP_ABORT_ON_DATA
 #define SKB_DROP_REASON_TCP_ABORT_ON_DATA	SKB_DROP_REASON_TCP_CLOSE
 #endif
@@ -111,7 +111,7 @@ static inline enum skb_drop_reason esp_queue_rcv_skb(struct sock *sk, struct sk_
 #endif
 
 #ifdef ESP_OLD_SENDPAGE
-/* Internal here; in newer kernels nobody gets it past sendmsg(). */
+/* Internal flag of this module. Newer kernels clear it in flags from user space. */
 #define MSG_SPLICE_PAGES	0x8000000
 
 static inline void esp_user_flags(struct msghdr *msg)
@@ -119,7 +119,7 @@ static inline void esp_user_flags(struct msghdr *msg)
 	msg->msg_flags &= ~MSG_SPLICE_PAGES;
 }
 
-/* Of a single page, as esp_sendpage() passes it. */
+/* Append a single page, as esp_sendpage() passes it. */
 static inline ssize_t skb_splice_from_iter(struct sk_buff *skb,
 					   struct iov_iter *iter,
 					   ssize_t size)

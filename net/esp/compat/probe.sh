@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Prints -DESP_OLD_* for each interface that the kernel's headers, in the
-# folder $1/include, have in an older form. Looks, doesn't compare versions:
-# distributions carry backports.
+# Print -DESP_OLD_* for each interface that the kernel's headers, in the
+# folder $1/include, have in an older form. The script searches the headers
+# instead of comparing versions, because distributions carry backports.
 inc=$1/include
 
 lacks() {	# lacks FILE TEXT NAME

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wire format: one parser and one builder. No kernel services; what a frame
- * claims is checked here before anything else looks at it.
+ * Wire format: one parser and one builder, which use no kernel services. The parser checks
+ * every claim of a frame before other code relies on it.
  */
 #include "wire.h"
 
@@ -27,7 +27,7 @@ static void put32(u8 *p, u32 v)
 	put16(p + 2, v);
 }
 
-/* Nothing but an ACK, and what data may have. */
+/* Is this an ACK, with no flags but those that data may have? */
 static bool is_ordinary(u8 fl)
 {
 	return (fl & ~(ESP_TXS | ESP_TXF | ESP_EOR)) == ESP_ACK;
@@ -37,7 +37,7 @@ static bool flags_valid(u8 fl)
 {
 	if (is_ordinary(fl) || !fl)
 		return true;
-	if (fl & ESP_SYN)	/* SYN or SYN|ACK, nothing else with it */
+	if (fl & ESP_SYN)	/* SYN or SYN|ACK, with no other flag */
 		return !(fl & ~(ESP_SYN | ESP_ACK));
 	if (fl & ESP_RST)
 		return !(fl & ~(ESP_RST | ESP_ACK));
@@ -51,11 +51,11 @@ static bool flags_valid(u8 fl)
 }
 
 /**
- * esp_wire_parse_options() - read the options behind a parsed header
- * @data:	the header, @f->hlen bytes of it
- * @f:		frame to be completed
+ * esp_wire_parse_options() - read the options of a parsed header
+ * @data:	header, of which @f->hlen bytes are readable
+ * @f:		frame, to which the options are added
  *
- * Unknown options are skipped.
+ * The parser skips unknown options.
  *
  * Return: ESP_WIRE_OK or ESP_WIRE_OPTION
  */
@@ -126,16 +126,16 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
 
 /**
  * esp_wire_parse() - read and check a header
- * @data:	the frame behind its Ethernet header
- * @avail:	bytes readable at @data; at least the header's, with options, if
- *		the frame has them
+ * @data:	frame after its Ethernet header
+ * @avail:	bytes readable at @data: the whole header with its options, if the frame is
+ *		that long
  * @frame_len:	bytes in the frame, padding included
- * @f:		result; of a frame that must be dropped nothing is valid but
- *		@f->version, with ESP_WIRE_VERSION
+ * @f:		result. It is invalid if the frame must be dropped, except @f->version
+ *		with ESP_WIRE_VERSION
  *
- * Checksum and CRC are the caller's business: they cover the payload.
+ * The caller checks checksum and CRC, because they cover the payload.
  *
- * Return: ESP_WIRE_OK, or why the frame must be dropped
+ * Return: ESP_WIRE_OK, or the reason to drop the frame
  */
 enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 				  unsigned int frame_len, struct esp_frame *f)
@@ -185,7 +185,7 @@ enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 	return ESP_WIRE_OK;
 }
 
-/* esp_wire_hlen() of a header with options. */
+/* Compute esp_wire_hlen() for a header with options. */
 unsigned int esp_wire_hlen_options(const struct esp_frame *f)
 {
 	unsigned int n = ESP_HLEN;
@@ -217,10 +217,10 @@ static u8 *wire_put_option(u8 *p, u8 type, u8 len)
 /**
  * esp_wire_build() - write a header
  * @data:	room for esp_wire_hlen(@f) bytes
- * @f:		what to write; @f->version, @f->hlen and payload are as given
- *		by the caller and by @f->opts
+ * @f:		header; the caller sets @f->version and @f->len. The header's length
+ *		follows from @f->opts
  *
- * Checksum and CRC are left zero.
+ * Checksum and CRC are written as zero. The caller fills them in.
  */
 void esp_wire_build(u8 *data, const struct esp_frame *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reading and writing the header (include/uapi/linux/esp_wire.h). */
+/* Parser and builder of the header (include/uapi/linux/esp_wire.h). */
 #ifndef _ESP_WIRE_H
 #define _ESP_WIRE_H
 
@@ -11,16 +11,16 @@
 #endif
 
 /**
- * enum esp_malformed - why a frame is dropped; each has a counter of its name
- * @ESP_WIRE_OK:	it isn't
- * @ESP_WIRE_SHORT:	ends before its header or payload does
+ * enum esp_malformed - reasons to drop a frame; each has a counter of its name
+ * @ESP_WIRE_OK:	the frame is valid
+ * @ESP_WIRE_SHORT:	the frame ends before its header or payload does
  * @ESP_WIRE_VERSION:	unknown version
  * @ESP_WIRE_HLEN:	header length below the minimum
- * @ESP_WIRE_FLAGS:	flags that contradict each other, or the payload
- * @ESP_WIRE_OPTION:	an option overruns the header, is of the wrong length, there
- *			twice, at the wrong place, or missing in a SYN
+ * @ESP_WIRE_FLAGS:	flags contradict each other, or the payload
+ * @ESP_WIRE_OPTION:	an option overruns the header, has the wrong length, is there
+ *			twice, is at the wrong place, or is missing in a SYN
  * @ESP_WIRE_PORT:	port 0
- * @ESP_WIRE_RANGE:	an RRQ that isn't one to three ranges
+ * @ESP_WIRE_RANGE:	the payload of an RRQ is not one to three ranges
  */
 enum esp_malformed {
 	ESP_WIRE_OK,
@@ -36,65 +36,67 @@ enum esp_malformed {
 /* Options present in a frame: bits of esp_frame.opts. */
 #define ESP_HAS(opt)	(1u << (opt))
 
-#define ESP_CRC_AT	(ESP_HLEN + 2)	/* where the value of ESP_OPT_CRC is */
-#define ESP_CRC_ROOM	8	/* which the option takes in a header, padded */
+#define ESP_CRC_AT	(ESP_HLEN + 2)	/* offset of the value of ESP_OPT_CRC in the header */
+#define ESP_CRC_ROOM	8	/* bytes of ESP_OPT_CRC in the header, padding included */
 
-/* What the handshake's frames must carry. */
+/* Options that the handshake's frames must carry. */
 #define ESP_HAS_HELLO	(ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | \
 			 ESP_HAS(ESP_OPT_TYPE))
 
 /**
- * struct esp_frame - a header in host order
- * @version:	of the header
- * @hlen:	header with options, bytes
- * @flags:	enum esp_wire_flags
- * @opts:	options present, bits of ESP_HAS()
- * @grant:	see struct esp_wire, as the following
- * @len:	payload
- * @sport:	stays big-endian, as in every address
- * @dport:	likewise
- * @cookie:	the addressee's
- * @pkt_seq:	packet number
- * @ack_seq:	next expected
- * @ts_val:	sender's clock
- * @ts_ecr:	echo
- * @peer_cookie: option: cookie that the sender chose
- * @mss:	option
- * @advice:	option
- * @burst:	option: burst_length
- * @to_ack:	option: packets_to_ack
- * @type:	option: socket type
- * @features:	option
- * @read:	not of the header: bytes of the payload that the user has taken, or
- *		that are another packet's; in a SYN the length of the frame,
- *		padding included
- * @segs:	not of the header, in data on its way to the user: packets that it
- *		stands for
+ * struct esp_frame - a header in host order, with two fields for the receive queue
+ *
+ * @sport and @dport stay big-endian, as in every address.
  */
 struct esp_frame {
+	/** @version: version of the header */
 	u8	version;
+	/** @hlen: length of the header with options, bytes */
 	u8	hlen;
+	/** @flags: enum esp_wire_flags */
 	u8	flags;
+	/** @opts: options present, bits of ESP_HAS() */
 	u8	opts;
+	/** @grant: packets after @ack_seq that the addressee may send, see struct esp_wire */
 	u16	grant;
+	/** @len: payload, bytes */
 	u16	len;
+	/** @sport: source port, big-endian */
 	__be16	sport;
+	/** @dport: destination port, big-endian */
 	__be16	dport;
+	/** @cookie: cookie that the addressee chose */
 	u32	cookie;
+	/** @pkt_seq: number of the packet */
 	u32	pkt_seq;
+	/** @ack_seq: number of the next packet that the sender of the frame expects */
 	u32	ack_seq;
+	/** @ts_val: clock of the sender of the frame, microseconds */
 	u32	ts_val;
+	/** @ts_ecr: echo of the addressee's clock, microseconds, see struct esp_wire */
 	u32	ts_ecr;
+	/** @peer_cookie: ESP_OPT_COOKIE: cookie that the sender of the frame chose */
 	u32	peer_cookie;
 	union {
+		/** @mss: ESP_OPT_MSS, bytes */
 		u16	mss;
+		/** @segs: receive queue: number of packets that the buffer stands for */
 		u16	segs;
 	};
+	/** @advice: ESP_OPT_ADVICE, packets */
 	u16	advice;
+	/** @burst: ESP_OPT_BURST: burst_length, packets */
 	u16	burst;
+	/** @to_ack: ESP_OPT_BURST: packets_to_ack */
 	u16	to_ack;
+	/** @type: ESP_OPT_TYPE: socket type */
 	u8	type;
+	/** @features: ESP_OPT_FEATURES: ESP_FEATURE_* */
 	u8	features;
+	/**
+	 * @read: receive queue: bytes of the payload that the user has taken, or that belong to
+	 * another packet; in a SYN: length of the frame, padding included
+	 */
 	u16	read;
 };
 
@@ -105,7 +107,7 @@ unsigned int esp_wire_hlen_options(const struct esp_frame *f);
 void esp_wire_build(u8 *data, const struct esp_frame *f);
 
 /**
- * esp_wire_hlen() - length of the header that esp_wire_build() makes
+ * esp_wire_hlen() - compute the length of the header that esp_wire_build() writes
  * @f:	only @f->opts is read
  *
  * Return: bytes, a multiple of four, at most ESP_HLEN_MAX
@@ -115,13 +117,13 @@ static inline unsigned int esp_wire_hlen(const struct esp_frame *f)
 	return f->opts ? esp_wire_hlen_options(f) : ESP_HLEN;
 }
 
-/* EDP: none of the reliable types' flags. */
+/* Is this an EDP datagram, without any flag of the reliable types? */
 static inline bool esp_frame_is_dgram(const struct esp_frame *f)
 {
 	return !f->flags;
 }
 
-/* An empty packet has no number of its own and never enters a write queue. */
+/* Is this an empty packet, which has no number of its own and never enters a write queue? */
 static inline bool esp_frame_is_empty(const struct esp_frame *f)
 {
 	return (!f->len || (f->flags & ESP_RRQ)) &&
@@ -129,9 +131,9 @@ static inline bool esp_frame_is_empty(const struct esp_frame *f)
 }
 
 /*
- * First packet number of the side that chose @cookie. Public on purpose: the
- * cookie is what keeps strangers out, and a stateless listener can work out
- * the number from any frame of the handshake's echo.
+ * Compute the first packet number of the side that chose @cookie. The function is public on
+ * purpose: the cookie keeps strangers out, and a stateless listener can compute the number
+ * from any frame of the handshake's echo.
  */
 static inline u32 esp_isn(u32 cookie)
 {
@@ -145,8 +147,8 @@ static inline u32 esp_isn(u32 cookie)
 }
 
 /*
- * Offset of the clock on the wire of the side that chose @cookie. Likewise, so
- * that a listener's SYN|ACK and its child tell the same time.
+ * Compute the offset of the clock on the wire of the side that chose @cookie. It depends on
+ * the cookie alone, so that a listener's SYN|ACK and its child connection tell the same time.
  */
 static inline u32 esp_ts_offset(u32 cookie)
 {
