@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of ackq.c, behind those of policy.c. Included by suite.c, and in
+ * Tests of ackq.c, which follow those of policy.c. Included by suite.c, and in
  * user space by selftests/unit/host-pure.c.
  */
 
@@ -68,7 +68,7 @@ static void t_init(const struct esp_policy *p, u32 q, u32 isn)
 	}
 }
 
-/* A TXS, without a first burst, was consumed: permission is due. */
+/* The receiver consumed a TXS without a first burst: a grant is due. */
 static bool t_announce(int i, u32 advice)
 {
 	t.g[i].recv_seq++;
@@ -122,7 +122,7 @@ static u32 t_allowed(int i)
 	return t.g[i].edge - t.g[i].recv_seq;
 }
 
-/* Rule 15: with an empty queue and room in the budget permission leaves. */
+/* Rule 15: with an empty queue and room in the budget a grant leaves. */
 static void ackq_fast__empty_queue(struct kunit *test)
 {
 	static const u32 starts[] = { 100, 0xfffffff0u };
@@ -259,7 +259,7 @@ static void ackq_arrived__any_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 }
 
-/* Rules 16, 18: TXF in order voids the rest, and somebody waits for that. */
+/* Rules 16, 18: TXF in order voids the rest, for which another socket waits. */
 static void ackq_ended__voids(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 0xffffffffu);
@@ -352,7 +352,7 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 0);
 }
 
-/* Rule 20: no memory, no permission; the tokens go back, the next one goes. */
+/* Rule 20: without memory there is no grant; the tokens go back, the next grant leaves. */
 static void ackq_fast__no_memory(struct kunit *test)
 {
 	t_init(&adaptive_policy, 20, 100);
@@ -404,7 +404,7 @@ static void ackq__bound(struct kunit *test)
 			esp_ackq_park(&t.q, &t.g[i]);
 			esp_ack_pump(&t.q);
 		}
-		/* the lone first sender got 32 */
+		/* the first sender got 32 as a single sender */
 		KUNIT_EXPECT_LT(test, atomic_read(&t.q.outstanding),
 				j < 40 ? 20 + 32 : 20 + 5);
 		KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.outstanding) > 0);
@@ -412,7 +412,7 @@ static void ackq__bound(struct kunit *test)
 	}
 }
 
-/* Rule 14: who has less than its share after its turn gets another, at the tail. */
+/* Rule 14: a socket with less than its share after its turn gets another, at the tail. */
 static void ackq_pump__another_turn(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 100);
@@ -433,8 +433,8 @@ static void ackq_pump__another_turn(struct kunit *test)
 }
 
 /*
- * Rule 22: after a pause permission leaves no faster than the link carries it;
- * nobody waits for that without a token, or a pump that is to come.
+ * Rule 22: after a pause grants leave no faster than the link carries them. A socket waits
+ * for that only with a token outstanding, or with a pump to come.
  */
 static void ackq_pump__pace(struct kunit *test)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: how they end (close.c). Included by suite.c, behind harness.c.
+ * Connections: how they end (close.c). Included by suite.c, after harness.c.
  */
 
 /* A FIN comes, and its ACK leaves at once. */
@@ -115,7 +115,7 @@ static void fin__ack_at_once(struct kunit *test)
 	close_conn(test, &c);
 
 	open_conn(test, &c, 0, 4);
-	feed(test, &c, ESP_FIN, c.seq + 1, 0);	/* behind what was lost */
+	feed(test, &c, ESP_FIN, c.seq + 1, 0);	/* after the lost packet */
 	next(test, &c, ESP_ACK | ESP_RRQ, &f);
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 1);
 	next(test, &c, ESP_ACK, &f);
@@ -135,7 +135,7 @@ static void fin__ack_at_once(struct kunit *test)
 }
 
 /*
- * An RST behind a FIN without an ACK has the number that follows it, and one more the FIN's own:
+ * An RST after a FIN without an ACK has the number that follows it, and one more the FIN's own:
  * it may have been lost.
  */
 static void fin__reset_behind_it(struct kunit *test)
@@ -159,7 +159,7 @@ static void fin__reset_behind_it(struct kunit *test)
 	silence(test);
 }
 
-/* So it does where nobody acknowledges the FIN for long. */
+/* So it does if the peer does not acknowledge the FIN for long. */
 static void fin__timed_out(struct kunit *test)
 {
 	unsigned long ended = mib(ESP_MIB_AbortOnTimeout);
@@ -210,7 +210,7 @@ static void rst__needs_cookie_and_number(struct kunit *test)
 	sock_release(c.sock);
 }
 
-/* Nobody there: a SYN gets an RST, what carries no cookie gets nothing. */
+/* Without a socket a SYN gets an RST, and a frame without a cookie gets no answer. */
 static void rst__for_strangers(struct kunit *test)
 {
 	unsigned long nobody = mib(ESP_MIB_InNoSocket);

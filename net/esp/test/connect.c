@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Connections: how they begin, and what must not come in. Included by suite.c,
- * behind harness.c.
+ * after harness.c.
  */
 
 /*
@@ -178,7 +178,7 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 	new_conn(&c, 0);
 	syn(test, &c);
 	for (i = 0; i < 6; i++) {
-		struct t_conn who = c;	/* who gets the answer */
+		struct t_conn who = c;	/* the host that gets the answer */
 
 		echo_frame(&c, &f, 4);
 		switch (i) {
@@ -247,7 +247,7 @@ static bool echo_of_age(struct kunit *test, int nr, int age)
 	return true;
 }
 
-/* A cookie is good in its slot of time and in the next one, for who waited so long. */
+/* A cookie is valid in its slot of time and in the next one. */
 static void listen__echo_of_another_slot(struct kunit *test)
 {
 	static const struct {
@@ -270,7 +270,7 @@ static void listen__echo_of_another_slot(struct kunit *test)
 	}
 }
 
-/* Who was answered while there was room, and comes when there is none any more. */
+/* A client was answered while there was room, and its echo comes when there is none. */
 static void listen__echo_finds_it_full(struct kunit *test)
 {
 	unsigned long full = mib(ESP_MIB_ListenOverflows);
@@ -381,7 +381,7 @@ static void begin_connect(struct kunit *test, struct t_conn *c)
 	c->ts = f.ts_val;
 }
 
-/* The next frame that isn't a SYN sent again. */
+/* The next frame that is not a retransmitted SYN. */
 static void next_but_syn(struct kunit *test, struct esp_frame *f)
 {
 	struct sk_buff *skb;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The CRC (crc.c): who agrees on one, which frames have it, and what it finds that
- * the internet checksum doesn't. Included by suite.c, behind fuzz.c.
+ * The CRC (crc.c): which sides agree on one, which frames have it, and which damage it finds
+ * that the internet checksum does not find. Included by suite.c, after fuzz.c.
  */
 
 #define T_CRC_LEN	1500	/* of a frame that is damaged */
@@ -99,7 +99,7 @@ static void crc__client(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
 		KUNIT_EXPECT_EQ(test, c.esp->crc, agreed);
 		c.crc = agreed;
-		do {	/* a SYN that was sent again may be before it */
+		do {	/* a retransmitted SYN may be before it */
 			skb = next_skb(T_ANSWER_MS);
 			KUNIT_ASSERT_NOT_NULL(test, skb);
 			read_frame(test, skb, &f, NULL);
@@ -137,7 +137,7 @@ static void crc__not_kept(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* SYNs that cross: who wants one tells the other, and both know. */
+/* SYNs that cross: the side that wants a CRC tells the other, and both use it. */
 static void crc__crossing(struct kunit *test)
 {
 	unsigned long wrong;
@@ -151,7 +151,7 @@ static void crc__crossing(struct kunit *test)
 		fuzz_connect(test, &c, i & 1, &f);
 		c.wish = i >> 1;
 		feed_syn(test, &c);
-		do {	/* likewise */
+		do {	/* a retransmitted SYN may be before it */
 			skb = next_skb(T_ANSWER_MS);
 			KUNIT_ASSERT_NOT_NULL(test, skb);
 			read_frame(test, skb, &f, NULL);
@@ -242,7 +242,7 @@ static void crc__required(struct kunit *test)
 	feed_raw(test, c.mac, fz.buf, n);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCRC), ++wrong);
 
-	/* a question that damage has led to a port that nobody has */
+	/* a question that damage has led to a port without a socket */
 	n = crc_frame(test, &c, ESP_ACK, 0);
 	fz.buf[offsetof(struct esp_wire, dport)] ^= 0x40;
 	sum_again(n);
@@ -283,7 +283,7 @@ static void crc__pages(struct kunit *test)
 	next(test, &c, ESP_ACK, &f);
 	next(test, &c, ESP_ACK, &f);
 	next(test, &c, ESP_ACK | ESP_TXF, &f);
-	/* as large as they may be, and none a super-packet */
+	/* as large as they may be, and none a GSO packet */
 	KUNIT_EXPECT_EQ(test, f.len, 3000 - 3 * (T_MSS - ESP_CRC_ROOM));
 	close_conn(test, &c);
 }

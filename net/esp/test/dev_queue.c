@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Devices that don't take what they are given, without a queue in front of them and with
- * one. Included by suite.c, behind harness.c.
+ * one. Included by suite.c, after harness.c.
  */
 
 #define Q_PACKETS 3
@@ -51,7 +51,7 @@ static void conn_with_timeouts(struct kunit *test, struct t_conn *c)
 	open_conn(test, c, 0, 4);
 }
 
-/* Nobody keeps what such a device refuses: it is lost, and sent again. */
+/* A packet that such a device refuses is lost, and is retransmitted. */
 static void queue__none_refused(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -59,7 +59,7 @@ static void queue__none_refused(struct kunit *test)
 	int i;
 
 	conn_with_timeouts(test, &c);
-	WRITE_ONCE(fx.dev->gso_max_segs, 1);	/* of several nobody hears how many were refused */
+	WRITE_ONCE(fx.dev->gso_max_segs, 1);	/* single packets: a refusal is reported */
 	for (i = 1; i <= 2 * Q_PACKETS; i++) {
 		unsigned long discards = mib(ESP_MIB_OutDiscards);
 		u64 timeouts = c.esp->stats.timeouts;

@@ -2,7 +2,7 @@
 /*
  * Frames that strangers or a broken peer might send, in all shapes that a device
  * or the core might hand them over in, to a socket in each state. What a run does
- * follows from its seed, but for the clock. Included by suite.c, behind
+ * follows from its seed, but for the clock. Included by suite.c, after
  * harness.c.
  */
 #include <linux/if_vlan.h>
@@ -312,7 +312,7 @@ static bool fuzz_list(struct sk_buff *skb, const u8 *data, u32 n)
 	return true;
 }
 
-/* As a super-packet, a good one or not. */
+/* As a GSO packet, a valid one or not. */
 static void fuzz_gso(struct sk_buff *skb)
 {
 	static const int types[] = {
@@ -348,7 +348,7 @@ static struct sk_buff *fuzz_skb(struct kunit *test)
 		kfree_skb(skb);
 		return NULL;
 	}
-	/* whoever leaves a checksum to be computed has the header in one piece */
+	/* a sender that leaves the checksum to be computed has a linear header */
 	if (linear >= ESP_HLEN && (n > fx.dev->mtu || one_in(8)))
 		fuzz_gso(skb);
 	else if (one_in(8))
@@ -362,7 +362,7 @@ static struct sk_buff *fuzz_skb(struct kunit *test)
 	return skb;
 }
 
-/* What would be left of a super-packet in front of a device that takes none. */
+/* The segments of a GSO packet in front of a device that takes none. */
 static void fuzz_segment(struct sk_buff *skb)
 {
 	struct sk_buff *copy = pskb_copy(skb, GFP_KERNEL), *segs;
@@ -389,7 +389,7 @@ static void fuzz_feed(struct kunit *test)
 		kfree_skb(*kept);
 		*kept = pskb_copy(skb, GFP_KERNEL);
 	}
-	/* somebody else looks at it, too */
+	/* another reader has a reference, too */
 	if (one_in(8))
 		other = one_in(2) ? skb_clone(skb, GFP_KERNEL) : skb_get(skb);
 	before = refused();

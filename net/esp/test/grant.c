@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Permission, its memory and its end: rules 7, 10-18, 20. Included by suite.c. */
+/* Grants, their memory and their end: rules 7, 10-18, 20. Included by suite.c. */
 
-/* Rules 10, 14: a TXS is answered by permission. */
+/* Rules 10, 14: a TXS is answered by a grant. */
 static void txs__brings_permission(struct kunit *test)
 {
 	struct esp_frame f;
@@ -20,7 +20,7 @@ static void txs__brings_permission(struct kunit *test)
 }
 
 /*
- * Rule 10: a lone sender's ACK goes with permission that is due soon; not if that
+ * Rule 10: a single sender's ACK goes with a grant that is due soon; not if that
  * is far, others may be in front, or the sender can't wait.
  */
 static void data__ack_with_permission(struct kunit *test)
@@ -32,7 +32,7 @@ static void data__ack_with_permission(struct kunit *test)
 		int	user;		/* ESP_PACKETS_TO_ACK */
 		int	n;		/* packets_to_ack */
 		u32	acked;		/* after so many */
-		bool	more;		/* with permission */
+		bool	more;		/* with a grant */
 	} v[] = {
 		{ 64 + 10, 0, 0, 0, 16, 26, true },
 		{ 64 + 17, 0, 0, 0, 16, 16, false },
@@ -71,7 +71,7 @@ static void data__ack_with_permission(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 14: a lone sender with much left asks once in packets_to_ack. */
+/* Rule 14: a single sender with much left asks once in packets_to_ack. */
 static void data__lone_asks_later(struct kunit *test)
 {
 	struct esp_frame f;
@@ -131,7 +131,7 @@ static void feed_super(struct kunit *test, struct t_conn *c, u32 segs, bool whol
 	c->seq += segs;
 }
 
-/* Rule 10: where there is no wire, one ACK for some super-packets. */
+/* Rule 10: on the same host, one ACK for several GSO packets. */
 static void data__ack_without_wire(struct kunit *test)
 {
 	static const struct {
@@ -246,7 +246,7 @@ static void txs__ack_rides_on_reply(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 13: who is parked gets a HOLD; rule 14: and its turn. */
+/* Rule 13: a sender whose grant is queued gets a HOLD; rule 14: and its turn. */
 static void txs__hold_when_parked(struct kunit *test)
 {
 	struct t_conn a, b;
@@ -333,7 +333,7 @@ static void txf__voids_permission(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 0);
 	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
-	/* idle: the grant is advice, a lone peer's (rule 21) */
+	/* idle: the grant is a first burst, that of a single peer (rule 21) */
 	KUNIT_EXPECT_EQ(test, f.grant, ESP_ADVICE_MAX);
 	close_conn(test, &c);
 }
@@ -357,8 +357,8 @@ static void txf__waits_for_its_turn(struct kunit *test)
 }
 
 /*
- * Rule 17: the RRQ timer asks for what was granted and says the permission
- * again; after five, recv_announced ends, but data is still taken.
+ * Rule 17: the RRQ timer asks for the granted packets and repeats the grant. After five
+ * expiries recv_announced ends, but data is still taken.
  */
 static void expiry__asks_then_ends(struct kunit *test)
 {
@@ -401,8 +401,8 @@ static void expiry__asks_then_ends(struct kunit *test)
 }
 
 /*
- * Rule 17: said again with fewer tokens than packets are missing, permission
- * is watched all the same.
+ * Rule 17: a grant that is repeated with fewer tokens than packets are missing is watched
+ * all the same.
  */
 static void expiry__without_tokens(struct kunit *test)
 {
@@ -428,7 +428,7 @@ static void expiry__without_tokens(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 17: who expires comes before those who wait. */
+/* Rule 17: an expired grant comes before those that wait. */
 static void expiry__goes_to_the_head(struct kunit *test)
 {
 	unsigned long expiries = mib(ESP_MIB_Expiries);
@@ -562,7 +562,7 @@ static void memory__not_by_the_packet(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Data that nobody allowed is taken while there is room, not without end. */
+/* Data without a grant is taken while there is room, not without end. */
 static void memory__unsolicited_is_bounded(struct kunit *test)
 {
 	struct t_conn c;
@@ -581,8 +581,8 @@ static void memory__unsolicited_is_bounded(struct kunit *test)
 }
 
 /*
- * The first packet of a burst is lost, and the rest fills the buffer: nobody can
- * make room before it comes, so it is taken.
+ * The first packet of a burst is lost, and the rest fills the buffer: no reader
+ * can make room before it comes, so it is taken.
  */
 static void memory__gap_before_full_buffer(struct kunit *test)
 {

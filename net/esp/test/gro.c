@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Frames as a network card hands them over, and what coalescing makes of them: offload.c.
- * Included by suite.c, behind offload.c.
+ * Included by suite.c, after offload.c.
  */
 
 static int no_poll(struct napi_struct *napi, int budget)
@@ -82,7 +82,7 @@ static void gro__coalesced(struct kunit *test)
 		gro_feed(test, napi, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS, true);
 		gro_feed(test, napi, &d, i ? 0 : ESP_TXS, d.seq + i, T_MSS, true);
 	}
-	/* the shorter one ends a run, and so does the end of a transmission */
+	/* a shorter packet ends a GSO packet, and so does the end of a transmission */
 	gro_feed(test, napi, &c, 0, c.seq + 10, T_MSS - 1, true);
 	for (i = 11; i < 16; i++)
 		gro_feed(test, napi, &c, i == 15 ? ESP_TXF : 0, c.seq + i, T_MSS, true);
@@ -179,7 +179,7 @@ static void gro__coalesced_and_apart(struct kunit *test)
 	static const struct {
 		u8 seq, flags;
 		u16 len;
-		bool first;	/* of a run, or alone */
+		bool first;	/* of a GSO packet, or alone */
 		bool older;	/* than the frame before it */
 		u8 opts;
 	} v[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets against sockets: what the tests of connect.c and of those behind it share.
+ * Packets against sockets: the parts that the tests of connect.c and of later files share.
  * Included by suite.c.
  *
  *   the test, a peer by hand                              the module
@@ -208,7 +208,7 @@ static void receive(struct sk_buff *skb)
 	local_bh_enable();
 }
 
-/* @n bytes behind the Ethernet header, as they are. */
+/* @n bytes after the Ethernet header, as they are. */
 static void feed_raw(struct kunit *test, const u8 *src, const void *data,
 		     unsigned int n)
 {
@@ -425,7 +425,7 @@ static struct socket *new_socket(struct kunit *test, int type)
 
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, esp_family, type, 0,
 					       &sock), 0);
-	/* whoever was not accepted before may linger still */
+	/* a connection that was not accepted before may linger still */
 	sock->sk->sk_reuse = SK_CAN_REUSE;
 	KUNIT_ASSERT_EQ(test, kernel_bind(sock, (struct sockaddr_unsized *)&a,
 					  sizeof(a)), 0);

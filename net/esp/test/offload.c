@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Super-packets, offload.c. Included by suite.c, behind harness.c. */
+/* GSO packets, offload.c. Included by suite.c, after harness.c. */
 #include <linux/crc32.h>
 #include <linux/prandom.h>
 
@@ -72,7 +72,7 @@ static void see(struct kunit *test, struct t_conn *c, struct sk_buff *skb, u32 s
 	}
 }
 
-/* Who calls us, or whom we call. */
+/* Open a connection from the peer, or one to the peer. */
 static void open_either(struct kunit *test, struct t_conn *c, int nr,
 			const struct t_message *m)
 {
@@ -144,7 +144,7 @@ static int record(struct kunit *test, int nr, const u8 *buf, const struct t_mess
 	return n;
 }
 
-/* Whatever ends a run: the frames are those that leave one by one. */
+/* Whatever ends a GSO packet: the frames are those that leave one by one. */
 static void offload__as_one_by_one(struct kunit *test)
 {
 	static const struct t_message v[] = {
@@ -216,7 +216,7 @@ static struct sk_buff *take_apart(struct sk_buff *skb,
 }
 
 /*
- * The super-packet @skb comes apart into packets of the payload @buf, of T_MSS bytes each
+ * The GSO packet @skb is segmented into packets of the payload @buf, of T_MSS bytes each
  * but the last, which have all else of its header.
  */
 static void expect_apart(struct kunit *test, struct sk_buff *skb, netdev_features_t features,
@@ -262,7 +262,7 @@ static void expect_apart(struct kunit *test, struct sk_buff *skb, netdev_feature
 	skb_push(skb, skb->data - skb_mac_header(skb));
 }
 
-/* The super-packet that leaves when @len bytes of @buf are sent. */
+/* The GSO packet that leaves when @len bytes of @buf are sent. */
 static struct sk_buff *send_run(struct kunit *test, struct t_conn *c, const u8 *buf, u32 len)
 {
 	struct sk_buff *skb;
@@ -279,7 +279,7 @@ static struct sk_buff *send_run(struct kunit *test, struct t_conn *c, const u8 *
 	return skb;
 }
 
-/* A device that takes super-packets gets them, and a copy comes apart as it should. */
+/* A device that takes GSO packets gets them, and a copy is segmented correctly. */
 static void offload__one_frame(struct kunit *test)
 {
 	const u8 *buf = message(test);
@@ -311,7 +311,7 @@ static void offload__one_frame(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* The echo of a cut takes a packet with room for it (rule 21): none of a run has. */
+/* The echo of a cut takes a packet with room for it (rule 21): none in a GSO packet has. */
 static void offload__no_echo_in_run(struct kunit *test)
 {
 	const u8 *buf = message(test);
@@ -336,7 +336,7 @@ static void offload__no_echo_in_run(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A part of a run is lost: that part comes again, once; its rest doesn't. */
+/* A part of a GSO packet is lost: only that part is retransmitted, once. */
 static void offload__part_again(struct kunit *test)
 {
 	struct esp_wire_range r = { htons(3), htons(4) };
@@ -374,7 +374,7 @@ static void offload__part_again(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A super-packet of @n packets, as feed() makes them one by one. */
+/* A GSO packet of @n packets, as feed() makes them one by one. */
 static struct sk_buff *new_run(struct kunit *test, struct t_conn *c, u8 flags,
 			       u32 seq, u32 n, u32 size, u32 last)
 {
@@ -425,7 +425,7 @@ static void offload__in_order(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* The front of a run was sent again, and came before it; its payload is in pages. */
+/* The front of a GSO packet was retransmitted and came before it; its payload is in pages. */
 static void offload__pages_partly_here(struct kunit *test)
 {
 	struct t_conn c;
@@ -458,7 +458,7 @@ static void offload__partly_here(struct kunit *test)
 	feed_run(test, &c, 0, c.seq + 2, 4);		/* 2-5: two new */
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 6);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 2);
-	feed_run(test, &c, 0, c.seq + 8, 4);		/* 8-11, ahead */
+	feed_run(test, &c, 0, c.seq + 8, 4);		/* 8-11, out of order */
 	feed_run(test, &c, 0, c.seq + 14, 2);		/* 14-15 */
 	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 6u);
 	feed_run(test, &c, 0, c.seq + 10, 5);		/* 12, 13 new */
@@ -515,7 +515,7 @@ static void offload__random(struct kunit *test)
 	}
 }
 
-/* What others put into a frame that says it is a super-packet. */
+/* Contents that other senders put into a frame that claims to be a GSO packet. */
 static void offload__not_ours(struct kunit *test)
 {
 	static const struct {

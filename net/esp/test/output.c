@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sending: rules 2, 3, 7, 8, 13, 19, 21. Included by suite.c, behind harness.c. */
+/* Sending: rules 2, 3, 7, 8, 13, 19, 21. Included by suite.c, after harness.c. */
 
 #define T_DATA	(40 * T_MSS)
 
@@ -58,7 +58,7 @@ static void send__first_burst_then_grants(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* An ACK with permission for ten packets, of which no round trip can be told. */
+/* An ACK with a grant for ten packets, which gives no sample of the round trip. */
 static void feed_grant(struct kunit *test, struct t_conn *c)
 {
 	struct esp_frame f;
@@ -69,7 +69,7 @@ static void feed_grant(struct kunit *test, struct t_conn *c)
 	feed_frame(test, c->mac, &f, NULL);
 }
 
-/* Where there is no wire, a writer that is woken sends what permission has come for. */
+/* On the same host, a writer that is woken sends the packets for which a grant has come. */
 static void send__writer_sends(struct kunit *test)
 {
 	static const struct {
@@ -204,7 +204,7 @@ static void send__small_always_goes(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Small messages one behind the other: a first burst of them, then it asks. */
+/* Small messages one after the other: a first burst of them, then the sender asks. */
 static void send__small_ones_ask(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -224,7 +224,7 @@ static void send__small_ones_ask(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.len, 0);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, s - 1);
 	silence(test);
-	/* what was sent before it came says nothing of permission: one more, and it asks */
+	/* what was sent before it came says nothing of a grant: one more, and it asks */
 	feed_ack(test, &c, 7);
 	silence(test);
 	c.ack = s + 4;
@@ -358,7 +358,7 @@ static void send__more_to_come(struct kunit *test)
 	c.ack++;
 	feed_ack(test, &c, 60);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 6);
-	/* many are a run worth sending */
+	/* many packets are a GSO packet worth sending */
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_MORE_RUN * T_MSS, MSG_MORE),
 			ESP_MORE_RUN * T_MSS);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 6 + ESP_MORE_RUN);
@@ -533,7 +533,7 @@ static void send__lent_page_changes(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 4: who gets no more memory, and doesn't wait for it, has stopped feeding. */
+/* Rule 4: a writer that gets no memory, and does not wait for it, has stopped feeding. */
 static void send__no_memory_ends(struct kunit *test)
 {
 	u8 *buf = kunit_kzalloc(test, 64 * T_MSS, GFP_KERNEL);
@@ -561,7 +561,7 @@ static void send__no_memory_ends(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Who found no memory asks for the ACK that makes some, when all is on its way. */
+/* A writer without memory asks for the ACK that frees some, when all is sent. */
 static void send__asks_for_ack(struct kunit *test)
 {
 	u8 *buf = kunit_kzalloc(test, 64 * T_MSS, GFP_KERNEL);

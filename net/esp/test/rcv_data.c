@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Data that arrive: rules 10, 18, 19. Included by suite.c, behind harness.c. */
+/* Data that arrive: rules 10, 18, 19. Included by suite.c, after harness.c. */
 
 /* Cookies keep strangers out. */
 static void data__bad_cookie_is_silent(struct kunit *test)
@@ -201,7 +201,7 @@ static void data__chained(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 1u);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
 
-	/* the next record, of which somebody has a copy */
+	/* the next record, of which another reader has a clone */
 	skb = chained(test, &c, 0, 4, false);
 	copy = skb_clone(skb, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, copy);
@@ -307,7 +307,7 @@ static void data__gap_brings_rrq(struct kunit *test)
 	for (i = 0; i < 8; i++)		/* 1, 4 and 5 are lost */
 		if (i != 1 && i != 4 && i != 5)
 			feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, 100);
-	do {	/* the TXS's permission and ACKs come first */
+	do {	/* the TXS's grant and ACKs come first */
 		skb = next_skb(T_ANSWER_MS);
 		KUNIT_ASSERT_NOT_NULL(test, skb);
 		read_frame(test, skb, &f, (u8 *)r);
@@ -329,7 +329,7 @@ static void data__gap_brings_rrq(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* What came behind a FIN before that did: it has a number, but nobody gets it. */
+/* Data numbered after a FIN that came before the FIN: no reader gets it. */
 static void data__stored_behind_fin(struct kunit *test)
 {
 	unsigned long behind = mib(ESP_MIB_InAfterFin);
@@ -351,7 +351,7 @@ static void data__stored_behind_fin(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Nobody answers RRQs: no more of them than net.esp.retries says, until something comes. */
+/* The peer answers no RRQ: at most net.esp.retries are sent until a frame comes. */
 static void data__gap_is_given_up(struct kunit *test)
 {
 	unsigned long rrqs = mib(ESP_MIB_OutRRQ);
@@ -360,7 +360,7 @@ static void data__gap_is_given_up(struct kunit *test)
 	conf()->rrq_min_us = 1000;
 	conf()->retries = 2;
 	open_conn(test, &c, 0, 4);
-	/* a whole transmission, so that no permission is due */
+	/* a whole transmission, so that no grant is due */
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
 	feed(test, &c, 0, c.seq + 2, 10);
 	EVENTUALLY(test, mib(ESP_MIB_OutRRQ) == rrqs + 3);

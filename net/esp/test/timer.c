@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Deadlines, hrtimers, and the line of delayed ACKs. Included by suite.c, behind harness.c. */
+/* Deadlines, hrtimers, and the line of delayed ACKs. Included by suite.c, after harness.c. */
 
 /*
  * A deadline that moves on takes the hrtimer along after half of its time: no interrupt
@@ -60,7 +60,7 @@ static void timer__ack_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->ack_at, at - ESP_ACK_EARLY_US);
 	KUNIT_EXPECT_TRUE(test, c.esp->ack_line);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, U64_MAX);
-	/* as before a frame that was lost is sent again */
+	/* as before a lost frame is retransmitted */
 	esp_timers_stop(c.sock->sk);
 	c.esp->ack_pending = 0;
 	esp_ack_soon(c.sock->sk, 800 * ms);

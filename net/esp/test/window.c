@@ -278,14 +278,14 @@ static void window_ack__hold(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, w.on_hold);
 }
 
-/* Rule 21: on an idle connection the grant is advice, not permission. */
+/* Rule 21: on an idle connection the field grant is a first burst, not a grant. */
 static void window_ack__advice(struct kunit *test)
 {
 	struct esp_window w;
 
 	announced(&w, 1000, 4);
 	KUNIT_EXPECT_EQ(test, send_some(&w, 2, true), 2u);
-	/* not all acknowledged: permission */
+	/* not all acknowledged: a grant */
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1002, 20),
 			ESP_ACK_PROGRESS | ESP_ACK_OPENED);
 	KUNIT_EXPECT_EQ(test, w.advice, 4);
@@ -297,13 +297,13 @@ static void window_ack__advice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 0), ESP_ACK_CUT);
 	KUNIT_EXPECT_EQ(test, w.advice, 0);
 	KUNIT_EXPECT_FALSE(test, w.on_hold);
-	/* in the midst of a transmission it is permission again */
+	/* within a transmission it is a grant again */
 	esp_window_announce(&w, false);
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 7), ESP_ACK_OPENED);
 	KUNIT_EXPECT_EQ(test, w.advice, 0);
 }
 
-/* Rules 16, 18: TXF gives the rest of the permission back. */
+/* Rules 16, 18: TXF gives the rest of the grant back. */
 static void window_announce__voids_the_rest(struct kunit *test)
 {
 	struct esp_window w;

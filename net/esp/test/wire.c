@@ -336,7 +336,7 @@ static void wire_parse__options(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse(d, 60), ESP_WIRE_OPTION);
 	OPTIONS(d, 9, 99, 5);
 	KUNIT_EXPECT_EQ(test, parse(d, 60), ESP_WIRE_OPTION);
-	/* the header ends behind the type */
+	/* the header ends after the type */
 	OPTIONS(d, 9, ESP_OPT_TYPE, 3, 1, 99);
 	KUNIT_EXPECT_EQ(test, parse(d, 60), ESP_WIRE_OPTION);
 	/* a length that would never get on */
