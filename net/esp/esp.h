@@ -86,7 +86,9 @@ struct esp_opt {
 
 	/** @ns: state of the socket's namespace; set once */
 	struct esp_net		*ns;
-	/** @dev: device, with a reference until the socket is freed; NULL before bind() or connect() */
+	/**
+	 * @dev: device, with a reference until the socket is freed; NULL before bind() or connect()
+	 */
 	struct esp_dev		*dev;
 	/**
 	 * @link: where the device's frames congest, with the ACK queue; reference. Set from
@@ -101,9 +103,15 @@ struct esp_opt {
 	u8			daddr[ETH_ALEN];
 	/** @saddr: own MAC address at the time of connecting */
 	u8			saddr[ETH_ALEN];
-	/** @handshake_unconfirmed: client: frames carry the handshake's options until the first reply */
+	/**
+	 * @handshake_unconfirmed: client: frames carry the handshake's options until the first
+	 * reply
+	 */
 	u8			handshake_unconfirmed;
-	/** @rst_linger: the connection was ended by RST; each frame of the peer is answered with an RST */
+	/**
+	 * @rst_linger: the connection was ended by RST; each frame of the peer is answered with an
+	 * RST
+	 */
 	u8			rst_linger;
 	/** @burst_told: first burst that the peer was told last, packets */
 	u16			burst_told;
@@ -143,7 +151,9 @@ struct esp_opt {
 
 	/* Sending: the owner writes it, in sendmsg() and for each frame that acknowledges. */
 
-	/** @snd: una_seq, send_next, send_seq, announce_seq, trans_announced and more of the seed's */
+	/**
+	 * @snd: una_seq, send_next, send_seq, announce_seq, trans_announced and more of the seed's
+	 */
 	struct esp_window	snd;
 	/** @notsent: bytes on the write queue that were never sent */
 	u32			notsent;
@@ -153,11 +163,15 @@ struct esp_opt {
 	u16			writers;
 	/** @writers_asleep: those of @writers that wait for memory */
 	u16			writers_asleep;
-	/** @agreed_burst: the smaller burst_length of both ends in the handshake, packets; 0: none */
+	/**
+	 * @agreed_burst: the smaller burst_length of both ends in the handshake, packets; 0: none
+	 */
 	u16			agreed_burst;
 	/** @writer_has_more: a writer has filled a buffer and has more to put behind it */
 	u8			writer_has_more:1;
-	/** @waits_for_queue: the newest sleeping writer waits for queue space, not for system memory */
+	/**
+	 * @waits_for_queue: the newest sleeping writer waits for queue space, not for system memory
+	 */
 	u8			waits_for_queue:1;
 	/** @idle_reads: receiving: reads left in which the reader does the work of its backlog */
 	u8			idle_reads:6;
@@ -171,7 +185,9 @@ struct esp_opt {
 	u8			keep_probes;
 	/** @syn_probes: probes without an answer since @syn_since */
 	u8			syn_probes;
-	/** @ack_requested_seq: snd.send_next when an ACK was last asked for, see esp_ask_for_ack() */
+	/**
+	 * @ack_requested_seq: snd.send_next when an ACK was last asked for, see esp_ask_for_ack()
+	 */
 	u32			ack_requested_seq;
 	/** @progress_us: when the peer last answered, or sending started, microseconds */
 	u64			progress_us;
@@ -189,7 +205,9 @@ struct esp_opt {
 	u32			recv_seq;
 	/** @ack_seq: last acknowledgment that the owner sent */
 	u32			ack_seq;
-	/** @queue_acked_seq: last acknowledgment that left with a grant from the ACK queue, or later */
+	/**
+	 * @queue_acked_seq: last acknowledgment that left with a grant from the ACK queue, or later
+	 */
 	u32			queue_acked_seq;
 	/** @rcv_bytes: bytes on the receive queue; read without the lock */
 	u32			rcv_bytes;
@@ -203,11 +221,15 @@ struct esp_opt {
 	u32			rrq_wait;
 	/** @readers: calls of recvmsg() that wait with the lock's knowledge */
 	u16			readers;
-	/** @reading: a call of recvmsg() copies packets that it took off the queue's head, unlocked */
+	/**
+	 * @reading: a call of recvmsg() copies packets that it took off the queue's head, unlocked
+	 */
 	u8			reading;
 	/** @rcv_discard: seqpacket: the rest of the record at the head is to be thrown away */
 	u8			rcv_discard;
-	/** @advertise_any: advertise any free space, because a probe or a waiting reader needs it */
+	/**
+	 * @advertise_any: advertise any free space, because a probe or a waiting reader needs it
+	 */
 	u8			advertise_any;
 	/** @ack_pending: an ACK is due: ESP_ACK_RIDES, ESP_ACK_WAITS; 0: none */
 	u8			ack_pending;
@@ -236,13 +258,18 @@ struct esp_opt {
 	u64			deadline[ESP_T_MAX];
 	/** @ack_at: time by which @ack_node is sorted in the line, microseconds */
 	u64			ack_at;
-	/** @ack_line: line of delayed ACKs, which then holds a reference to the socket; NULL: in none */
+	/**
+	 * @ack_line: line of delayed ACKs, which then holds a reference to the socket; NULL: in
+	 * none
+	 */
 	struct ack_line		*ack_line;
 	/** @ack_node: in ack_line.sockets */
 	struct list_head	ack_node;
 	/** @round: samples of the round trip that is being measured */
 	struct esp_rtt_round	round;
-	/** @min_rtt: smallest round trip to this peer as of the last round, microseconds; 0: none */
+	/**
+	 * @min_rtt: smallest round trip to this peer as of the last round, microseconds; 0: none
+	 */
 	u32			min_rtt;
 	/** @timer_by: deadline that the hrtimer was armed for, and processor: esp_timer_by() */
 	u32			timer_by;
@@ -258,7 +285,9 @@ struct esp_opt {
 	spinlock_t		timer_lock;	/* see @timer_lock */
 	/** @timer_ref: the hrtimer holds a reference */
 	u8			timer_ref;
-	/** @deferred: the hrtimer fired while a process owned the socket; esp_release_cb() runs it */
+	/**
+	 * @deferred: the hrtimer fired while a process owned the socket; esp_release_cb() runs it
+	 */
 	u8			deferred;
 	/** @dev_events: what happened to the device meanwhile, ESP_EV_*; under the spinlock */
 	u8			dev_events;
@@ -291,7 +320,9 @@ struct esp_opt {
 	u64			burst_told_at;
 	/** @queued_at: when the grant was queued, microseconds; who dequeues it writes it, too */
 	u64			queued_at;
-	/** @advice_gen: esp_peer.gen that the peer has echoed on this socket; under esp_link.lock */
+	/**
+	 * @advice_gen: esp_peer.gen that the peer has echoed on this socket; under esp_link.lock
+	 */
 	u32			advice_gen;
 	/** @fin_seq: number of the user's FIN, once @fin_queued */
 	u32			fin_seq;
@@ -307,7 +338,9 @@ struct esp_opt {
 	u8			accepted;
 	/** @conn_tries: SYNs or echoes retransmitted */
 	u8			conn_tries;
-	/** @path_small: large frames of the handshake were lost: packets of Ethernet's size (rule 9) */
+	/**
+	 * @path_small: large frames of the handshake were lost: packets of Ethernet's size (rule 9)
+	 */
 	u8			path_small;
 	/** @advice_tries: times that @burst_told was told since it changed */
 	u8			advice_tries;
