@@ -71,9 +71,9 @@ enum esp_timer {
  * struct esp_opt - an ESP socket
  *
  * struct sock, and what the seed adds to it. Groups are in the order of use, so that a message
- * touches few cache lines ("make layout" prints offsets). Who writes a group stands in front
- * of it. "The owner" is the context that holds the socket's lock: lock_sock(), or its spinlock
- * while no process has it.
+ * touches few cache lines ("make layout" prints offsets). A comment in front of each group names
+ * the contexts that write it. "The owner" is the context that holds the socket's lock:
+ * lock_sock(), or its spinlock while no process has it.
  */
 struct esp_opt {
 	/** @sk: the kernel's part; must be first */
