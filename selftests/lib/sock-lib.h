@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -770,17 +772,43 @@ static inline int reap(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A signal in @ms; @restart: with SA_RESTART. */
-static inline void alarm_in(int ms, bool restart)
+/* Count the process's SIGALRM in alarms; @restart: calls go on after it. */
+static inline void on_alarm_count(bool restart)
 {
 	struct sigaction sa = {
 		.sa_handler = on_alarm,
 		.sa_flags = restart ? SA_RESTART : 0,
 	};
-	struct itimerval t = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
 
 	sigaction(SIGALRM, &sa, NULL);
-	setitimer(ITIMER_REAL, &t, NULL);
+}
+
+static inline void *send_alarm(void *tid)
+{
+	if (UNTIL(asleep((pid_t)(long)tid)))
+		syscall(SYS_tgkill, getpid(), (pid_t)(long)tid, SIGALRM);
+	return NULL;
+}
+
+/* Interrupt the next call of this thread as soon as it sleeps; @restart: it goes on after that. */
+static inline void alarm_in_call(bool restart)
+{
+	long tid = syscall(SYS_gettid);
+	pthread_t t;
+
+	on_alarm_count(restart);
+	MUST(-pthread_create(&t, NULL, send_alarm, (void *)tid));
+	pthread_detach(t);
+}
+
+/* In a child: interrupt the parent's call, which goes on and sleeps again. */
+static inline void interrupt_parent(void)
+{
+	pid_t parent = getppid();
+
+	MUST(UNTIL(asleep(parent)) ? 0 : -1);
+	kill(parent, SIGALRM);
+	MUST(UNTIL(asleep(parent)) ? 0 : -1);
 }
 
 #endif

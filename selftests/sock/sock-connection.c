@@ -173,7 +173,7 @@ TEST_F(hosts, interrupted)
 	int fd = esp_socket(A, variant->type);
 
 	link_up(B, false);
-	alarm_in(30, false);
+	alarm_in_call(false);
 	EXPECT_ERRNO(EINTR, do_connect(fd, at(B, PORT)));
 	EXPECT_EQ(1, alarms);
 	nonblock(fd, true);
@@ -192,7 +192,7 @@ TEST_F(hosts, restarted)
 
 	nobody.sesp_addr[5] = 0x77;
 	sysctl(A, "syn_retries", 3);
-	alarm_in(30, true);
+	alarm_in_call(true);
 	EXPECT_ERRNO(ETIMEDOUT, do_connect(fd, nobody));
 	EXPECT_EQ(1, alarms);
 }

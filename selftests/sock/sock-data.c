@@ -545,7 +545,7 @@ TEST_F(pair, splice_waits)
 	nonblock(self->fd[1], true);
 	EXPECT_ERRNO(EAGAIN, splice(self->fd[1], NULL, p[1], NULL, 100, 0));
 	nonblock(self->fd[1], false);
-	alarm_in(20, false);
+	alarm_in_call(false);
 	EXPECT_ERRNO(EINTR, splice(self->fd[1], NULL, p[1], NULL, 100, 0));
 	pid = MUST(fork());
 	if (!pid) {

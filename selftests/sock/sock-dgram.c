@@ -596,7 +596,7 @@ TEST_F(pair, waiting)
 	set_timeo(self->fd[1], SO_RCVTIMEO, 20);
 	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, 0));
 	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
-	alarm_in(20, false);
+	alarm_in_call(false);
 	EXPECT_ERRNO(EINTR, recv(self->fd[1], &c, 1, 0));
 	EXPECT_EQ(1, do_sendto(self->fd[0], "x", 1, 0, at(B, PORT)));
 	EXPECT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));

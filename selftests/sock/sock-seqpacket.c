@@ -322,7 +322,7 @@ TEST_F(pair, writers_wait)
 	set_timeo(self->fd[0], SO_SNDTIMEO, 20);
 	EXPECT_ERRNO(EAGAIN, put(self->fd[0], 1, 5, 0));
 	set_timeo(self->fd[0], SO_SNDTIMEO, 0);
-	alarm_in(20, false);
+	alarm_in_call(false);
 	EXPECT_ERRNO(EINTR, put(self->fd[0], 1, 5, 0));
 	pid[1] = MUST(fork());
 	if (!pid[1])

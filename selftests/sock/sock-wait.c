@@ -295,11 +295,12 @@ TEST_F(pair, interrupted_recv)
 	char buf[100];
 
 	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
-	alarm_in(30, false);
+	alarm_in_call(false);
 	EXPECT_ERRNO(EINTR, recv(self->fd[1], buf, 1, 0));
 	/* and one that got something with that */
 	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
-	alarm_in(60, false);
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 10));
+	alarm_in_call(false);
 	EXPECT_EQ(10, recv(self->fd[1], buf, 100, MSG_WAITALL));
 	EXPECT_TRUE(right(buf, 0, 10));
 }
@@ -310,12 +311,12 @@ TEST_F(pair, restarted_recv)
 	char c;
 
 	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
+	on_alarm_count(true);
 	pid = MUST(fork());
 	if (!pid) {
-		usleep(80 * 1000);
+		interrupt_parent();
 		_exit(!!write_stream(self->fd[0], 0, 1));
 	}
-	alarm_in(20, true);
 	EXPECT_EQ(1, recv(self->fd[1], &c, 1, 0));
 	EXPECT_EQ(1, alarms);
 	EXPECT_EQ(0, reap(pid));
@@ -331,12 +332,12 @@ TEST_F(pair, interrupted_send)
 	buffers(self->fd[0], 50000, 0);
 	buffers(self->fd[1], 0, 50000);
 	fill(buf, 0, n);
-	alarm_in(50, true);
+	alarm_in_call(true);
 	put = send(self->fd[0], buf, n, 0);
 	ASSERT_LT(0, put);
 	ASSERT_GT((ssize_t)n, put);
 	pos = put + stuff(self->fd[0], put);
-	alarm_in(30, false);
+	alarm_in_call(false);
 	EXPECT_ERRNO(EINTR, send(self->fd[0], buf, n, 0));
 	EXPECT_EQ(2, alarms);
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, pos));
@@ -347,6 +348,7 @@ TEST_F(pair, interrupted_send)
 TEST_F(pair, signal_storm)
 {
 	struct itimerval t = { { 0, 2000 }, { 0, 2000 } };
+	size_t pos;
 	pid_t pid;
 
 	set_timeo(self->fd[0], SO_SNDTIMEO, 0);
@@ -354,15 +356,17 @@ TEST_F(pair, signal_storm)
 	buffers(self->fd[0], 50000, 0);
 	buffers(self->fd[1], 0, 50000);
 	pid = MUST(fork());
-	alarm_in(2, true);
+	on_alarm_count(true);
 	setitimer(ITIMER_REAL, &t, NULL);
-	if (!pid)
-		_exit(!!write_stream(self->fd[0], 0, 3 * MEGA));
-	EXPECT_EQ(0, read_stream(self->fd[1], 0, 3 * MEGA));
-	EXPECT_EQ(0, reap(pid));
-	EXPECT_LT(0, alarms);
+	for (pos = 0; !pid; pos += MEGA)
+		if (write_stream(self->fd[0], pos, MEGA))
+			_exit(1);
+	for (pos = 0; pos < 3 * MEGA || alarms < 20; pos += MEGA)
+		ASSERT_EQ(0, read_stream(self->fd[1], pos, MEGA));
 	t.it_value.tv_usec = 0;
 	setitimer(ITIMER_REAL, &t, NULL);
+	kill(pid, SIGKILL);
+	EXPECT_EQ(-1, reap(pid));
 }
 
 TEST_HARNESS_MAIN
