@@ -12,6 +12,7 @@
 
 /* Arm the line's hrtimer for the first socket, but not before @least. Under the line's lock. */
 void esp_line_start(struct ack_line *line, u64 least)
+	__must_hold(&line->lock)
 {
 	struct esp_opt *esp = list_first_entry(&line->sockets, struct esp_opt, ack_node);
 	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us), early = esp_ack_early(delay);
@@ -30,6 +31,7 @@ void esp_line_start(struct ack_line *line, u64 least)
  * not near the end. Under the line's lock.
  */
 static struct list_head *line_place(struct ack_line *line, u64 at)
+	__must_hold(&line->lock)
 {
 	struct list_head *p;
 	int steps = 0;

@@ -69,6 +69,7 @@ static struct esp_opt *bound_sock(struct hlist_node *n)
  * that all have SO_REUSEADDR share a port, but only one of them listens.
  */
 static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
+	__must_hold(&b->lock)
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
 	struct hlist_node *n;

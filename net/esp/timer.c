@@ -40,6 +40,7 @@
 
 /* Arm the hrtimer for @at. Under timer_lock; the caller has taken the hrtimer's reference. */
 static void timer_start(struct esp_opt *esp, enum esp_timer t, u64 at)
+	__must_hold(&esp->timer_lock)
 {
 	u64 slack = esp_timer_slack(esp, t);
 

@@ -49,6 +49,7 @@ typedef struct { int unused; } spinlock_t;
 #define spin_lock_bh(l)		((void)(l))
 #define spin_unlock_bh(l)	((void)(l))
 #define lockdep_assert_held(l)	((void)(l))
+#define __must_hold(l)
 
 typedef struct { int v; } atomic_t;
 static inline void atomic_set(atomic_t *a, int v) { a->v = v; }

@@ -165,6 +165,7 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 }
 
 static void link_grant(struct esp_ackq *q, struct esp_grant *g)
+	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
 	WRITE_ONCE(g->queued, 1);
@@ -219,6 +220,7 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 
 /* Does @g still have less than its share? */
 static bool grant_wants_more(struct esp_ackq *q, struct esp_grant *g)
+	__must_hold(&q->lock)
 {
 	u32 left = g->edge - READ_ONCE(g->recv_seq);
 
@@ -230,6 +232,7 @@ static bool grant_wants_more(struct esp_ackq *q, struct esp_grant *g)
 }
 
 static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
+	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
 	list_del_init(&g->link);
@@ -243,6 +246,7 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
  * nanoseconds; 0: it waits for packets, or the queue is empty, or the policy is the seed's.
  */
 static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
+	__must_hold(&q->lock)
 {
 	int open = atomic_read(&q->outstanding);
 	u32 wait;
