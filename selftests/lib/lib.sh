@@ -42,9 +42,20 @@ trap 'exit 130' INT TERM
 # comment: from stdin, as TAP.
 comment() { sed 's/^/# /'; }
 
+# took: the time since the result before, as TAP.
+took()
+{
+	local now=${EPOCHREALTIME/[.,]/}
+
+	echo "# after $(((now - LAST) / 1000)) ms"
+	LAST=$now
+}
+LAST=${EPOCHREALTIME/[.,]/}
+
 ok()
 {
 	RESULTS=$((RESULTS + 1))
+	took
 	echo "ok $RESULTS - $1"
 }
 
@@ -53,6 +64,7 @@ not_ok()
 {
 	RESULTS=$((RESULTS + 1))
 	FAILURES=$((FAILURES + 1))
+	took
 	echo "not ok $RESULTS - $1"
 	[ $FAILURES -gt 1 ] || dump
 }
