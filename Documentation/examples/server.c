@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * server PORT: sends back what one client after the other sends.
+ * server PORT: serves one client after the other, and sends its data back.
  */
 #include <arpa/inet.h>
 #include <err.h>
