@@ -82,7 +82,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		 const u8 *saddr);
 
 /**
- * esp_dev_usable() - can the device send frames?
+ * esp_dev_usable() - check whether the device can send frames
  * @ed:	device
  *
  * Return: 0; ENETDOWN: the device is down, leaving, or not enabled for ESP

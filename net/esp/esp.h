@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A socket, and which locks guard what of it. Each .c file has a header of its name with
- * what it gives to the others; a file includes and calls only those below it, in the order
- * of the Makefile.
+ * A socket, and the locks that guard its parts. Each .c file has a header of its name, which
+ * declares what other files may use. A file includes and calls only files that stand before it
+ * in the Makefile.
  *
  * Lock order:
  *   1. RTNL (notifiers), then esp_tell_mutex (dev_event.c)
  *   2. lock_sock / slock of a listener
  *   3. the same of its child (nested)
- *   4. one of, never two: a bucket's (hash.c), esp_dev.lock, esp_link.lock,
+ *   4. one of these, never two: a bucket's (hash.c), esp_dev.lock, esp_link.lock,
  *      esp_ackq.lock
- *   5. one of, never two: esp_opt.timer_lock, that of a line of delayed ACKs (delayed_ack.c)
- * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never
- * under 4.
+ *   5. one of these, never two: esp_opt.timer_lock, that of a line of delayed ACKs
+ *      (delayed_ack.c)
+ * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never under 4.
  */
 #ifndef _ESP_H
 #define _ESP_H
@@ -36,24 +36,24 @@
 
 #define ESP_MTU_MIN	128	/* smallest MTU of a device that carries ESP */
 #define ESP_MSS_MIN	64	/* smallest payload that a peer may insist on */
-#define ESP_GSO_MAX	65535	/* bytes of a super-packet, header and payload */
+#define ESP_GSO_MAX	65535	/* bytes of a GSO packet, header and payload */
 #define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
-#define ESP_FORGOTTEN	3	/* timeouts in a row: does the peer know us still? */
+#define ESP_FORGOTTEN	3	/* timeouts in a row before asking if the peer has the connection */
 #define ESP_ACK_WAITS	1	/* esp_opt.ack_pending */
 #define ESP_ACK_RIDES	2
 
 /**
  * enum esp_timer - deadlines of a socket; see timer.c
- * @ESP_T_SEND:		retransmission, or probe while permission is awaited
- * @ESP_T_RRQ:		expiry of permission given (the seed's RRQ timer)
- * @ESP_T_REORDER:	a gap has lasted longer than reordering explains
- * @ESP_T_ACK:		an ACK found nothing to ride on, or came too soon
- * @ESP_T_CONN:		handshake, an orphan's end, TIME_WAIT
+ * @ESP_T_SEND:		retransmission, or probe while the sender waits for a grant
+ * @ESP_T_RRQ:		expiry of a grant to the peer (the seed's RRQ timer)
+ * @ESP_T_REORDER:	a gap lasts longer than reordering explains
+ * @ESP_T_ACK:		an ACK has found no data to ride on, or was due too soon after another
+ * @ESP_T_CONN:		handshake, end of an orphan, end of TIME_WAIT
  * @ESP_T_KEEP:		keepalive
- * @ESP_T_CORK:		a packet was held back long enough
- * @ESP_T_TELL:		somebody who doesn't own the socket has found room, or cut its
- *			first burst; the latter is told again until it is echoed
- * @ESP_T_MAX:		their number
+ * @ESP_T_CORK:		end of holding back a packet that is not full; a FIN without memory
+ * @ESP_T_TELL:		work left for the owner by another context: space freed, or first
+ *			burst reduced; the latter is told again until the peer echoes it
+ * @ESP_T_MAX:		number of deadlines
  */
 enum esp_timer {
 	ESP_T_SEND,
@@ -167,7 +167,7 @@ struct esp_opt {
 	 * @agreed_burst: the smaller burst_length of both ends in the handshake, packets; 0: none
 	 */
 	u16			agreed_burst;
-	/** @writer_has_more: a writer has filled a buffer and has more to put behind it */
+	/** @writer_has_more: a writer has filled a buffer and will append another one */
 	u8			writer_has_more:1;
 	/**
 	 * @waits_for_queue: the newest sleeping writer waits for queue space, not for system memory
@@ -196,7 +196,8 @@ struct esp_opt {
 
 	/**
 	 * @grant: what the peer was granted: recv_announced, edge, tokens, rcv_mem_pressure.
-	 * While it is queued, who holds the ACK queue's lock writes it, see core/ackq.h
+	 * While it is queued, the context that holds the ACK queue's lock writes it, see
+	 * core/ackq.h
 	 */
 	struct esp_grant	grant;
 	/** @to_ack: packets consumed since the last ACK */
@@ -274,10 +275,13 @@ struct esp_opt {
 	/** @timer_by: deadline that the hrtimer was armed for, and processor: esp_timer_by() */
 	u32			timer_by;
 
-	/** @stats: counters of ESP_STATS; @stats.parked_us also by who dequeues the grant */
+	/**
+	 * @stats: counters of ESP_STATS; the context that dequeues the grant writes
+	 * @stats.parked_us, too
+	 */
 	struct esp_stats	stats;
 
-	/* What few frames touch, if any. */
+	/* Seldom used: few frames touch these fields, or none. */
 
 	/** @timer: one for all deadlines; holds a reference to the socket while armed or running */
 	struct hrtimer		timer;
@@ -314,11 +318,17 @@ struct esp_opt {
 	u32			rto_high;
 	/** @syn_since: when the peer's first SYN for another connection came, microseconds */
 	u64			syn_since;
-	/** @first_until: until then first bursts of other hosts may come first, microseconds */
+	/**
+	 * @first_until: until when first bursts of other hosts may arrive before this peer's
+	 * packets, microseconds
+	 */
 	u64			first_until;
 	/** @burst_told_at: when @burst_told changed last, microseconds */
 	u64			burst_told_at;
-	/** @queued_at: when the grant was queued, microseconds; who dequeues it writes it, too */
+	/**
+	 * @queued_at: when the grant was queued, microseconds; the context that dequeues it
+	 * writes it, too
+	 */
 	u64			queued_at;
 	/**
 	 * @advice_gen: esp_peer.gen that the peer has echoed on this socket; under esp_link.lock
@@ -370,38 +380,38 @@ static inline struct esp_opt *esp_sk(const struct sock *sk)
 	return (struct esp_opt *)sk;
 }
 
-/* Header of a data packet, as long as there is nothing to say beside it. */
+/* Length of a data packet's header without options other than the CRC, bytes. */
 static inline unsigned int esp_data_hlen(const struct esp_opt *esp)
 {
 	return ESP_HLEN + (READ_ONCE(esp->crc) ? ESP_CRC_ROOM : 0);
 }
 
 /**
- * struct esp_tx_cb - a buffer on the write queue: a packet, or a run of them
- * @seq:	the first one's number
- * @sent_us:	low half of the clock, when last sent
- * @limit:	most bytes that it takes
- * @acked:	bytes at its front that are acknowledged, while not all are
- * @size:	payload of each packet but the last
- * @segs:	packets
- * @linear:	the first bytes, so many, are for the linear part
- * @flags:	TXS: the first one's; TXF, EOR, FIN: the last one's; frozen once
- *		sent
- * @retrans:	sent more than once
- * @full:	no more fragments fit
+ * struct esp_tx_cb - a buffer on the write queue: one packet, or consecutive packets
  *
- * What has been sent and what has not are never in one buffer.
+ * A buffer never holds both packets that were sent and packets that were not. The socket's
+ * owner writes all fields.
  */
 struct esp_tx_cb {
+	/** @seq: number of the first packet */
 	u32	seq;
+	/** @sent_us: when the buffer was sent last, low half of esp_now() */
 	u32	sent_us;
+	/** @limit: most payload that the buffer takes, bytes */
 	u32	limit;
+	/** @acked: bytes at the front that are acknowledged, while not all are */
 	u32	acked;
+	/** @size: payload of each packet but the last, bytes */
 	u16	size;
+	/** @segs: number of packets */
 	u16	segs;
+	/** @linear: payload that is copied into the linear part; the rest is in pages; bytes */
 	u16	linear;
+	/** @flags: TXS of the first packet; TXF, EOR and FIN of the last; fixed once sent */
 	u8	flags;
+	/** @retrans: the buffer was retransmitted */
 	u8	retrans;
+	/** @full: no more page fragments fit */
 	u8	full;
 };
 
@@ -414,7 +424,7 @@ struct esp_rx_cb {
 
 #define ESP_RX(skb)	((struct esp_rx_cb *)(skb)->cb)
 
-/* Behind the last packet of a buffer. */
+/* Number after the last packet of a buffer. */
 static inline u32 esp_tx_end(const struct sk_buff *skb)
 {
 	return ESP_TX(skb)->seq + ESP_TX(skb)->segs;
@@ -430,7 +440,7 @@ static inline u64 esp_now(void)
 	return ktime_to_us(ktime_get());
 }
 
-/* Under the spinlock, with which lock_sock()'s attempt fails: that is no data race. */
+/* No data race: the caller holds the spinlock, so lock_sock()'s compare-and-exchange fails. */
 static inline bool esp_owned(const struct sock *sk)
 {
 	return data_race(sock_owned_by_user(sk));	/* see above */

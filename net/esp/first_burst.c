@@ -46,9 +46,9 @@ static u32 pool_taken(struct esp_link *link)
 }
 
 /**
- * esp_link_handshake() - first burst to be advised in a SYN|ACK
+ * esp_link_handshake() - compute the first burst to be advised in a SYN|ACK
  * @ed:		the listener's device
- * @mac:	who asks
+ * @mac:	MAC address of the client
  *
  * Return: packets
  */
@@ -166,9 +166,9 @@ static void peer_rests(struct esp_peer *peer)
 }
 
 /**
- * esp_peer_get() - a socket is being connected: know the other host
- * @sk:	socket with device and address; accepted: advice_told is what the
- *	SYN|ACK gave it
+ * esp_peer_get() - find or create the peer of a socket that is being connected
+ * @sk:	socket with device and address; if it is accepted, burst_told is what the SYN|ACK
+ *	gave the peer
  *
  * Return: 0 or ENOMEM
  */
@@ -223,9 +223,11 @@ static void peer_caught_up(struct esp_opt *esp)
 }
 
 /**
- * esp_peer_leave() - nothing begins any more: closed, or the peer's FIN is here
- * @sk:	socket; its owner calls. It keeps its reference to the peer, but not its part
- *	in the peer's share, which a host has while it may send first bursts
+ * esp_peer_leave() - remove a socket on which the peer begins no transmission any more
+ * @sk:	socket that is closed, or has received the peer's FIN; its owner calls
+ *
+ * The socket keeps its reference to the peer. The peer loses its share when the last of its
+ * sockets is removed.
  */
 void esp_peer_leave(struct sock *sk)
 {
@@ -271,7 +273,7 @@ static bool in_share(const struct esp_opt *esp)
 }
 
 /**
- * esp_peer_advise() - first burst for an ACK on an idle connection
+ * esp_peer_advise() - compute the first burst for an ACK on an idle connection
  * @sk:	socket; its owner calls
  *
  * Raises count at once. A cut frees its share only when every socket of the
@@ -316,7 +318,7 @@ u16 esp_peer_advise(struct sock *sk)
 }
 
 /**
- * esp_peer_told() - the other side is known: what it will be told first
+ * esp_peer_told() - set the first burst that a peer is told first, once its cookie is known
  * @sk:	socket; its owner calls
  */
 void esp_peer_told(struct sock *sk)
@@ -366,10 +368,10 @@ bool esp_advice_low(struct sock *sk)
 }
 
 /**
- * esp_peer_echoed() - the peer tells with how much it will start
+ * esp_peer_echoed() - take the peer's echo of its first burst
  * @sk:		socket; its owner calls
- * @f:		a frame with the option; it counts if it was sent since the cut was
- *		told: what was so small before may have been raised in between
+ * @f:		frame with ESP_OPT_ADVICE. It counts only if it was sent after the cut was told,
+ *		because an older frame may echo a value as small from before a raise
  * @now:	microseconds
  */
 void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now)
@@ -402,7 +404,7 @@ void esp_peer_give_up(struct sock *sk)
 }
 
 /**
- * esp_peer_rtt() - a round's smallest round trip
+ * esp_peer_rtt() - add a round's smallest round trip to the filter of its peer
  * @sk:		socket
  * @rtt:	microseconds
  * @now:	microseconds

@@ -402,7 +402,7 @@ EXPORT_SYMBOL_GPL(esp_for_each_sock);
  * esp_find_sock() - find a socket that a user has seen in a list
  * @net:	namespace
  * @type:	socket type
- * @src:	the socket's own address, of which only the port counts
+ * @src:	the socket's own address; only its port counts
  * @dst:	the peer of a connection; port 0: a socket without a peer, as a listener
  * @fn:		called under the lock of the bucket; returns true for the right socket
  * @data:	for @fn

@@ -76,15 +76,15 @@ u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int o
 }
 
 /**
- * esp_policy_ask() - when is more permission due?
+ * esp_policy_ask() - return the remaining grant at which a sender gets the next one
  * @p:		policy
  * @c:		control, with the budget
  * @count:	esp_recv_count
  *
- * While half of the last grant is still on its way, so that there is something
- * to send when the next one comes; earlier, while it is less than the sender's
- * share of the budget. So nobody has more than a share and a grant, and whoever
- * has less catches up.
+ * A grant is due when half of the last one is left, so that the sender still has packets to
+ * send when the next one comes. It is due earlier if what is left is no more than the sender's
+ * share of the budget. So no sender has more than a share and a grant, and a sender that has
+ * less catches up.
  *
  * Return: packets still permitted
  */
@@ -157,7 +157,7 @@ void esp_qctl_arrivals(struct esp_qctl *c, u32 arrived, u32 rtt, u64 now)
 }
 
 /**
- * esp_qctl_wire_time() - how long packets take on the wire
+ * esp_qctl_wire_time() - compute the time that packets take on the wire
  * @c:	control
  * @n:	packets, one after the other
  *
@@ -193,17 +193,17 @@ static u32 pace_slack(const struct esp_qctl *c, u64 now)
 }
 
 /**
- * esp_qctl_pace() - may permission leave now, as far as the link keeps up?
+ * esp_qctl_pace() - compute how long a grant has to wait until the link keeps up
  * @c:		control
  * @open:	packets granted and not arrived
  * @count:	esp_recv_count
  * @now:	nanoseconds
  *
- * After a pause much of the budget is free. Given at once, it would arrive at
- * once and not fit into a port that holds less than the budget: a link that is
- * long carries more than its port holds. So beyond ESP_GRANT_LONE packets
- * permission leaves hardly faster than frames came. Not while the budget is
- * growing fast: how fast the link is isn't known yet. Nor without a wire.
+ * After a pause much of the budget is free. Packets that are all granted at once also arrive
+ * at once. They do not fit into a port that holds less than the budget, because a long link
+ * carries more than its port holds. So beyond ESP_GRANT_LONE outstanding packets, grants leave
+ * hardly faster than frames came. There is no pace in two cases: while the budget grows fast,
+ * because the rate of the link is not known yet, and without a wire.
  *
  * Return: nanoseconds to wait; 0: it may
  */
@@ -275,10 +275,12 @@ static void give_up(struct esp_qctl *c, const struct esp_policy *p)
 }
 
 /*
- * Is the link idle for a quarter of the time, or more, as a lone sender can tell by what
- * arrives? Then nothing waits for it. A pause of its own says nothing. Nor does a short
- * time: a sender whose own link is busy with other receivers looks the same, until its
- * message ends. Nor, after twice that, one look that says otherwise: who was late has much.
+ * Is the link idle for more than a quarter of the time, by the packets that arrive from a
+ * single sender? Then no queue waits for the link. A pause of the sender proves nothing. A
+ * short time proves nothing either, because a sender whose own link is busy with other
+ * receivers looks the same until its message ends: the link must have been idle for
+ * ESP_IDLE_US. After twice that time, one look at a busy link does not count, because a host
+ * that was late takes many packets at once.
  */
 static bool link_idle(struct esp_qctl *c, bool lone, u64 now)
 {
@@ -322,8 +324,8 @@ static bool uneven(struct esp_qctl *c, bool lone, u32 median, u32 min_rtt)
 }
 
 /*
- * Who is no longer alone, or no longer has uneven round trips, hands back what the budget has
- * grown by for that.
+ * Reduce the budget to what it was before it grew for uneven round trips, because they are
+ * uneven no more, packets were lost, or there is another sender.
  */
 static void hand_back(struct esp_qctl *c, const struct esp_policy *p)
 {
@@ -430,10 +432,11 @@ static void not_again(struct esp_qctl *c, u32 round, u64 now)
 }
 
 /*
- * What has been tried is over. A link that is full carries as much with a smaller
- * budget, and no more with a larger one. If it carried less, or more, round trips
- * are long because hosts and cards take frames many at a time: that long they may be.
- * But what was measured before may be of a sender whose shortest one was luck.
+ * End a trial. A full link carries as much with a smaller budget, and no more with a larger
+ * one. If it carried less with the smaller budget, or more with the larger one, round trips are
+ * long because hosts and cards take many frames at a time, and not for a queue: @held is what
+ * they may be longer by. After a cut it is at most @bound more than @extra, because the value
+ * before the trial may be that of a sender whose shortest round trip was luck.
  */
 static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32 median,
 		  u32 extra, u32 bound, u32 round, u64 now)
@@ -455,7 +458,7 @@ static void tried(struct esp_qctl *c, const struct esp_policy *p, int count, u32
 		give_up(c, p);
 		not_again(c, round, now);
 	} else if (more || (c->rate < mid && after < before - before / 8)) {
-		/* they were not so long for a moment only, nor for the budget */
+		/* round trips were long for a reason that lasts, and that is not the budget */
 		if (more)
 			c->held = max(c->held, c->old_extra);
 		else if ((u64)median * 2 * before > (u64)c->old_rtt * (before + after))
@@ -637,7 +640,7 @@ void esp_qctl_sample(struct esp_qctl *c, const struct esp_policy *p,
 }
 
 /**
- * esp_qctl_loss() - packets were lost: budget × 0.7, once a round trip
+ * esp_qctl_loss() - multiply the budget by 0.7 after a loss, once a round trip
  * @c:		control
  * @p:		policy
  * @srtt:	round trip, microseconds
@@ -663,7 +666,7 @@ void esp_qctl_loss(struct esp_qctl *c, const struct esp_policy *p, u32 srtt,
 }
 
 /**
- * esp_advice_handshake() - first burst for a new peer (rule 21)
+ * esp_advice_handshake() - compute the first burst of a new peer (rule 21)
  * @pool:	F
  * @given:	packets that others may start with already
  *
@@ -683,7 +686,7 @@ u32 esp_advice_handshake(u32 pool, u32 given)
 }
 
 /**
- * esp_advice_connected() - first burst of a connected peer (rule 21)
+ * esp_advice_connected() - compute the first burst of a connected peer (rule 21)
  * @pool:	F
  * @given:	packets that all peers may start with, @own included
  * @own:	this peer's share of that

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who may send next and how much (rules 14, 21, 22). */
+/* Policies: which sender gets the next grant, and how large it is (rules 14, 21, 22). */
 #ifndef _ESP_POLICY_H
 #define _ESP_POLICY_H
 
@@ -57,8 +57,8 @@
  * @adaptive:		rule 22's budget; 0: the seed's policy
  * @burst_length:	adaptive: cap on a sender's permission, 0 none; seed's:
  *			the window
- * @q_min:		bounds of the budget, packets
- * @q_max:		likewise
+ * @q_min:		lower bound of the budget, packets
+ * @q_max:		upper bound of the budget, packets
  * @first_pool:		F, packets of all senders' first bursts (rule 21)
  */
 struct esp_policy {
@@ -106,7 +106,7 @@ enum esp_try {
  * @before:	round trips at the last look, microseconds
  * @mean:	of a lone sender's, 1/16 microseconds; 0: none yet
  * @jitter:	their mean difference from one to the next, 1/16 microseconds
- * @uneven:	at so many looks that was much, one after the other
+ * @uneven:	looks in a row at which round trips were uneven; at most ESP_UNEVEN_LOOKS
  * @even_q:	the budget before it grew beyond ESP_Q_IDLE for that; 0: it has not
  * @looks:	how often it was since it changed; 0: what it changed doesn't show yet
  * @from:	packets that had arrived at the first of these
@@ -174,7 +174,7 @@ struct esp_qctl {
 };
 
 /**
- * esp_qctl_came() - a frame with data has arrived
+ * esp_qctl_came() - note that a frame with data has arrived
  * @c:		control
  * @whole:	a super-packet as its sender made it
  * @chained:	one that GRO made
@@ -209,7 +209,7 @@ static inline bool esp_qctl_no_wire(const struct esp_qctl *c, int count)
 	return count <= 1 && READ_ONCE(c->no_wire);
 }
 
-/* Who may leave: here the policies differ, and in esp_policy_grant(). */
+/* The policies differ in these two functions and in esp_policy_grant(). */
 bool esp_policy_fast(const struct esp_policy *p, u32 q, int open, int count);
 bool esp_policy_release(const struct esp_policy *p, u32 q, u32 qlen, int open,
 			int count);
@@ -219,7 +219,7 @@ u32 esp_policy_grant(const struct esp_policy *p, const struct esp_qctl *c, int o
 u32 esp_policy_ask(const struct esp_policy *p, const struct esp_qctl *c, int count);
 
 /**
- * esp_policy_ask_most() - what esp_policy_ask() is at most, however many there are
+ * esp_policy_ask_most() - return the upper bound of esp_policy_ask() for any number of senders
  * @c:	control, with the budget
  *
  * Return: packets

@@ -52,7 +52,7 @@ static bool flags_valid(u8 fl)
 
 /**
  * esp_wire_parse_options() - read the options of a parsed header
- * @data:	header, of which @f->hlen bytes are readable
+ * @data:	header; @f->hlen bytes of it are readable
  * @f:		frame, to which the options are added
  *
  * The parser skips unknown options.
