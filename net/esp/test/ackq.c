@@ -6,17 +6,17 @@
 
 #define T_GRANTS	4
 
-/* A queue and some sockets' permissions; what leaves is noted. */
+/* A queue, the grants of some sockets, and a record of the grants that leave. */
 static struct {
 	struct esp_ackq		q;
 	struct esp_grant	g[T_GRANTS];
-	u32			room[T_GRANTS];
-	int			sent[16];	/* which left, in order */
-	int			nsent;
-	int			queued;		/* of them with a reference */
-	int			held[T_GRANTS];	/* stayed queued, times */
-	u64			now;
-	u32			later;		/* a pump was asked for, ns */
+	u32			room[T_GRANTS];	/* packets that there is memory for */
+	int			sent[16];	/* indices of the grants that left, in order */
+	int			nsent;		/* number of grants that left */
+	int			queued;		/* number of them with the queue's reference */
+	int			held[T_GRANTS];	/* times that a grant stayed queued */
+	u64			now;		/* the clock, nanoseconds */
+	u32			later;		/* time to the pump that was asked for, ns */
 } t;
 
 static u32 t_room(struct esp_grant *g, u32 recv_seq)
@@ -101,7 +101,7 @@ static void t_end(int i)
 	esp_ack_pump(&t.q);
 }
 
-/* The same for one that gets 32 packets; then the budget is 8. */
+/* Announce for a socket that gets 32 packets, and set the budget to 8 afterwards. */
 static bool t_hog(int i)
 {
 	bool ok;
@@ -122,7 +122,7 @@ static u32 t_allowed(int i)
 	return t.g[i].edge - t.g[i].recv_seq;
 }
 
-/* Rule 15: with an empty queue and room in the budget a grant leaves. */
+/* Rule 15: a grant leaves at once if the queue is empty and the budget has room. */
 static void ackq_fast__empty_queue(struct kunit *test)
 {
 	static const u32 starts[] = { 100, 0xfffffff0u };
@@ -138,33 +138,33 @@ static void ackq_fast__empty_queue(struct kunit *test)
 	}
 }
 
-/* Rule 15: only if the queue is empty, even if the budget has room. */
+/* Rule 15: no grant leaves at once past a queue, even if the budget has room. */
 static void ackq_fast__not_past_a_queue(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 100);
 	KUNIT_EXPECT_TRUE(test, t_hog(0));
 	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
-	t.q.ctl.q = 1000;	/* before anybody pumps */
+	t.q.ctl.q = 1000;	/* before a pump */
 	t.g[2].recv_seq++;
 	esp_ackq_announced(&t.q, &t.g[2], t.g[2].recv_seq, t.g[2].recv_seq);
 	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[2]));
 	KUNIT_EXPECT_EQ(test, t.nsent, 0);
 }
 
-/* Rule 14: heads leave in turn, while open < Q. */
+/* Rule 14: heads leave in turn, while outstanding < Q. */
 static void ackq_pump__fifo(struct kunit *test)
 {
 	int i;
 
 	t_init(&adaptive_policy, 8, 0xfffffffau);
-	KUNIT_EXPECT_TRUE(test, t_hog(2));	/* 32 of 8 */
+	KUNIT_EXPECT_TRUE(test, t_hog(2));	/* 32 outstanding, Q = 8 */
 	KUNIT_EXPECT_FALSE(test, t_announce(3, 0));
 	KUNIT_EXPECT_FALSE(test, t_announce(0, 0));
 	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
 	KUNIT_EXPECT_EQ(test, t.q.qlen, 3u);
 	for (i = 0; i < 24; i++)
 		t_arrive(2);
-	KUNIT_EXPECT_EQ(test, t.nsent, 0);	/* open = 8: not below Q */
+	KUNIT_EXPECT_EQ(test, t.nsent, 0);	/* 8 outstanding: not below Q */
 	t_arrive(2);
 	KUNIT_EXPECT_EQ(test, t.nsent, 1);	/* 7 + 2: full again */
 	t_arrive(2);
@@ -180,7 +180,7 @@ static void ackq_pump__fifo(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.q.qlen, 0u);
 }
 
-/* Rule 14, the seed's policy: the head leaves when all have come. */
+/* Rule 14, the seed's policy: the head leaves when all senders' grants are queued. */
 static void ackq_pump__seed(struct kunit *test)
 {
 	t_init(&seed_policy, 64, 100);
@@ -188,14 +188,14 @@ static void ackq_pump__seed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t_allowed(0), 64u);
 	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
 	KUNIT_EXPECT_EQ(test, t.nsent, 0);
-	/* the second cause of the first: two of two queued */
+	/* the first sender's next grant: two of two are queued */
 	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[0]));
 	esp_ackq_park(&t.q, &t.g[0]);
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_EQ(test, t.nsent, 1);
 	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
 	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);
-	/* the other one ends: one of one queued */
+	/* the other sender ends: one of one is queued */
 	t_end(1);
 	KUNIT_EXPECT_EQ(test, t.nsent, 2);
 	KUNIT_EXPECT_EQ(test, t.sent[1], 0);
@@ -244,22 +244,22 @@ static void ackq_arrived__any_order(struct kunit *test)
 
 	t_init(&adaptive_policy, 128, 100);
 	t_announce(0, 3);
-	s = t.g[0].recv_seq;	/* two of the first burst are to come */
+	s = t.g[0].recv_seq;	/* two packets of the first burst are still to come */
 	KUNIT_EXPECT_EQ(test, t_open(0), 34);
-	esp_ackq_arrived(&t.q, &t.g[0], s + 1, 1);		/* first burst */
+	esp_ackq_arrived(&t.q, &t.g[0], s + 1, 1);		/* of the first burst */
 	KUNIT_EXPECT_EQ(test, t_open(0), 33);
 	esp_ackq_arrived(&t.q, &t.g[0], s + 20, 1);
 	KUNIT_EXPECT_EQ(test, t_open(0), 32);
 	esp_ackq_arrived(&t.q, &t.g[0], s + 2, 1);
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 31);
-	esp_ackq_arrived(&t.q, &t.g[0], s - 1, 1);		/* of the past */
+	esp_ackq_arrived(&t.q, &t.g[0], s - 1, 1);		/* consumed before */
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
-	esp_ackq_arrived(&t.q, &t.g[0], t.g[0].edge, 1);	/* not permitted */
+	esp_ackq_arrived(&t.q, &t.g[0], t.g[0].edge, 1);	/* not granted */
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 }
 
-/* Rules 16, 18: TXF in order voids the rest, for which another socket waits. */
+/* Rules 16, 18: TXF voids the rest of a grant, and the queued grant of another socket leaves. */
 static void ackq_ended__voids(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 0xffffffffu);
@@ -270,15 +270,15 @@ static void ackq_ended__voids(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t_open(0), 0);
 	KUNIT_EXPECT_FALSE(test, t.g[0].recv_announced);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
-	KUNIT_EXPECT_EQ(test, t.nsent, 2);	/* alone now: 2, and 30 */
+	KUNIT_EXPECT_EQ(test, t.nsent, 2);	/* a single sender now: 2, and 30 */
 	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
 	KUNIT_EXPECT_EQ(test, t.sent[1], 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), t_open(1));
-	t_end(0);	/* once */
+	t_end(0);	/* a second end changes nothing */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 1);
 }
 
-/* Rule 11: closing takes it out of the queue, with its reference. */
+/* Rule 11: closing takes a grant out of the queue, with the queue's reference. */
 static void ackq_remove__closing(struct kunit *test)
 {
 	t_init(&adaptive_policy, 8, 100);
@@ -300,7 +300,7 @@ static void ackq_remove__closing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.esp_recv_count), 0);
 }
 
-/* Rule 17: take the tokens back, go to the head, say the same edge again. */
+/* Rule 17: an expired grant loses its tokens, goes to the head, and is repeated. */
 static void ackq_park__expired(struct kunit *test)
 {
 	u32 edge;
@@ -319,7 +319,7 @@ static void ackq_park__expired(struct kunit *test)
 	KUNIT_EXPECT_GT(test, t_open(0), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding),
 			t_open(0) + t_open(1) + t_open(2));
-	/* nothing new before all of that has tokens again */
+	/* no new packet is granted before all of the old ones have tokens again */
 	KUNIT_EXPECT_TRUE(test, t.g[0].expired);
 	KUNIT_EXPECT_LT(test, t_open(0), 32);
 	KUNIT_EXPECT_FALSE(test, t.g[0].queued);
@@ -330,7 +330,7 @@ static void ackq_park__expired(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t_open(0), 32);
 }
 
-/* Said again while some of it is here: its tokens must not stay. */
+/* A grant is repeated while some of its packets are here: their tokens must not stay. */
 static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 {
 	u32 s, i;
@@ -338,7 +338,7 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 	t_init(&adaptive_policy, 128, 100);
 	t_announce(0, 0);
 	s = t.g[0].recv_seq;
-	for (i = 1; i < 32; i++)	/* all but the first */
+	for (i = 1; i < 32; i++)	/* all packets but the first */
 		esp_ackq_arrived(&t.q, &t.g[0], s + i, 1);
 	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 1);
 	t.q.ctl.q = 32;
@@ -377,7 +377,7 @@ static void ackq_pump__no_memory(struct kunit *test)
 	t_announce(1, 0);
 	t_announce(2, 0);
 	t_end(0);
-	/* the HOLD of the one, two turns of the other */
+	/* the HOLD of the one socket, two turns of the other */
 	KUNIT_EXPECT_EQ(test, t.nsent, 3);
 	KUNIT_EXPECT_TRUE(test, t.g[1].rcv_mem_pressure);
 	KUNIT_EXPECT_EQ(test, t_allowed(1), 0u);
@@ -385,7 +385,7 @@ static void ackq_pump__no_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 4);
 }
 
-/* Bound: open <= Q + one grant, however many ask. */
+/* Bound: outstanding <= Q + one grant, for any number of senders. */
 static void ackq__bound(struct kunit *test)
 {
 	int i, j;
@@ -419,7 +419,7 @@ static void ackq_pump__another_turn(struct kunit *test)
 	t_hog(0);
 	t_announce(1, 0);
 	t_announce(2, 0);
-	t_end(0);	/* 8 packets for two: 2 + 2 each */
+	t_end(0);	/* 8 packets for two sockets: 2 + 2 each */
 	KUNIT_EXPECT_EQ(test, t.nsent, 4);
 	KUNIT_EXPECT_EQ(test, t.sent[0], 1);
 	KUNIT_EXPECT_EQ(test, t.sent[1], 2);
@@ -447,9 +447,9 @@ static void ackq_pump__pace(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, t_announce(1, 0));
 	KUNIT_EXPECT_EQ(test, t.nsent, 0);
 	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);
-	/* all but 16 frames' time of 32 frames, at 9/8 of the rate */
+	/* the time of 32 frames at 9/8 of the rate, less that of 16 frames */
 	KUNIT_EXPECT_EQ(test, t.later, 32u * 8000 - 16 * 9000);
-	/* so arrivals need not ask, but for those that leave less than 32 */
+	/* so arrivals need not pump, unless fewer than 32 are outstanding */
 	KUNIT_EXPECT_TRUE(test, esp_ackq_paced(&t.q, 1000));
 	KUNIT_EXPECT_TRUE(test, esp_ackq_paced(&t.q, 1000 + 111));
 	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1000 + 112));
@@ -457,11 +457,11 @@ static void ackq_pump__pace(struct kunit *test)
 	atomic_dec(&t.q.outstanding);
 	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, 1000));
 	atomic_inc(&t.q.outstanding);
-	t.now += t.later / 2;	/* asked for earlier */
+	t.now += t.later / 2;	/* a pump that comes too early */
 	esp_ackq_resume(&t.q);
 	KUNIT_EXPECT_EQ(test, t.nsent, 0);
 	KUNIT_EXPECT_TRUE(test, esp_ackq_paced(&t.q, t.now / 1000));
-	/* the budget is what it waits for, then: the next token counts */
+	/* with this budget the head waits for tokens: the next arrival must pump */
 	t.q.ctl.q = 32;
 	esp_ackq_resume(&t.q);
 	KUNIT_EXPECT_FALSE(test, esp_ackq_paced(&t.q, t.now / 1000));
@@ -470,8 +470,8 @@ static void ackq_pump__pace(struct kunit *test)
 	esp_ackq_resume(&t.q);
 	KUNIT_EXPECT_EQ(test, t.nsent, 1);
 	KUNIT_EXPECT_EQ(test, t_open(1), 32);
-	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);	/* for its share of 100 */
-	/* below 32 packets on their way there is no waiting */
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 1u);	/* 32 is less than its share of 100 */
+	/* with fewer than 32 packets outstanding there is no pace */
 	t.later = 0;
 	t_end(0);
 	t_arrive(1);
@@ -480,7 +480,7 @@ static void ackq_pump__pace(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, !t.q.qlen || atomic_read(&t.q.outstanding) > 0);
 }
 
-/* Rule 14: a change of the policy releases what it lets through. */
+/* Rule 14: a change of the policy releases the grants that it allows. */
 static void ackq_policy__change_pumps(struct kunit *test)
 {
 	struct esp_policy p = adaptive_policy;

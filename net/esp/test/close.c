@@ -3,7 +3,7 @@
  * Connections: how they end (close.c). Included by suite.c, after harness.c.
  */
 
-/* A FIN comes, and its ACK leaves at once. */
+/* Feed a FIN, and expect its ACK at once. */
 static void fin_acked(struct kunit *test, struct t_conn *c, u32 seq)
 {
 	struct esp_frame f;
@@ -13,7 +13,7 @@ static void fin_acked(struct kunit *test, struct t_conn *c, u32 seq)
 	KUNIT_EXPECT_EQ(test, f.ack_seq, seq + 1);
 }
 
-/* Our FIN leaves; returns its number. */
+/* Shut down the socket, expect its FIN, and return the FIN's number. */
 static u32 send_our_fin(struct kunit *test, struct t_conn *c)
 {
 	struct esp_frame f;
@@ -23,7 +23,7 @@ static u32 send_our_fin(struct kunit *test, struct t_conn *c)
 	return f.pkt_seq;
 }
 
-/* An RST leaves, with this number. */
+/* Expect an RST with number @seq. */
 static void resets(struct kunit *test, struct t_conn *c, u32 seq)
 {
 	struct esp_frame f;
@@ -32,7 +32,7 @@ static void resets(struct kunit *test, struct t_conn *c, u32 seq)
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
 }
 
-/* It ends by an RST, with this number. */
+/* Close the socket so that it sends an RST, and expect that with number @seq. */
 static void ends_by_reset(struct kunit *test, struct t_conn *c, u32 seq)
 {
 	sock_no_linger(c->sock->sk);
@@ -55,7 +55,7 @@ static void fin__ends_the_stream(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE_WAIT);
 	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 1);
 	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), 0);
-	/* half-close: our direction is open */
+	/* half-close: the socket may still send */
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 2);
@@ -71,7 +71,7 @@ static void fin__ends_the_stream(struct kunit *test)
 	silence(test);
 }
 
-/* The first FIN's ACK waits for the second one, which has it; the second one's doesn't wait. */
+/* The ACK of the first FIN rides on the second FIN. The ACK of the second FIN leaves at once. */
 static void fin__ack_rides(struct kunit *test)
 {
 	struct esp_frame f;
@@ -94,14 +94,17 @@ static void fin__ack_rides(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_TIME_WAIT);
 	close_conn(test, &c);
 
-	/* no user's own comes: after that time, so that the peer's timer isn't needed */
+	/* the user does not close: the ACK leaves after ack_delay_us, before the peer's timer */
 	conf()->ack_delay_us = 2000;
 	open_conn(test, &c, 0, 4);
 	fin_acked(test, &c, c.seq);
 	close_conn(test, &c);
 }
 
-/* Nothing else that a FIN's ACK says may wait: its sender counts on it. */
+/*
+ * The ACK of a FIN leaves at once if the FIN was retransmitted, came after a gap, or stands in
+ * place of TXF, and without ack_delay_us.
+ */
 static void fin__ack_at_once(struct kunit *test)
 {
 	struct esp_frame f;
@@ -111,7 +114,7 @@ static void fin__ack_at_once(struct kunit *test)
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_FIN, c.seq, 0);
 	silence(test);
-	fin_acked(test, &c, c.seq);	/* its timer didn't wait so long */
+	fin_acked(test, &c, c.seq);	/* the peer's timer was shorter */
 	close_conn(test, &c);
 
 	open_conn(test, &c, 0, 4);
@@ -135,8 +138,8 @@ static void fin__ack_at_once(struct kunit *test)
 }
 
 /*
- * An RST after a FIN without an ACK has the number that follows it, and one more the FIN's own:
- * it may have been lost.
+ * Two RSTs follow a FIN that has no ACK: one with the number after the FIN, and one with the
+ * number of the FIN, which may have been lost.
  */
 static void fin__reset_behind_it(struct kunit *test)
 {
@@ -150,7 +153,7 @@ static void fin__reset_behind_it(struct kunit *test)
 	resets(test, &c, fin);
 	silence(test);
 
-	/* what it follows has no ACK either, and may not have come: one RST, as without a FIN */
+	/* the data before the FIN has no ACK either: one RST, with the number of the data */
 	open_conn(test, &c, 1, 4);
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
@@ -159,7 +162,7 @@ static void fin__reset_behind_it(struct kunit *test)
 	silence(test);
 }
 
-/* So it does if the peer does not acknowledge the FIN for long. */
+/* The same two RSTs follow if the peer does not acknowledge the FIN in time. */
 static void fin__timed_out(struct kunit *test)
 {
 	unsigned long ended = mib(ESP_MIB_AbortOnTimeout);
@@ -196,7 +199,7 @@ static void rst__needs_cookie_and_number(struct kunit *test)
 	c.their_cookie ^= 1;
 	silence(test);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 1);
-	/* the right cookie: asks for it once more, with the right number */
+	/* right cookie, wrong number: the answer is an ACK with the right number */
 	feed(test, &c, ESP_RST, c.seq + 1, 0);
 	next(test, &c, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
@@ -225,7 +228,7 @@ static void rst__for_strangers(struct kunit *test)
 	feed(test, &c, ESP_RST, 5, 0);
 	silence(test);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InNoSocket), nobody + 3);
-	/* a question, of a connection that we have forgotten */
+	/* a frame with the peer's cookie, which asks whether the connection exists */
 	conn_frame(&c, &f, ESP_ACK, 7, 0);
 	f.ack_seq = 99;
 	f.opts = ESP_HAS(ESP_OPT_COOKIE);
@@ -237,7 +240,7 @@ static void rst__for_strangers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InNoSocket), nobody + 4);
 }
 
-/* The device has another address: frames have the one that the peer knows, until the end. */
+/* The device gets another address: frames keep the old one until the connection ends. */
 static void device__another_address(struct kunit *test)
 {
 	static const u8 other[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x77 };
@@ -248,7 +251,7 @@ static void device__another_address(struct kunit *test)
 
 	open_conn(test, &c, 0, 4);
 	ether_addr_copy(known, fx.dev->dev_addr);
-	/* the core tells of it a moment later */
+	/* the notifier is called a moment later */
 	rtnl_lock();
 	eth_hw_addr_set(fx.dev, other);
 	rtnl_unlock();

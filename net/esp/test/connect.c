@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: how they begin, and what must not come in. Included by suite.c,
+ * Connections: how they begin, and frames that must not be taken. Included by suite.c,
  * after harness.c.
  */
 
@@ -23,8 +23,8 @@ static int count_socks(void)
 	return n;
 }
 
-#define T_WALKED	60	/* sockets */
-#define T_AT_ONCE	7	/* of them in each part of a walk */
+#define T_WALKED	60	/* sockets in a walk */
+#define T_AT_ONCE	7	/* sockets in each part of a walk */
 
 struct t_walk {
 	int	room, calls, refused;
@@ -42,8 +42,8 @@ static bool walk_some(struct sock *sk, void *data)
 }
 
 /*
- * A list in parts: each goes on where the one before ended, and is not offered again what
- * that one had; in one bucket, and over many.
+ * List sockets in parts. Each part goes on where the one before ended, and visits no socket
+ * again. The sockets are first in many buckets, then in one.
  */
 static void walk__goes_on(struct kunit *test)
 {
@@ -77,7 +77,7 @@ static void walk__goes_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_socks(), before);
 }
 
-/* A group's frame goes to all sockets of the port, though one is closed meanwhile. */
+/* A frame to a group reaches all sockets of the port even if one is closed meanwhile. */
 static void dgram__one_closes(struct kunit *test)
 {
 	struct socket *socks[3];
@@ -99,7 +99,7 @@ static void dgram__one_closes(struct kunit *test)
 		sock_release(socks[i]);
 }
 
-/* SOCK_DESTROY, when close() has begun and the socket doesn't know it yet. */
+/* SOCK_DESTROY comes after close() has begun, and before the socket is marked as dead. */
 static void dgram__killed_in_close(struct kunit *test)
 {
 	struct socket *sock = new_socket(test, SOCK_DGRAM);
@@ -112,7 +112,7 @@ static void dgram__killed_in_close(struct kunit *test)
 	sock_release(sock);
 }
 
-/* Connections: no half-open state at the listener. */
+/* Connections: a SYN leaves no state at the listener. */
 static void listen__syn_leaves_no_state(struct kunit *test)
 {
 	struct esp_frame f;
@@ -143,7 +143,7 @@ static void listen__syn_leaves_no_state(struct kunit *test)
 	silence(test);
 }
 
-/* Connections: the echo carries what the listener didn't keep. */
+/* Connections: the echo brings back the parameters that the listener did not keep. */
 static void listen__echo_makes_child(struct kunit *test)
 {
 	unsigned long opens = mib(ESP_MIB_PassiveOpens);
@@ -166,7 +166,7 @@ static void listen__echo_makes_child(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A cookie that isn't ours, or for other parameters: counted, and no child. */
+/* An echo with a wrong cookie, or with other parameters, is counted and makes no child. */
 static void listen__bad_echo_is_refused(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_CookieInvalid);
@@ -186,7 +186,7 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 			f.cookie ^= 1;
 			break;
 		case 1:
-			f.advice++;		/* more than it was given */
+			f.advice++;		/* more than the SYN|ACK gave */
 			break;
 		case 2:
 			f.peer_cookie = ++who.cookie;
@@ -205,7 +205,7 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieInvalid), bad + i + 1);
 		next(test, &who, ESP_RST | ESP_ACK, &f);
 	}
-	/* an RST is not answered; nor is what has no cookie for the answer */
+	/* no answer to an RST, and none to a frame without a cookie for the answer */
 	echo_frame(&c, &f, 4);
 	f.cookie ^= 1;
 	f.flags = ESP_RST | ESP_ACK;
@@ -217,7 +217,7 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
 }
 
-/* An echo with the cookie of so many slots ago; true: a child. */
+/* Feed an echo with the cookie of @age slots ago; true: it made a child. */
 static bool echo_of_age(struct kunit *test, int nr, int age)
 {
 	unsigned long opens = mib(ESP_MIB_PassiveOpens), bad = mib(ESP_MIB_CookieInvalid);
@@ -262,7 +262,7 @@ static void listen__echo_of_another_slot(struct kunit *test)
 
 	start_listener(test);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
-		do {	/* again, if the slot ends meanwhile */
+		do {	/* repeat if the slot ends meanwhile */
 			slot = esp_listen_cookie(fx.listener->sk, 1, &eth, &f, 0, false, 0);
 			good = echo_of_age(test, i, v[i].age);
 		} while (slot != esp_listen_cookie(fx.listener->sk, 1, &eth, &f, 0, false, 0));
@@ -270,7 +270,7 @@ static void listen__echo_of_another_slot(struct kunit *test)
 	}
 }
 
-/* A client was answered while there was room, and its echo comes when there is none. */
+/* Clients get a SYN|ACK while the accept queue has room; some of their echoes find it full. */
 static void listen__echo_finds_it_full(struct kunit *test)
 {
 	unsigned long full = mib(ESP_MIB_ListenOverflows);
@@ -287,12 +287,12 @@ static void listen__echo_finds_it_full(struct kunit *test)
 		echo_frame(&c[i], &f, 4);
 		feed_frame(test, c[i].mac, &f, NULL);
 	}
-	/* as TCP's: one more than the number */
+	/* one more than the backlog, as with TCP */
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, T_BACKLOG + 1);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ListenOverflows), full + 2);
 }
 
-/* A SYN whose number isn't that of its cookie, or without a cookie. */
+/* A SYN whose number does not follow from its cookie, or whose cookie is 0, gets no answer. */
 static void listen__bad_syn_is_silent(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_InCookie);
@@ -328,7 +328,7 @@ static void listen__type_mismatch_resets(struct kunit *test)
 	silence(test);
 }
 
-/* Data may come with the echo, and the echo twice. */
+/* Data may come with the echo, and the echo may come twice. */
 static void listen__data_in_echo(struct kunit *test)
 {
 	struct esp_frame f;
@@ -351,7 +351,7 @@ static void listen__data_in_echo(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* connect() to the peer, as far as the SYN. */
+/* Call connect() to the peer, and take the SYN. */
 static void begin_connect(struct kunit *test, struct t_conn *c)
 {
 	struct sockaddr_esp a = {
@@ -381,7 +381,7 @@ static void begin_connect(struct kunit *test, struct t_conn *c)
 	c->ts = f.ts_val;
 }
 
-/* The next frame that is not a retransmitted SYN. */
+/* Read the next frame that is not a retransmitted SYN. */
 static void next_but_syn(struct kunit *test, struct esp_frame *f)
 {
 	struct sk_buff *skb;
@@ -394,7 +394,7 @@ static void next_but_syn(struct kunit *test, struct esp_frame *f)
 	} while (f->flags == ESP_SYN);
 }
 
-/* connect(): SYN, SYN|ACK, the echo until the first reply. */
+/* connect(): the client sends a SYN, gets a SYN|ACK, and echoes until the first reply. */
 static void connect__echoes_until_reply(struct kunit *test)
 {
 	unsigned long ignored = mib(ESP_MIB_InResetsIgnored);
@@ -413,7 +413,7 @@ static void connect__echoes_until_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 2);
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_SENT);
 
-	/* not for our cookie: nothing happens */
+	/* a SYN|ACK for another cookie: nothing happens */
 	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
 	add_hello(&c, &f);
 	f.grant = 5;
@@ -435,14 +435,17 @@ static void connect__echoes_until_reply(struct kunit *test)
 	c.grant = 5;
 	feed_ack(test, &c, 5);
 	skb_queue_purge(&fx.out);
-	feed(test, &c, ESP_TXS, c.seq - 1, 0);	/* a keepalive's probe */
+	feed(test, &c, ESP_TXS, c.seq - 1, 0);	/* a keepalive probe */
 	next(test, &c, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.opts, ESP_HAS(ESP_OPT_ADVICE));
 	KUNIT_EXPECT_EQ(test, f.hlen, ESP_HLEN + 4);
 	close_conn(test, &c);
 }
 
-/* SYNs cross, but one with a number that isn't its cookie's, or of another type. */
+/*
+ * SYNs cross. A SYN with a number that does not follow from its cookie, or with another
+ * socket type, is ignored.
+ */
 static void connect__crossed_by_a_bad_syn(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_InCookie), mismatch = mib(ESP_MIB_TypeMismatch);
@@ -474,8 +477,9 @@ static void connect__crossed_by_a_bad_syn(struct kunit *test)
 }
 
 /*
- * The peer opens a connection where there is one. If it remembers that, it answers;
- * otherwise there is room after a while.
+ * The peer's SYN opens a connection where there is one already. The old connection stays
+ * while the peer answers its probes. If the peer does not, the old connection ends after a
+ * while, and the next SYN is answered.
  */
 static void stale__makes_room(struct kunit *test)
 {
@@ -485,7 +489,7 @@ static void stale__makes_room(struct kunit *test)
 	int i;
 
 	open_conn(test, &c, 0, 4);
-	feed_syn(test, &c);		/* of this connection, late */
+	feed_syn(test, &c);		/* the SYN of this connection, late */
 	silence(test);
 	new_conn(&anew, 0);
 	anew.cookie ^= 0x55;
@@ -494,7 +498,7 @@ static void stale__makes_room(struct kunit *test)
 		next(test, &c, ESP_ACK | ESP_TXS, &f);
 	}
 	c.esp->syn_since -= 3600ull * 1000 * 1000;
-	feed_ack(test, &c, 4);		/* it is there */
+	feed_ack(test, &c, 4);		/* the peer still has the connection */
 	for (i = 0; i < 5; i++) {
 		feed_syn(test, &anew);
 		next(test, &c, ESP_ACK | ESP_TXS, &f);
@@ -510,7 +514,7 @@ static void stale__makes_room(struct kunit *test)
 }
 
 /*
- * What must not come in.
+ * Frames that must not be taken.
  */
 
 /* Each kind of malformed frame has its own counter, and no answer. */
@@ -520,7 +524,7 @@ static void malformed__counted_and_silent(struct kunit *test)
 		const char	*what;
 		int		item;
 		u8		offset, value;
-		u8		len;	/* 0: the whole frame */
+		u8		len;	/* length of the frame; 0: all of it */
 	} bad[] = {
 		{ "short header", ESP_MIB_InShort, 0, 0x18, 31 },
 		{ "nothing at all", ESP_MIB_InShort, 0, 0x18, 1 },
@@ -551,7 +555,7 @@ static void malformed__counted_and_silent(struct kunit *test)
 		u8 data[64] = {};
 
 		conn_frame(&c, &f, ESP_ACK | ESP_TXS | ESP_TXF, c.seq, 5);
-		f.sport = htons(200);	/* in one byte */
+		f.sport = htons(200);	/* changing one byte makes it 0 */
 		f.dport = htons(201);
 		esp_wire_build(data, &f);
 		data[32] = 99;		/* an option of length 1 */
@@ -568,7 +572,7 @@ static void malformed__counted_and_silent(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Group MACs are refused for the reliable types. */
+/* Frames of the reliable types from or to a group MAC address are refused. */
 static void malformed__group_address(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_InGroupSource);
@@ -581,7 +585,7 @@ static void malformed__group_address(struct kunit *test)
 	c.mac[0] |= 1;
 	feed_syn(test, &c);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGroupSource), bad + 1);
-	/* to everybody, of this version or another */
+	/* broadcast, of this version and of another */
 	new_conn(&c, 0);
 	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
 	add_hello(&c, &f);
@@ -600,7 +604,7 @@ static void malformed__group_address(struct kunit *test)
 	silence(test);
 }
 
-/* A SYN of another version gets one RST; anything else of it nothing. */
+/* A SYN of another version gets one RST. Other frames of that version get no answer. */
 static void version__one_reset(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_InVersion);
@@ -648,7 +652,7 @@ static void version__resets_are_limited(struct kunit *test)
 	KUNIT_EXPECT_GE(test, mib(ESP_MIB_OutResets) - resets, 100ul);
 }
 
-/* A device that isn't enabled takes nothing. */
+/* Frames from a device that isn't enabled are dropped. */
 static void device__not_enabled(struct kunit *test)
 {
 	unsigned long dropped = mib(ESP_MIB_InDevDisabled);

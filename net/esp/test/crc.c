@@ -4,16 +4,16 @@
  * that the internet checksum does not find. Included by suite.c, after fuzz.c.
  */
 
-#define T_CRC_LEN	1500	/* of a frame that is damaged */
-#define T_CRC_TRIES	100000	/* pairs of bits */
-#define T_CRC_DAMAGED	2000	/* frames of other damages */
+#define T_CRC_LEN	1500	/* length of a frame that is damaged */
+#define T_CRC_TRIES	100000	/* frames with a pair of bits flipped */
+#define T_CRC_DAMAGED	2000	/* frames with other damage */
 
 static u16 crc_bit(bool crc)
 {
 	return crc ? ESP_HAS(ESP_OPT_CRC) : 0;
 }
 
-/* The kernel's and the tests' are the same, and CRC32c. */
+/* The kernel's CRC32c and that of the tests agree, and have the known value. */
 static void crc__known_value(struct kunit *test)
 {
 	u32 n;
@@ -25,7 +25,10 @@ static void crc__known_value(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, slow_crc32c(fz.buf, n), ~crc32c(~0, fz.buf, n));
 }
 
-/* One side's wish is enough; an echo of the other kind has no valid cookie. */
+/*
+ * A connection has a CRC if one side wants it. An echo that has a CRC where none was agreed on,
+ * or none where one was, has no valid cookie.
+ */
 static void crc__listener(struct kunit *test)
 {
 	unsigned long invalid, wrong = mib(ESP_MIB_InCRC);
@@ -52,7 +55,7 @@ static void crc__listener(struct kunit *test)
 		c.crc = agreed;
 
 		echo_frame(&c, &f, 4);
-		if (agreed) {	/* damaged, but for the checksum */
+		if (agreed) {	/* a wrong CRC, with a right checksum */
 			n = esp_wire_hlen(&f);
 			esp_wire_build(fz.buf, &f);
 			put_crc(test, fz.buf, n);
@@ -77,7 +80,7 @@ static void crc__listener(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCRC), wrong);
 }
 
-/* A client does what the SYN|ACK says, whatever it wanted. */
+/* The SYN|ACK decides whether a client uses a CRC, even if the client wants it otherwise. */
 static void crc__client(struct kunit *test)
 {
 	struct sk_buff *skb;
@@ -99,7 +102,7 @@ static void crc__client(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
 		KUNIT_EXPECT_EQ(test, c.esp->crc, agreed);
 		c.crc = agreed;
-		do {	/* a retransmitted SYN may be before it */
+		do {	/* retransmitted SYNs may come first */
 			skb = next_skb(T_ANSWER_MS);
 			KUNIT_ASSERT_NOT_NULL(test, skb);
 			read_frame(test, skb, &f, NULL);
@@ -119,7 +122,7 @@ static void crc__client(struct kunit *test)
 	}
 }
 
-/* A connection that did not come about leaves nothing to the socket, which may listen next. */
+/* A connection that fails leaves no CRC at the socket, which may listen next. */
 static void crc__not_kept(struct kunit *test)
 {
 	struct esp_frame f;
@@ -151,7 +154,7 @@ static void crc__crossing(struct kunit *test)
 		fuzz_connect(test, &c, i & 1, &f);
 		c.wish = i >> 1;
 		feed_syn(test, &c);
-		do {	/* a retransmitted SYN may be before it */
+		do {	/* retransmitted SYNs may come first */
 			skb = next_skb(T_ANSWER_MS);
 			KUNIT_ASSERT_NOT_NULL(test, skb);
 			read_frame(test, skb, &f, NULL);
@@ -161,7 +164,7 @@ static void crc__crossing(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, f.features, i ? ESP_FEATURE_CRC32C : 0);
 		KUNIT_EXPECT_EQ(test, c.esp->crc, !!i);
 
-		/* the peer's SYN|ACK was lost, this is what follows */
+		/* the peer's SYN|ACK was lost, and its ACK comes */
 		wrong = mib(ESP_MIB_InCRC);
 		feed_ack(test, &c, 4);
 		if (i) {
@@ -176,7 +179,7 @@ static void crc__crossing(struct kunit *test)
 	}
 }
 
-/* A frame as conn_frame() makes it, in fz.buf; returns its length. */
+/* Build a frame in fz.buf as conn_frame() makes it; return its length. */
 static u32 crc_frame(struct kunit *test, struct t_conn *c, u8 flags, u16 len)
 {
 	struct esp_frame f;
@@ -196,7 +199,7 @@ static u32 crc_frame(struct kunit *test, struct t_conn *c, u8 flags, u16 len)
 	return n;
 }
 
-/* The checksum of what is there is right again, as if damaged before it was summed. */
+/* Make the checksum right again, as if the frame was damaged before it was summed. */
 static void sum_again(u32 n)
 {
 	struct esp_wire *h = (struct esp_wire *)fz.buf;
@@ -206,7 +209,7 @@ static void sum_again(u32 n)
 	h->csum = (__force u16)csum_fold(csum_partial(h, n, 0));
 }
 
-/* Frames without one, or with a wrong one: counted, not taken, not answered. */
+/* Frames without a CRC, or with a wrong one, are counted, dropped, and not answered. */
 static void crc__required(struct kunit *test)
 {
 	unsigned long wrong = mib(ESP_MIB_InCRC), resets = mib(ESP_MIB_InResets);
@@ -235,14 +238,14 @@ static void crc__required(struct kunit *test)
 	c.crc = true;
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCRC), ++wrong);
 
-	/* an ACK that damage has made an RST; a true one has none */
+	/* an ACK that damage has made an RST; a real RST has no CRC */
 	n = crc_frame(test, &c, ESP_ACK, 0);
 	fz.buf[1] |= ESP_RST;
 	sum_again(n);
 	feed_raw(test, c.mac, fz.buf, n);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCRC), ++wrong);
 
-	/* a question that damage has led to a port without a socket */
+	/* a frame that asks for an answer, and that damage has led to a port without a socket */
 	n = crc_frame(test, &c, ESP_ACK, 0);
 	fz.buf[offsetof(struct esp_wire, dport)] ^= 0x40;
 	sum_again(n);
@@ -253,7 +256,7 @@ static void crc__required(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResets), resets);
 
-	/* what is right goes on */
+	/* right frames are taken */
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 100);
 	expect_data(test, &c, c.seq, 1, 100);
 	close_conn(test, &c);
@@ -261,7 +264,7 @@ static void crc__required(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCRC), wrong);
 }
 
-/* Payload in pages, of any length; the CRC of what leaves is read_frame()'s business. */
+/* Payload in pages, of any length. read_frame() checks the CRC of frames that leave. */
 static void crc__pages(struct kunit *test)
 {
 	struct esp_frame f;
@@ -283,19 +286,19 @@ static void crc__pages(struct kunit *test)
 	next(test, &c, ESP_ACK, &f);
 	next(test, &c, ESP_ACK, &f);
 	next(test, &c, ESP_ACK | ESP_TXF, &f);
-	/* as large as they may be, and none a GSO packet */
+	/* full packets, and no GSO packet */
 	KUNIT_EXPECT_EQ(test, f.len, 3000 - 3 * (T_MSS - ESP_CRC_ROOM));
 	close_conn(test, &c);
 }
 
-/* Where a damaged frame ends. */
+/* Sum of the counters of frames that are dropped because of damage. */
 static unsigned long crc_refused(void)
 {
 	return refused() + mib(ESP_MIB_InCookie) + mib(ESP_MIB_InNoSocket) +
 	       mib(ESP_MIB_CookieInvalid);
 }
 
-/* Each bit, with the checksum as it was, and with a right one. */
+/* Flip each bit of a frame, first with the old checksum, then with a right one. */
 static void crc__every_bit(struct kunit *test)
 {
 	u32 i, n, csum = 8 * offsetof(struct esp_wire, csum);
@@ -334,7 +337,7 @@ static void crc__every_bit(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Feed what is in fz.buf; it passes the checksum, and nothing else. */
+/* Feed the frame in fz.buf, and expect that it is dropped although its checksum is right. */
 static void feed_damaged(struct kunit *test, struct t_conn *c, u32 n)
 {
 	unsigned long before = crc_refused();
@@ -345,8 +348,8 @@ static void feed_damaged(struct kunit *test, struct t_conn *c, u32 n)
 }
 
 /*
- * Two bits of a large frame: of 100,000 pairs, those that the checksum misses; a
- * sum of 16-bit words misses one in 32, see flip__two_bits().
+ * Flip two bits of a large frame, for 100,000 pairs, and feed the frames whose damage the
+ * checksum misses: one in 32, see flip__two_bits().
  */
 static void crc__two_bits(struct kunit *test)
 {
@@ -387,8 +390,8 @@ static int compare_u32(const void *a, const void *b)
 }
 
 /*
- * All pairs: what a bit changes in the CRC doesn't depend on the others, so two
- * of them are missed if they change the same.
+ * All pairs of bits. The change of the CRC by one bit does not depend on the other bits, so
+ * the CRC misses two bits if both change it in the same way.
  */
 static void crc__all_pairs(struct kunit *test)
 {
@@ -405,7 +408,7 @@ static void crc__all_pairs(struct kunit *test)
 	for (i = 0; i < 8 * T_CRC_LEN; i++) {
 		ones[i % 16] += fz.buf[i / 8] >> i % 8 & 1;
 		if (i >= csum && i < csum + 16)
-			continue;	/* which the checksum itself finds */
+			continue;	/* the checksum finds damage to itself */
 		if (i / 8 >= ESP_CRC_AT && i / 8 < ESP_CRC_AT + 4) {
 			change[n++] = 1u << (24 - i / 8 % ESP_CRC_AT * 8 + i % 8);
 			continue;
@@ -419,14 +422,17 @@ static void crc__all_pairs(struct kunit *test)
 	for (i = 1; i < n; i++)
 		same += change[i] == change[i - 1];
 	KUNIT_EXPECT_EQ(test, same, 0u);
-	/* the checksum: opposite directions in one column */
+	/* the checksum misses opposite flips in one column */
 	for (i = 0; i < 16; i++)
 		missed += ones[i] * (T_CRC_LEN / 2 - ones[i]);
 	kunit_info(test, "of %u pairs %u missed by a sum, %u by the CRC\n",
 		   8 * T_CRC_LEN * (8 * T_CRC_LEN - 1) / 2, missed, same);
 }
 
-/* Two words change places, which no sum notices; and whatever was summed afterwards. */
+/*
+ * Damage that the checksum does not notice: two words change places, or parts are damaged
+ * before the checksum is computed.
+ */
 static void crc__other_damage(struct kunit *test)
 {
 	u32 i, j, n, at, len, from = ESP_HLEN + ESP_CRC_ROOM, exchanged = 0;

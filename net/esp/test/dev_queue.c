@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices that don't take what they are given, without a queue in front of them and with
- * one. Included by suite.c, after harness.c.
+ * Devices that refuse frames, without a queue in front of them and with one. Included by
+ * suite.c, after harness.c.
  */
 
 #define Q_PACKETS 3
 
-/* A device with a queue (qdisc), as most have. */
+/* Set up a device with a queue (qdisc), as most devices have. */
 static int queue_init(struct kunit *test)
 {
 	int err;
@@ -17,7 +17,7 @@ static int queue_init(struct kunit *test)
 	return err;
 }
 
-/* Packets from c->ack on, in any order; how many came again on the way. */
+/* Take and acknowledge the packets from c->ack on, in any order; return the number of repeats. */
 static u32 take_packets(struct kunit *test, struct t_conn *c)
 {
 	u32 first = c->ack, end = c->ack + Q_PACKETS, here = 0, again = 0;
@@ -51,7 +51,7 @@ static void conn_with_timeouts(struct kunit *test, struct t_conn *c)
 	open_conn(test, c, 0, 4);
 }
 
-/* A packet that such a device refuses is lost, and is retransmitted. */
+/* A packet that a device without a queue refuses is lost, and is retransmitted. */
 static void queue__none_refused(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -77,7 +77,7 @@ static void queue__none_refused(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A queue keeps what the device refuses, and offers it again: nothing is lost. */
+/* A queue keeps the packets that the device refuses, and offers them again: none is lost. */
 static void queue__refused(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -111,7 +111,7 @@ static void queue_stop(bool stop)
 		netif_tx_wake_queue(txq);
 }
 
-/* A device that stands still: what is sent meanwhile leaves when it goes on. */
+/* A device stops: packets sent meanwhile leave when it goes on. */
 static void queue__stops(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -130,12 +130,12 @@ static void queue__stops(struct kunit *test)
 		queue_stop(false);
 		take_packets(test, &c);
 		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
-		skb_queue_purge(&fx.out);	/* what was sent twice comes twice */
+		skb_queue_purge(&fx.out);	/* retransmitted packets come twice */
 	}
 	close_conn(test, &c);
 }
 
-/* The socket ends while its frames wait in the queue, and so does the device. */
+/* The socket is closed, and the device leaves, while frames wait in the queue. */
 static void queue__stopped_for_ever(struct kunit *test)
 {
 	u8 *buf = pattern(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* First bursts, which all hosts share: rule 21. Included by suite.c, behind harness.c. */
+/* First bursts, which all hosts share: rule 21. Included by suite.c, after harness.c. */
 
 static void begin(struct kunit *test)
 {
@@ -8,7 +8,10 @@ static void begin(struct kunit *test)
 	start_listener(test);
 }
 
-/* Three hosts have 4, 2 and 1 of 8, the fourth gets the last: the first is cut to 2. */
+/*
+ * Three hosts have 4, 2 and 1 of the 8 packets. Connect a fourth host, which gets the last
+ * one: the first host is cut to 2.
+ */
 static void cut(struct kunit *test, struct t_conn c[4])
 {
 	struct esp_frame f;
@@ -41,7 +44,7 @@ static void close_all(struct kunit *test, struct t_conn c[4])
 		close_conn(test, &c[i]);
 }
 
-/* It is told at once, and until it is echoed; then its share is free. */
+/* A cut is told at once, and again until the host echoes it: then its share is free. */
 static void advice__cut_is_told(struct kunit *test)
 {
 	struct t_conn c[4];
@@ -51,7 +54,7 @@ static void advice__cut_is_told(struct kunit *test)
 	cut(test, c);
 	next(test, &c[0], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 2);
-	/* what a peer knows it doesn't echo: the repetition asks */
+	/* a peer echoes no cut that it knows: the repetition is a probe */
 	next(test, &c[0], ESP_ACK | ESP_TXS, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 2);
 	KUNIT_EXPECT_EQ(test, c[0].esp->link->given, 8);
@@ -63,7 +66,7 @@ static void advice__cut_is_told(struct kunit *test)
 	close_all(test, c);
 }
 
-/* The other side: it echoes a cut, and again when it is asked. */
+/* The other side: a sender echoes a cut, and echoes it again when it gets a probe. */
 static void advice__echo_again(struct kunit *test)
 {
 	struct esp_frame f;
@@ -81,7 +84,7 @@ static void advice__echo_again(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A frame that left before the cut was told is no echo, however small it says. */
+/* A frame that left before the cut was told is no echo, however small its value is. */
 static void advice__old_is_no_echo(struct kunit *test)
 {
 	struct t_conn c[4];
@@ -99,7 +102,7 @@ static void advice__old_is_no_echo(struct kunit *test)
 	close_all(test, c);
 }
 
-/* A cut within a transmission that is given up then is told then. */
+/* A cut during a transmission is told when the transmission is given up. */
 static void advice__cut_then_abandoned(struct kunit *test)
 {
 	unsigned long given_up = mib(ESP_MIB_ExpiryAbandoned);
@@ -119,7 +122,7 @@ static void advice__cut_then_abandoned(struct kunit *test)
 	close_all(test, c);
 }
 
-/* Half a second for an echo, whatever else is acknowledged meanwhile. */
+/* A host has half a second for its echo, however many ACKs it gets meanwhile. */
 static void advice__tries_take_their_time(struct kunit *test)
 {
 	struct t_conn c[4];
@@ -139,7 +142,7 @@ static void advice__tries_take_their_time(struct kunit *test)
 	close_all(test, c);
 }
 
-/* A connect() that nobody answers has been told nothing: its share is free. */
+/* A connect() without an answer has told the peer no first burst: a cut frees its share at once. */
 static void advice__connecting_is_not_behind(struct kunit *test)
 {
 	struct sockaddr_esp a = {
@@ -161,7 +164,7 @@ static void advice__connecting_is_not_behind(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kernel_connect(s.sock, (struct sockaddr_unsized *)&a,
 					     sizeof(a), O_NONBLOCK), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, s.esp->peer->own, 4);
-	esp_timers_stop(s.sock->sk);	/* one SYN will do */
+	esp_timers_stop(s.sock->sk);	/* no second SYN */
 	skb_queue_purge(&fx.out);
 	for (i = 0; i < 3; i++)
 		open_conn(test, &c[i], i, 4);
@@ -173,14 +176,17 @@ static void advice__connecting_is_not_behind(struct kunit *test)
 		close_conn(test, &c[i]);
 }
 
-/* A small message, and the question of who can't go on without its ACK. */
+/* Feed a small message, and the probe of a sender that can't go on without its ACK. */
 static void small_and_ask(struct kunit *test, struct t_conn *c)
 {
 	feed(test, c, ESP_TXS | ESP_TXF, c->seq++, 20);
 	feed(test, c, ESP_TXS, c->seq - 2, 0);
 }
 
-/* Who sends small messages only gets a share, too: of what is left, or from who has more. */
+/*
+ * A host that sends only small messages gets a share, too. It comes from what is left, or
+ * from a host that has more than a share.
+ */
 static void advice__small_messages(struct kunit *test)
 {
 	struct t_conn c[3];
@@ -196,7 +202,7 @@ static void advice__small_messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c[2].advice, 8);
 	most = c[0].esp->peer;
 	least = c[2].esp->peer;
-	/* 8 is less than half of 64 / 3; but who sends nothing is told no more */
+	/* 8 is less than half of 64 / 3; but a host that sends no data is told no more */
 	feed(test, &c[2], ESP_TXS, c[2].seq - 1, 0);
 	next(test, &c[2], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 8);
@@ -205,14 +211,14 @@ static void advice__small_messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.grant, 16);
 	KUNIT_EXPECT_EQ(test, most->link->given, 64);
 
-	/* as it is left by hosts that came while a cut was not echoed */
+	/* the state after hosts came while a cut was not echoed */
 	most->own += 15;
 	most->want = most->own;
 	least->own -= 15;
 	least->want = least->own;
 	c[2].esp->burst_told = least->want;
 	small_and_ask(test, &c[2]);
-	for (i = 0; i < 2; i++) {	/* the answer, and who has more is told */
+	for (i = 0; i < 2; i++) {	/* the answer, and the cut to the host that has more */
 		struct sk_buff *skb = next_skb(T_ANSWER_MS);
 
 		KUNIT_ASSERT_NOT_NULL(test, skb);
@@ -233,7 +239,7 @@ static void advice__small_messages(struct kunit *test)
 	small_and_ask(test, &c[2]);
 	next(test, &c[2], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 21);
-	/* half a share and more may stay */
+	/* a host with half a share or more is told no more */
 	small_and_ask(test, &c[1]);
 	next(test, &c[1], ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 16);
@@ -241,7 +247,7 @@ static void advice__small_messages(struct kunit *test)
 		close_conn(test, &c[i]);
 }
 
-/* Who has sent its FIN begins nothing: its share is free, and nobody tells it of a cut. */
+/* A host that has sent its FIN begins nothing: its share is free, and it is told of no cut. */
 static void advice__none_after_fin(struct kunit *test)
 {
 	struct t_conn c[4], late[3];
@@ -258,7 +264,7 @@ static void advice__none_after_fin(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, link->npeers, 2);
 	KUNIT_EXPECT_EQ(test, c[0].esp->peer->own, 0);
 
-	/* it comes back as a new host would: with 2 of the 5 that are left */
+	/* it connects again, and gets what a new host would: 2 of the 5 that are left */
 	new_conn(&c[3], 0);
 	c[3].port++;
 	syn(test, &c[3]);
@@ -270,10 +276,10 @@ static void advice__none_after_fin(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, c[3].esp->peer, c[0].esp->peer);
 	KUNIT_EXPECT_EQ(test, link->given, 5);
 	KUNIT_EXPECT_EQ(test, link->npeers, 3);
-	esp_peer_leave(c[0].sock->sk);	/* that it is closed doesn't count once more */
+	esp_peer_leave(c[0].sock->sk);	/* a second call changes nothing */
 	KUNIT_EXPECT_EQ(test, link->given, 5);
 
-	/* three more, and whoever has 2 is cut to 1 */
+	/* three more hosts, and the one with 2 is cut to 1 */
 	for (i = 0; i < 2; i++)
 		open_conn(test, &late[i], 4 + i, 4);
 	new_conn(&late[2], 6);
@@ -289,7 +295,7 @@ static void advice__none_after_fin(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c[0].esp->burst_told, 4);
 	KUNIT_EXPECT_EQ(test, esp_peer_advise(c[0].sock->sk), 0);
 
-	/* nor does who is told by RST that this is the end */
+	/* a host whose connection ends by RST begins nothing either */
 	lock_sock(late[0].sock->sk);
 	esp_abort(late[0].sock->sk, -ECONNABORTED);
 	release_sock(late[0].sock->sk);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Frames that strangers or a broken peer might send, in all shapes that a device
- * or the core might hand them over in, to a socket in each state. What a run does
- * follows from its seed, but for the clock. Included by suite.c, after
- * harness.c.
+ * Random frames, as strangers or a broken peer might send them, to a socket in each state. The
+ * frames come in all shapes in which a device or the core might hand them over. A run depends
+ * on its seed and on the clock only. Included by suite.c, after harness.c.
  */
 #include <linux/if_vlan.h>
 #include <linux/moduleparam.h>
 #include <linux/prandom.h>
 
-#define T_FUZZ_FRAMES	100	/* for each socket */
-#define T_FUZZ_LEN	4000	/* the longest */
-#define T_FUZZ_KEPT	8	/* that may come again */
+#define T_FUZZ_FRAMES	100	/* frames for each socket */
+#define T_FUZZ_LEN	4000	/* longest frame, bytes */
+#define T_FUZZ_KEPT	8	/* frames that may come again */
 
 static unsigned int fuzz_seed = 1;
 module_param(fuzz_seed, uint, 0444);
@@ -29,11 +28,11 @@ static struct {
 	struct rnd_state	rnd;
 	u32			seed;
 	struct t_conn		c;
-	struct sock		*sk;	/* NULL: the listener alone */
+	struct sock		*sk;	/* NULL: there is only the listener */
 	enum t_state		state;
-	int			nr;	/* of the peer */
-	u32			refused;	/* frames, by the parser */
-	u32			taken;
+	int			nr;	/* number of the peer */
+	u32			refused;	/* frames refused as malformed or damaged */
+	u32			taken;	/* frames not refused so */
 	struct sk_buff		*kept[T_FUZZ_KEPT];
 	u8			buf[T_FUZZ_LEN];
 } fz;
@@ -48,7 +47,7 @@ static bool one_in(u32 n)
 	return !rnd(n);
 }
 
-/* What refused frames are counted as. */
+/* Sum of the counters of frames that are refused as malformed or damaged. */
 static unsigned long refused(void)
 {
 	return mib(ESP_MIB_InShort) + mib(ESP_MIB_InVersion) +
@@ -61,7 +60,7 @@ static unsigned long refused(void)
  * States.
  */
 
-/* connect() of a socket that wants a CRC or doesn't; @f: its SYN. */
+/* Call connect(), with a wish for a CRC if @crc; @f: the SYN. */
 static void fuzz_connect(struct kunit *test, struct t_conn *c, bool crc,
 			 struct esp_frame *f)
 {
@@ -94,7 +93,7 @@ static void fuzz_fin(struct kunit *test, struct t_conn *c, bool acks)
 	feed(test, c, ESP_FIN, c->esp->recv_seq, 0);
 }
 
-/* A socket in state fz.state, with data in either direction where it may have. */
+/* Make a socket in state fz.state, with data in both directions if the state allows data. */
 static void fuzz_socket(struct kunit *test)
 {
 	struct t_conn *c = &fz.c;
@@ -144,7 +143,7 @@ static void fuzz_socket(struct kunit *test)
 	if (fz.state == T_CLOSING)
 		fuzz_fin(test, c, false);
 	if (fz.state == T_FIN_WAIT2 || fz.state == T_TIME_WAIT) {
-		/* with all that the advice let go, and what more is granted */
+		/* acknowledge all packets, of the first burst and of the grants after it */
 		for (i = 0; i < 10; i++) {
 			c->ack = c->esp->snd.send_seq;
 			feed_ack(test, c, 16);
@@ -174,7 +173,7 @@ static void fuzz_ranges(u8 *p, u32 n)
 	}
 }
 
-/* A frame that might be right; returns its length. */
+/* Build a frame that is probably valid in fz.buf; return its length. */
 static u32 fuzz_valid(void)
 {
 	static const u8 flags[] = {
@@ -239,7 +238,7 @@ static u32 fuzz_valid(void)
 	return esp_wire_hlen(&f) + f.len;
 }
 
-/* Make it wrong, perhaps; checksum and CRC are right nearly always. */
+/* Damage the frame in some cases; checksum and CRC are nearly always right. */
 static u32 fuzz_mutate(struct kunit *test, u32 n)
 {
 	struct esp_wire *h = (struct esp_wire *)fz.buf;
@@ -312,7 +311,7 @@ static bool fuzz_list(struct sk_buff *skb, const u8 *data, u32 n)
 	return true;
 }
 
-/* As a GSO packet, a valid one or not. */
+/* Make the frame a GSO packet, a valid one or not. */
 static void fuzz_gso(struct sk_buff *skb)
 {
 	static const int types[] = {
@@ -330,7 +329,7 @@ static void fuzz_gso(struct sk_buff *skb)
 	skb->csum_offset = offsetof(struct esp_wire, csum);
 }
 
-/* The next frame, in some shape. */
+/* Make the next frame, in a random shape. */
 static struct sk_buff *fuzz_skb(struct kunit *test)
 {
 	u32 n = fuzz_mutate(test, fuzz_valid()), linear;
@@ -348,7 +347,7 @@ static struct sk_buff *fuzz_skb(struct kunit *test)
 		kfree_skb(skb);
 		return NULL;
 	}
-	/* a sender that leaves the checksum to be computed has a linear header */
+	/* a frame whose checksum is left to be computed has a linear header */
 	if (linear >= ESP_HLEN && (n > fx.dev->mtu || one_in(8)))
 		fuzz_gso(skb);
 	else if (one_in(8))
@@ -358,11 +357,11 @@ static struct sk_buff *fuzz_skb(struct kunit *test)
 	if (one_in(16))
 		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), rnd(4096));
 	if (one_in(32))
-		skb->data[ETH_ALEN] |= 1;	/* from a group */
+		skb->data[ETH_ALEN] |= 1;	/* source is a group address */
 	return skb;
 }
 
-/* The segments of a GSO packet in front of a device that takes none. */
+/* Segment a copy of a GSO packet, as in front of a device that takes none. */
 static void fuzz_segment(struct sk_buff *skb)
 {
 	struct sk_buff *copy = pskb_copy(skb, GFP_KERNEL), *segs;
@@ -389,7 +388,7 @@ static void fuzz_feed(struct kunit *test)
 		kfree_skb(*kept);
 		*kept = pskb_copy(skb, GFP_KERNEL);
 	}
-	/* another reader has a reference, too */
+	/* another reader has a clone or a reference */
 	if (one_in(8))
 		other = one_in(2) ? skb_clone(skb, GFP_KERNEL) : skb_get(skb);
 	before = refused();
@@ -401,7 +400,7 @@ static void fuzz_feed(struct kunit *test)
 		fz.refused++;
 }
 
-/* Everything that left is a frame of ours. */
+/* Expect that all frames that left are valid, and return their number. */
 static u32 fuzz_answers(struct kunit *test)
 {
 	struct sk_buff *skb;
@@ -426,7 +425,7 @@ static u32 fuzz_answers(struct kunit *test)
 	return count;
 }
 
-/* What the socket says of itself is true. */
+/* Expect that the socket's counts agree with its queues. */
 static void fuzz_consistent(struct kunit *test)
 {
 	struct esp_opt *esp = esp_sk(fz.sk);
@@ -466,7 +465,7 @@ static void fuzz_end(struct kunit *test)
 	if (fx.listener)
 		sock_release(fx.listener);
 	fx.listener = NULL;
-	/* what lingers ends with the device's address */
+	/* a change of the device's address ends sockets that linger */
 	rtnl_lock();
 	call_netdevice_notifiers(NETDEV_CHANGEADDR, fx.dev);
 	rtnl_unlock();
@@ -478,7 +477,7 @@ static void fuzz_end(struct kunit *test)
 	skb_queue_purge(&fx.out);
 }
 
-/* What a program does meanwhile. */
+/* Use the socket as a program does, at random. */
 static void fuzz_user(struct t_conn *c)
 {
 	u8 buf[256];
@@ -500,7 +499,7 @@ static void fuzz(struct kunit *test, enum t_state state)
 	for (k = 0; k < fuzz_runs; k++) {
 		fz.seed = fuzz_seed + k;
 		fz.state = state;
-		fz.nr = k % 200;	/* those before may linger */
+		fz.nr = k % 200;	/* connections of other peers may linger */
 		prandom_seed_state(&fz.rnd, (u64)fz.seed << 8 | state);
 		fuzz_socket(test);
 		skb_queue_purge(&fx.out);
@@ -513,12 +512,12 @@ static void fuzz(struct kunit *test, enum t_state state)
 			if (fz.c.sock)
 				fuzz_user(&fz.c);
 		}
-		/* no amplification: connections have data, and ask, on their own account */
+		/* no amplification; a connection also sends data, and asks, on its own */
 		KUNIT_EXPECT_LE_MSG(test, answers, (fz.sk ? 3 : 1) * T_FUZZ_FRAMES + 20,
 				    "seed %u", fz.seed);
 		fuzz_end(test);
 	}
-	/* not all were wrong from the beginning, nor all harmless */
+	/* enough frames were malformed, and enough were not */
 	KUNIT_EXPECT_GT(test, fz.taken, fuzz_runs * T_FUZZ_FRAMES / 5);
 	KUNIT_EXPECT_GT(test, fz.refused, fuzz_runs * T_FUZZ_FRAMES / 10);
 	kunit_info(test, "%u frames taken, %u refused\n", fz.taken, fz.refused);
@@ -546,7 +545,7 @@ FUZZ_STATE(time_wait, T_TIME_WAIT)
  * Bits that flip.
  */
 
-/* A data frame in fz.buf; returns its length. */
+/* Build a data frame in fz.buf; return its length. */
 static u32 flip_frame(struct t_conn *c)
 {
 	struct esp_wire *h = (struct esp_wire *)fz.buf;
@@ -559,7 +558,7 @@ static u32 flip_frame(struct t_conn *c)
 	return ESP_HLEN + f.len;
 }
 
-/* Each bit of a frame: the checksum, or what it makes of the header, tells. */
+/* Flip each bit of a frame: the checksum or the checks of the header find each flip. */
 static void flip__every_bit(struct kunit *test)
 {
 	unsigned long before = refused();
@@ -584,8 +583,8 @@ static void flip__every_bit(struct kunit *test)
 }
 
 /*
- * Two bits: a sum of 16-bit words misses those of one column that flip in opposite
- * directions, one pair in 32.
+ * Flip two bits. A sum of 16-bit words misses two bits of one column that flip in opposite
+ * directions, which is one pair in 32.
  */
 static void flip__two_bits(struct kunit *test)
 {

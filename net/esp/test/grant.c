@@ -20,19 +20,20 @@ static void txs__brings_permission(struct kunit *test)
 }
 
 /*
- * Rule 10: a single sender's ACK goes with a grant that is due soon; not if that
- * is far, others may be in front, or the sender can't wait.
+ * Rule 10: the ACK to a single sender waits for a grant that is due soon, and leaves with it.
+ * It does not wait if the next grant is far, if there are other senders, or if the sender
+ * can't wait for the ACK.
  */
 static void data__ack_with_permission(struct kunit *test)
 {
 	static const struct {
-		u32	left;		/* beyond the 16 packets */
-		int	others;
+		u32	left;		/* packets granted beyond the next 16 */
+		int	others;		/* other senders */
 		u32	burst;		/* agreed cap */
-		int	user;		/* ESP_PACKETS_TO_ACK */
-		int	n;		/* packets_to_ack */
-		u32	acked;		/* after so many */
-		bool	more;		/* with a grant */
+		int	user;		/* option ESP_PACKETS_TO_ACK */
+		int	n;		/* sysctl packets_to_ack */
+		u32	acked;		/* packets until the ACK */
+		bool	more;		/* the ACK has another grant */
 	} v[] = {
 		{ 64 + 10, 0, 0, 0, 16, 26, true },
 		{ 64 + 17, 0, 0, 0, 16, 16, false },
@@ -71,7 +72,7 @@ static void data__ack_with_permission(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 14: a single sender with much left asks once in packets_to_ack. */
+/* Rule 14: a single sender with much of its grant left gets the next one after packets_to_ack. */
 static void data__lone_asks_later(struct kunit *test)
 {
 	struct esp_frame f;
@@ -97,7 +98,7 @@ static void data__lone_asks_later(struct kunit *test)
 	next(test, &c, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
 	KUNIT_EXPECT_GT(test, f.grant, 300 - 16);
-	/* not if others may be in front, little is left, or its share has room */
+	/* at once if there are other senders, little is left, or there is memory for its share */
 	for (i = 0; i < 3; i++) {
 		c.esp->to_ack = 0;
 		WRITE_ONCE(ackq()->ctl.q, i < 2 ? 4096 : 200);
@@ -110,7 +111,7 @@ static void data__lone_asks_later(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* @segs packets as one frame; @whole: as the sender made it, not GRO. */
+/* Feed a GSO packet of @segs packets; @whole: made by the sender, not by GRO. */
 static void feed_super(struct kunit *test, struct t_conn *c, u32 segs, bool whole)
 {
 	struct esp_frame f;
@@ -135,11 +136,11 @@ static void feed_super(struct kunit *test, struct t_conn *c, u32 segs, bool whol
 static void data__ack_without_wire(struct kunit *test)
 {
 	static const struct {
-		u32	segs;
-		bool	whole;
-		u32	left;		/* permitted, before them */
-		int	others;
-		u32	frames;		/* after so many: an ACK */
+		u32	segs;		/* packets of each GSO packet */
+		bool	whole;		/* made by the sender, not by GRO */
+		u32	left;		/* packets granted before */
+		int	others;		/* other senders */
+		u32	frames;		/* GSO packets until the ACK */
 	} v[] = {
 		{ 20, true, 2000, 0, 4 },
 		{ 60, true, 2000, 0, 4 },	/* 192 packets */
@@ -175,18 +176,18 @@ static void data__ack_without_wire(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rules 14, 22: packets that came as one frame ask as often as one by one. */
+/* Rules 14, 22: a GSO packet asks for as many grants as its packets would one by one. */
 static void data__run_asks_for_each(struct kunit *test)
 {
 	static const struct {
-		u32	segs;
-		int	others;
-		u32	room;		/* packets, if that is what bounds it */
-		u32	grant;		/* of a budget of 128 */
+		u32	segs;		/* packets of the GSO packet */
+		int	others;		/* other senders */
+		u32	room;		/* burst_length, packets; 0: none */
+		u32	grant;		/* packets granted, with a budget of 128 */
 	} v[] = {
 		{ 32, 0, 0, 128 },
 		{ 2, 0, 0, 64 },
-		{ 32, 1, 0, 96 },	/* its share is 64, and the last one found it there */
+		{ 32, 1, 0, 96 },	/* the share is 64: three grants of 32 */
 		{ 32, 0, 40, 40 },
 	};
 	struct esp_frame f;
@@ -230,7 +231,7 @@ static void txs__whole_touches_nothing_shared(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Its ACK rides on the reply (rule 7). */
+/* Rule 7: the ACK of a small transmission rides on the reply. */
 static void txs__ack_rides_on_reply(struct kunit *test)
 {
 	struct esp_frame f;
@@ -271,13 +272,13 @@ static void txs__hold_when_parked(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, b.esp->grant.queued);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 2);
 
-	/* every probe is answered, and merges into what is queued (rule 11) */
+	/* every probe is answered, and merges into the queued grant (rule 11) */
 	feed(test, &b, ESP_TXS, b.seq, 0);
 	next(test, &b, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, 0);
 	KUNIT_EXPECT_EQ(test, ackq()->qlen, 1u);
 
-	/* a's last packet comes at once: the rest is void, b's turn */
+	/* a's last packet voids the rest of its grant: it is b's turn */
 	feed(test, &a, ESP_TXS | ESP_TXF, a.seq, 300);
 	next(test, &b, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_MIN);
@@ -288,7 +289,7 @@ static void txs__hold_when_parked(struct kunit *test)
 	close_conn(test, &b);
 }
 
-/* Rule 11: closing takes it out of the queue. */
+/* Rule 11: closing a socket takes its grant out of the queue. */
 static void txs__parked_then_closed(struct kunit *test)
 {
 	struct t_conn a, b, c;
@@ -312,13 +313,13 @@ static void txs__parked_then_closed(struct kunit *test)
 	close_conn(test, &b);
 	KUNIT_EXPECT_EQ(test, ackq()->qlen, 1u);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->esp_recv_count), 2);
-	close_conn(test, &a);	/* RST: the tokens are back (rule 16) */
+	close_conn(test, &a);	/* an RST gives the tokens back (rule 16) */
 	KUNIT_EXPECT_EQ(test, ackq()->qlen, 0u);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ackq()->outstanding), ESP_GRANT_MIN);
 	close_conn(test, &c);
 }
 
-/* Rules 16, 18: TXF ends the transmission, what is left is void. */
+/* Rules 16, 18: TXF ends the transmission and voids the rest of the grant. */
 static void txf__voids_permission(struct kunit *test)
 {
 	struct esp_frame f;
@@ -338,7 +339,7 @@ static void txf__voids_permission(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 18: not before it is consumed in order. */
+/* Rule 18: TXF acts when it is consumed in order, not when it arrives. */
 static void txf__waits_for_its_turn(struct kunit *test)
 {
 	struct esp_frame f;
@@ -401,8 +402,8 @@ static void expiry__asks_then_ends(struct kunit *test)
 }
 
 /*
- * Rule 17: a grant that is repeated with fewer tokens than packets are missing is watched
- * all the same.
+ * Rule 17: the RRQ timer watches a repeated grant even if it has fewer tokens than packets
+ * are missing.
  */
 static void expiry__without_tokens(struct kunit *test)
 {
@@ -410,7 +411,7 @@ static void expiry__without_tokens(struct kunit *test)
 	struct t_conn c;
 
 	conf()->rrq_min_us = 2000;
-	conf()->rto_max_ms = 500;	/* however slow: all that expires does so in time */
+	conf()->rto_max_ms = 500;	/* so that all expiries fit into EVENTUALLY() */
 	conf()->q_min = 4;	/* grants of two */
 	conf()->q_max = 4;
 	esp_dev_policy(&init_net);
@@ -428,7 +429,7 @@ static void expiry__without_tokens(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 17: an expired grant comes before those that wait. */
+/* Rule 17: an expired grant is queued before the grants that wait. */
 static void expiry__goes_to_the_head(struct kunit *test)
 {
 	unsigned long expiries = mib(ESP_MIB_Expiries);
@@ -456,7 +457,7 @@ static void expiry__goes_to_the_head(struct kunit *test)
 	close_conn(test, &b);
 }
 
-/* Rule 20: no room, grant 0; when there is room again, an ACK. */
+/* Rule 20: without free memory the grant is 0; when there is some again, an ACK tells. */
 static void memory__pressure_lifts(struct kunit *test)
 {
 	struct sk_buff *skb;
@@ -473,7 +474,7 @@ static void memory__pressure_lifts(struct kunit *test)
 	next(test, &c, ESP_ACK, &f);
 	KUNIT_EXPECT_GE(test, f.grant, 8);
 	KUNIT_EXPECT_LE(test, f.grant, 10);
-	/* fill it: each is granted, so none is dropped */
+	/* fill the buffer with granted packets: none is dropped */
 	for (i = 0; c.seq + i != f.ack_seq + f.grant && i < 100; i++) {
 		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS);
 		while ((skb = skb_dequeue(&fx.out))) {
@@ -501,7 +502,10 @@ static void memory__pressure_lifts(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* What was in the backlog counted twice while it was worked on, and no longer. */
+/*
+ * While a backlog is processed, its frames count in the backlog and in the receive queue. The
+ * socket must not stay under memory pressure for that.
+ */
 static void memory__backlog_counts_once(struct kunit *test)
 {
 	struct esp_frame f;
@@ -527,7 +531,7 @@ static void memory__backlog_counts_once(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 20: room that is made packet by packet is told of by the quarter buffer. */
+/* Rule 20: a reader that frees one packet at a time: an ACK tells of a quarter of the buffer. */
 static void memory__not_by_the_packet(struct kunit *test)
 {
 	u8 *buf = kunit_kzalloc(test, T_MSS, GFP_KERNEL);
@@ -562,7 +566,7 @@ static void memory__not_by_the_packet(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Data without a grant is taken while there is room, not without end. */
+/* Data without a grant is taken while the buffer has room, and dropped then. */
 static void memory__unsolicited_is_bounded(struct kunit *test)
 {
 	struct t_conn c;
@@ -581,8 +585,8 @@ static void memory__unsolicited_is_bounded(struct kunit *test)
 }
 
 /*
- * The first packet of a burst is lost, and the rest fills the buffer: no reader
- * can make room before it comes, so it is taken.
+ * The first packet of a burst is lost, and the others fill the buffer. No reader can free
+ * space before the first packet comes, so it is taken.
  */
 static void memory__gap_before_full_buffer(struct kunit *test)
 {
@@ -602,7 +606,7 @@ static void memory__gap_before_full_buffer(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* What the pump leaves to the owner (grant_send()) outlasts its other ACKs. */
+/* Work that the pump leaves to the owner (grant_send()) is done even if another ACK leaves. */
 static void memory__own_probe_stays(struct kunit *test)
 {
 	struct t_conn c;
@@ -620,7 +624,7 @@ static void memory__own_probe_stays(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* What was told 2^31 packets ago is not what will be told. */
+/* An acknowledgment of 2^31 packets ago is not taken for a newer one than the last. */
 static void receive__told_long_ago(struct kunit *test)
 {
 	struct t_conn c;
@@ -628,12 +632,12 @@ static void receive__told_long_ago(struct kunit *test)
 	open_conn(test, &c, 0, 4);
 	c.esp->queue_acked_seq = c.seq - 0x80000010;
 	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
-	silence(test);		/* it rides on the answer */
+	silence(test);		/* the ACK waits for a reply */
 	KUNIT_EXPECT_EQ(test, c.esp->to_ack, 1u);
 	close_conn(test, &c);
 }
 
-/* Rule 17: what comes after an expiry ends the back-off, at once. */
+/* Rule 17: the first packet after an expiry ends the backoff at once. */
 static void receive__arrival_ends_backoff(struct kunit *test)
 {
 	u64 now = esp_now();
@@ -644,10 +648,10 @@ static void receive__arrival_ends_backoff(struct kunit *test)
 	feed(test, &c, ESP_TXS, c.seq, T_MSS);
 	c.esp->rtt.srtt8 = 8 * 1000;
 	c.esp->rtt.rttvar4 = 0;
-	c.esp->expiries = 4;		/* as after the fourth */
+	c.esp->expiries = 4;		/* as after the fourth expiry */
 	esp_start_rrq_timer(c.esp);
 	KUNIT_EXPECT_GT(test, c.esp->deadline[ESP_T_RRQ], now + 16 * 400000);
-	atomic_add(1000, &ackq()->outstanding);	/* others have the budget */
+	atomic_add(1000, &ackq()->outstanding);	/* other senders have the budget */
 	feed(test, &c, 0, c.seq + 1, T_MSS);
 	atomic_sub(1000, &ackq()->outstanding);
 	KUNIT_EXPECT_EQ(test, c.esp->expiries, 0);

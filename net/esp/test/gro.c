@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Frames as a network card hands them over, and what coalescing makes of them: offload.c.
+ * Frames from a network card, and the GSO packets into which GRO coalesces them: offload.c.
  * Included by suite.c, after offload.c.
  */
 
@@ -9,7 +9,7 @@ static int no_poll(struct napi_struct *napi, int budget)
 	return 0;
 }
 
-/* What the test hands over from here on is one poll's. */
+/* Begin a poll: the frames that the test hands over until end_poll() belong to it. */
 static struct napi_struct *begin_poll(struct kunit *test)
 {
 	struct napi_struct *napi = kunit_kzalloc(test, sizeof(*napi), GFP_KERNEL);
@@ -30,7 +30,7 @@ static void end_poll(struct napi_struct *napi)
 	netif_napi_del(napi);
 }
 
-/* A frame, with payload as feed() makes it. */
+/* Make a frame, with payload as feed() makes it. */
 static struct sk_buff *card_frame(struct kunit *test, struct t_conn *c, struct esp_frame *f)
 {
 	unsigned int hlen = esp_wire_hlen(f), n = hlen + f->len;
@@ -52,7 +52,7 @@ static void gro_receive(struct napi_struct *napi, struct sk_buff *skb)
 	napi_gro_receive(napi, skb);
 }
 
-/* A frame, as feed() makes it, or with a byte wrong. */
+/* Hand over a frame as feed() makes it, or, if not @good, one with a wrong byte. */
 static void gro_feed(struct kunit *test, struct napi_struct *napi,
 		     struct t_conn *c, u8 flags, u32 seq, u16 len, bool good)
 {
@@ -78,7 +78,7 @@ static void gro__coalesced(struct kunit *test)
 	open_conn(test, &d, 1, 64);
 	frames = mib(ESP_MIB_InFrames);
 	napi = begin_poll(test);
-	for (i = 0; i < 10; i++) {	/* of two, in turn */
+	for (i = 0; i < 10; i++) {	/* frames of two connections, in turn */
 		gro_feed(test, napi, &c, i ? 0 : ESP_TXS, c.seq + i, T_MSS, true);
 		gro_feed(test, napi, &d, i ? 0 : ESP_TXS, d.seq + i, T_MSS, true);
 	}
@@ -86,7 +86,7 @@ static void gro__coalesced(struct kunit *test)
 	gro_feed(test, napi, &c, 0, c.seq + 10, T_MSS - 1, true);
 	for (i = 11; i < 16; i++)
 		gro_feed(test, napi, &c, i == 15 ? ESP_TXF : 0, c.seq + i, T_MSS, true);
-	/* nor has a gap, a bad frame or an empty one a place in it */
+	/* a gap, a bad frame and an empty frame end it, too */
 	for (i = 11; i < 20; i++)
 		gro_feed(test, napi, &d, i == 19 ? ESP_TXF : 0, d.seq + i,
 			 T_MSS, i != 15);
@@ -107,7 +107,7 @@ static void gro__coalesced(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* What coalescing hands up, as a bridge takes it: nothing gets to a socket. */
+/* Frames that GRO hands up, caught as a bridge does: they reach no socket. */
 static struct sk_buff_head came;
 
 static rx_handler_result_t catch_frame(struct sk_buff **skb)
@@ -140,8 +140,8 @@ static struct sk_buff *next_caught(struct kunit *test)
 }
 
 /*
- * @skb is the frame @fed, but for what it says of the other direction: that is the newest
- * of its run, @last's. Frees it.
+ * Expect that @skb is the frame @fed, with the fields of the other direction from @last, the
+ * last frame of the same GSO packet. Frees @skb.
  */
 static void expect_fed(struct kunit *test, struct sk_buff *skb, struct sk_buff *fed,
 		       const struct sk_buff *last, int nr)
@@ -173,14 +173,14 @@ static void expect_fed(struct kunit *test, struct sk_buff *skb, struct sk_buff *
 	kfree_skb(skb);
 }
 
-/* Coalesced, and taken apart again: the same frames, in the same order. */
+/* Frames that are coalesced and segmented again are the same, in the same order. */
 static void gro__coalesced_and_apart(struct kunit *test)
 {
 	static const struct {
 		u8 seq, flags;
 		u16 len;
-		bool first;	/* of a GSO packet, or alone */
-		bool older;	/* than the frame before it */
+		bool first;	/* the first frame of a GSO packet, or alone */
+		bool older;	/* ts_val is older than that of the frame before */
 		u8 opts;
 	} v[] = {
 		{ 0, ESP_TXS, T_MSS, true },
@@ -231,7 +231,7 @@ static void gro__coalesced_and_apart(struct kunit *test)
 	catch_frames(test, true);
 	WRITE_ONCE(fx.ed->tx_checksum, 1);
 	for (round = 0; round < 2 * ARRAY_SIZE(features); round++) {
-		newer = round & 1;	/* each says something else of the other direction */
+		newer = round & 1;	/* fields of the other direction differ in each frame */
 		ts = esp_now();
 		napi = begin_poll(test);
 		for (i = 0; i < ARRAY_SIZE(v); i++) {
@@ -280,14 +280,14 @@ static void gro__coalesced_and_apart(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A device that hands the sum over is believed if it is right; all others are summed. */
+/* A device's sum over the frame counts if it is right. All other frames are summed. */
 static void gro__coalesced_sums(struct kunit *test)
 {
 	static const struct {
-		u8 summed;
-		bool good;	/* the frame */
-		bool said;	/* to be good, by the sum */
-		bool taken;
+		u8 summed;	/* checksum status from the device */
+		bool good;	/* the frame is intact */
+		bool said;	/* the device's sum says that the frame is intact */
+		bool taken;	/* GRO coalesces the frame */
 	} v[] = {
 		{ CHECKSUM_NONE, true, false, true },
 		{ CHECKSUM_NONE, false, true, false },
@@ -308,7 +308,7 @@ static void gro__coalesced_sums(struct kunit *test)
 	open_conn(test, &c, 0, 64);
 	catch_frames(test, true);
 	for (i = 0; i < ARRAY_SIZE(v) * 3; i++) {
-		at = i % 3;	/* where it is among three */
+		at = i % 3;	/* place of the frame among three */
 		napi = begin_poll(test);
 		for (k = 0; k < 3; k++) {
 			conn_frame(&c, &f, ESP_ACK, c.seq + k, T_MSS);
@@ -329,7 +329,7 @@ static void gro__coalesced_sums(struct kunit *test)
 		for (n = 0, k = 0; !skb_queue_empty(&came); n++) {
 			skb = next_caught(test);
 			if (!skb_is_gso(skb) && (k != at || v[i / 3].good)) {
-				/* the core knows it, too */
+				/* GRO has recorded the sum for the core */
 				KUNIT_EXPECT_EQ(test, (int)skb->ip_summed, CHECKSUM_COMPLETE);
 				KUNIT_EXPECT_EQ(test, csum_fold(skb->csum), 0);
 			}
@@ -344,7 +344,7 @@ static void gro__coalesced_sums(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A frame that is a list of buffers already is nothing to be chained to. */
+/* GRO chains nothing to a frame that is a list of buffers already. */
 static void gro__coalesced_lists(struct kunit *test)
 {
 	struct napi_struct *napi;

@@ -7,16 +7,16 @@
  *      feed() ------> skb ------> esp_rcv() ------> socket <-- kernel_sendmsg()
  *      next() <----- fx.out <---- fx_xmit() <----- esp_dev_xmit()
  *
- * The device takes frames and keeps them. Timers are slow where a test doesn't
- * mean them, so that nothing comes unasked.
+ * The device takes frames and keeps them in fx.out. Timers are slow unless a test changes
+ * them, so that no frame leaves unasked.
  */
 
 #define T_PORT		4660
 #define T_PEER_PORT	50000
-#define T_MSS		1000		/* the peer's */
-#define T_BACKLOG	5		/* the listener's */
-#define T_COOKIE	0xc0ffee01u	/* the peer's */
-#define T_ANSWER_MS	1000		/* an answer takes no longer */
+#define T_MSS		1000		/* payload of a packet that the peer takes, bytes */
+#define T_BACKLOG	5		/* backlog of the listener */
+#define T_COOKIE	0xc0ffee01u	/* cookie of the first peer */
+#define T_ANSWER_MS	1000		/* longest wait for a frame that must come */
 
 static struct {
 	struct net_device	*dev;
@@ -25,12 +25,12 @@ static struct {
 	struct esp_conf		saved;
 	struct socket		*listener;
 	bool			paged;	/* payload comes in pages */
-	bool			crc;	/* the peer wants a CRC */
+	bool			crc;	/* peers want a CRC */
 	bool			queued;	/* the next device has a queue */
 	atomic_t		refuse;	/* frames that the device does not take */
-	struct page		*page;	/* in these, side by side: */
-	unsigned int		at;	/* the next one's */
-	long			charged;	/* before the test */
+	struct page		*page;	/* pages for all payload; NULL: new ones for each frame */
+	unsigned int		at;	/* offset in @page of the next payload */
+	long			charged;	/* pages charged to all sockets before the test */
 } fx;
 
 /* A connection: the socket, and the peer by hand. */
@@ -38,17 +38,17 @@ struct t_conn {
 	struct socket	*sock;
 	struct esp_opt	*esp;
 	u8		mac[ETH_ALEN];
-	u16		port;		/* the peer's */
-	u32		cookie;		/* the peer's: in frames to it */
-	u32		their_cookie;	/* in frames to the socket */
-	u32		seq;		/* next packet to the socket */
-	u32		ack;		/* next packet expected from it */
-	u32		ts;		/* last ts_val that came from it */
-	u16		advice;		/* first burst that it advised */
-	u16		grant;		/* that goes with each data packet */
-	bool		wish;		/* for a CRC */
-	bool		crc;		/* agreed on */
-	bool		untimed;	/* its echoes are no round trips: the budget stays */
+	u16		port;		/* port of the peer */
+	u32		cookie;		/* cookie of the peer, in frames from the socket */
+	u32		their_cookie;	/* cookie of the socket, in frames to it */
+	u32		seq;		/* number of the next packet to the socket */
+	u32		ack;		/* number of the next packet expected from the socket */
+	u32		ts;		/* last ts_val from the socket */
+	u16		advice;		/* first burst that the socket advised */
+	u16		grant;		/* grant in each data packet to the socket */
+	bool		wish;		/* the peer wants a CRC */
+	bool		crc;		/* both sides agreed on a CRC */
+	bool		untimed;	/* ts_ecr is no valid sample, so that the budget stays */
 };
 
 /*
@@ -103,7 +103,7 @@ static unsigned long mib(int item)
 	return sum;
 }
 
-/* Pages charged to all sockets, with those that a CPU has yet to count. */
+/* Pages charged to all sockets, including those that a CPU has yet to add to the sum. */
 static long charged(void)
 {
 	long n = atomic_long_read(&esp_memory_allocated);
@@ -160,7 +160,7 @@ static void packet_exit(struct kunit *test)
 	if (fx.ed) {
 		int i;
 
-		/* a closed connection's last packet is not waited for, nor is TIME_WAIT */
+		/* close() doesn't wait for the last ACK and TIME_WAIT: wait for them here */
 		for (i = 0; i < 500 && (READ_ONCE(fx.ed->link->npeers) ||
 					charged() != fx.charged); i++)
 			usleep_range(1000, 2000);
@@ -208,7 +208,7 @@ static void receive(struct sk_buff *skb)
 	local_bh_enable();
 }
 
-/* @n bytes after the Ethernet header, as they are. */
+/* Feed a frame of @n bytes after the Ethernet header, unchanged. */
 static void feed_raw(struct kunit *test, const u8 *src, const void *data,
 		     unsigned int n)
 {
@@ -219,7 +219,10 @@ static void feed_raw(struct kunit *test, const u8 *src, const void *data,
 	receive(skb);
 }
 
-/* As a device that splits header and payload delivers it, or what cuts a run. */
+/*
+ * Move the payload into a page. Such frames come from a device that splits header and
+ * payload and, with @fx.page, from the segmentation of a GSO packet.
+ */
 static void page_payload(struct kunit *test, struct sk_buff *skb,
 			 const u8 *payload, unsigned int len)
 {
@@ -278,7 +281,7 @@ static bool crc_right(struct kunit *test, const u8 *frame, u32 n)
 	return !memcmp(frame + ESP_CRC_AT, &crc, sizeof(crc));
 }
 
-/* Payload is the low byte of the packet's number, all over. */
+/* Feed the frame @f. Without @payload each byte of it is the low byte of the packet's number. */
 static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
 		       const void *payload)
 {
@@ -331,7 +334,7 @@ static void feed(struct kunit *test, struct t_conn *c, u8 flags, u32 seq, u16 le
 	feed_frame(test, c->mac, &f, NULL);
 }
 
-/* An ACK: all is here up to @c->ack, and @grant packets may come. */
+/* Feed an ACK of all packets before @c->ack, with a grant of @grant packets. */
 static void feed_ack(struct kunit *test, struct t_conn *c, u16 grant)
 {
 	struct esp_frame f;
@@ -345,7 +348,7 @@ static void feed_ack(struct kunit *test, struct t_conn *c, u16 grant)
  * Frames of the module.
  */
 
-/* The next frame, within @ms; NULL: none came. */
+/* Return the next frame that leaves within @ms, or NULL. */
 static struct sk_buff *next_skb(unsigned int ms)
 {
 	u64 end = esp_now() + 1000ull * ms;
@@ -356,7 +359,7 @@ static struct sk_buff *next_skb(unsigned int ms)
 	return skb;
 }
 
-/* Check what holds for every frame, and read it. */
+/* Read a frame, and check what must hold for every frame. */
 static void read_frame(struct kunit *test, struct sk_buff *skb,
 		       struct esp_frame *f, u8 *payload)
 {
@@ -375,7 +378,7 @@ static void read_frame(struct kunit *test, struct sk_buff *skb,
 		memcpy(payload, data + f->hlen, min_t(u32, f->len, T_MSS));
 }
 
-/* The next frame must come; flags tell which it is to be. */
+/* Expect a frame with these flags, and read it. */
 static void next(struct kunit *test, struct t_conn *c, u8 flags,
 		 struct esp_frame *f)
 {
@@ -394,7 +397,7 @@ static void next(struct kunit *test, struct t_conn *c, u8 flags,
 	c->ts = f->ts_val;
 }
 
-/* No frame leaves now, nor soon. */
+/* Expect that no frame leaves within 3 ms. */
 static void silence(struct kunit *test)
 {
 	struct sk_buff *skb = next_skb(3);
@@ -425,7 +428,7 @@ static struct socket *new_socket(struct kunit *test, int type)
 
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, esp_family, type, 0,
 					       &sock), 0);
-	/* a connection that was not accepted before may linger still */
+	/* a connection that an earlier test did not accept may still linger */
 	sock->sk->sk_reuse = SK_CAN_REUSE;
 	KUNIT_ASSERT_EQ(test, kernel_bind(sock, (struct sockaddr_unsized *)&a,
 					  sizeof(a)), 0);
@@ -453,7 +456,7 @@ static void new_conn(struct t_conn *c, int nr)
 	c->wish = fx.crc;
 }
 
-/* The options of a hello. */
+/* Add the options of a handshake's frame. */
 static void add_hello(struct t_conn *c, struct esp_frame *f)
 {
 	f->opts &= ESP_HAS(ESP_OPT_CRC);
@@ -500,7 +503,7 @@ static void syn(struct kunit *test, struct t_conn *c)
 	c->crc = f.features & ESP_FEATURE_CRC32C;
 }
 
-/* The peer's echo @f makes it a connection. */
+/* Feed the peer's echo @f, which makes the connection, and accept it. */
 static void accept_conn(struct kunit *test, struct t_conn *c, struct esp_frame *f)
 {
 	feed_frame(test, c->mac, f, NULL);
@@ -509,7 +512,7 @@ static void accept_conn(struct kunit *test, struct t_conn *c, struct esp_frame *
 	c->esp = esp_sk(c->sock->sk);
 }
 
-/* Connect peer @nr to the listener; it advises a first burst of @advice. */
+/* Connect peer @nr to the listener. The peer advises a first burst of @advice packets. */
 static void open_conn(struct kunit *test, struct t_conn *c, int nr, u16 advice)
 {
 	struct esp_frame f;
@@ -523,7 +526,7 @@ static void open_conn(struct kunit *test, struct t_conn *c, int nr, u16 advice)
 	silence(test);
 }
 
-/* RST, so that nothing stays. */
+/* End the connection by an RST, so that nothing of it stays. */
 static void close_conn(struct kunit *test, struct t_conn *c)
 {
 	struct esp_frame f;
@@ -567,7 +570,7 @@ static void expect_data(struct kunit *test, struct t_conn *c, u32 seq,
 	KUNIT_EXPECT_EQ(test, i, n * len);
 }
 
-/* Wait for something that a timer does. */
+/* Expect that @cond becomes true within 5 seconds, because of a timer. */
 #define EVENTUALLY(test, cond) do {					\
 	u64 end_ = esp_now() + 5000000;					\
 	bool done_;							\

@@ -3,20 +3,20 @@
 #include <linux/crc32.h>
 #include <linux/prandom.h>
 
-#define T_RUN	(20 * T_MSS)	/* longest message here */
+#define T_RUN	(20 * T_MSS)	/* longest message in these tests, bytes */
 
-/* What a cable would have seen of a frame: numbers count from the connection's first. */
+/* A frame as on a cable. Its packet numbers count from the connection's first ones. */
 struct t_seen {
 	struct esp_frame	f;
-	u32			crc;	/* of the payload */
+	u32			crc;	/* CRC of the payload */
 };
 
-/* A message, and what its receiver does. */
+/* A message that the socket sends, and the behaviour of the peer that receives it. */
 struct t_message {
-	u32	len, piece;	/* in writes of so many bytes */
-	u16	advice, grant;	/* it advises, and grants at a time */
-	bool	data;		/* it acknowledges by data */
-	bool	calls;		/* it is the one that was called: what leaves first has options */
+	u32	len, piece;	/* bytes of the message, and of each write */
+	u16	advice, grant;	/* the peer's first burst, and each of its grants, packets */
+	bool	data;		/* the peer acknowledges by data packets */
+	bool	calls;		/* the socket connects: its first frames have options */
 };
 
 static void takes_super_packets(bool on)
@@ -29,7 +29,7 @@ static void takes_super_packets(bool on)
 		fx.dev->features &= ~f;
 }
 
-/* No byte like its neighbour's, or the one a packet further. */
+/* Make a message. Each byte differs from the next one, and from the one a packet later. */
 static u8 *message(struct kunit *test)
 {
 	u8 *buf = kunit_kmalloc(test, T_RUN, GFP_KERNEL);
@@ -42,8 +42,9 @@ static u8 *message(struct kunit *test)
 }
 
 /*
- * @begin: when what the frame answers was begun with. An echo is as old as the clock
- * that goes with it says, but for the time that it took to get there.
+ * Record the frame @skb. @begin: time before the test fed the frame that it answers, or before
+ * the connection was opened. The age of the echo in ts_ecr, by the frame's own clock, must not
+ * be more than the time since then.
  */
 static void see(struct kunit *test, struct t_conn *c, struct sk_buff *skb, u32 seq,
 		u32 ack, u64 begin, struct t_seen *s)
@@ -56,7 +57,7 @@ static void see(struct kunit *test, struct t_conn *c, struct sk_buff *skb, u32 s
 	s->crc = crc32_le(0, skb->data + ETH_HLEN + f->hlen, f->len);
 	now = f->ts_val - c->esp->ts_off;
 	held = now - f->ts_ecr;
-	if (f->len) {	/* no timer's */
+	if (f->len) {	/* not sent by a timer */
 		KUNIT_EXPECT_LE(test, now - (u32)begin, (u32)esp_now() - (u32)begin);
 		KUNIT_EXPECT_LE(test, held, now - (u32)begin);
 	}
@@ -82,7 +83,7 @@ static void open_either(struct kunit *test, struct t_conn *c, int nr,
 		open_conn(test, c, nr, m->advice);
 		return;
 	}
-	if (fx.listener)	/* the port is its */
+	if (fx.listener)	/* it has the port */
 		sock_release(fx.listener);
 	fx.listener = NULL;
 	begin_connect(test, c);
@@ -94,7 +95,7 @@ static void open_either(struct kunit *test, struct t_conn *c, int nr,
 	c->grant = m->advice;
 }
 
-/* The message @m: the frames that leave. */
+/* Send the message @m, record the frames with data that leave, and return their number. */
 static int record(struct kunit *test, int nr, const u8 *buf, const struct t_message *m,
 		  struct t_seen *s, int most)
 {
@@ -108,7 +109,7 @@ static int record(struct kunit *test, int nr, const u8 *buf, const struct t_mess
 	begin = esp_now();
 	open_either(test, &c, nr, m);
 	c.untimed = true;
-	esp_timer_set(c.esp, ESP_T_CORK, esp_now() + 10000000);	/* however slow the writes are */
+	esp_timer_set(c.esp, ESP_T_CORK, esp_now() + 10000000);	/* longer than all writes take */
 	seq = c.ack;
 	ack = c.seq;
 	for (at = 0; at < m->len; at += piece) {
@@ -121,7 +122,7 @@ static int record(struct kunit *test, int nr, const u8 *buf, const struct t_mess
 		skb = next_skb(2);
 		if (skb) {
 			see(test, &c, skb, seq, ack, begin, &s[n]);
-			n += !!s[n].f.len;	/* no probe, nor an ACK */
+			n += !!s[n].f.len;	/* probes and ACKs don't count */
 			kfree_skb(skb);
 			continue;
 		}
@@ -144,7 +145,7 @@ static int record(struct kunit *test, int nr, const u8 *buf, const struct t_mess
 	return n;
 }
 
-/* Whatever ends a GSO packet: the frames are those that leave one by one. */
+/* Wherever a GSO packet ends, its frames are those that leave without GSO, one by one. */
 static void offload__as_one_by_one(struct kunit *test)
 {
 	static const struct t_message v[] = {
@@ -191,7 +192,7 @@ static void offload__as_one_by_one(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, memcmp(f, want, sizeof(*f)), 0, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, run[j].crc, one[j].crc, "%d.%d", i, j);
 		}
-		/* what was to be seen has been */
+		/* the frames with options and with ACKs were among them */
 		KUNIT_EXPECT_EQ_MSG(test, !!one[0].f.opts, v[i].calls, "case %d", i);
 		KUNIT_EXPECT_EQ_MSG(test, !!one[n - 1].f.opts, v[i].calls && v[i].advice >= n,
 				    "case %d", i);
@@ -199,7 +200,7 @@ static void offload__as_one_by_one(struct kunit *test)
 	}
 }
 
-/* What a device without SKB_GSO_SCTP, but with @features, would be handed. */
+/* Segment @skb as the core does for a device with @features, but without SKB_GSO_SCTP. */
 static struct sk_buff *take_apart(struct sk_buff *skb,
 				  netdev_features_t features)
 {
@@ -216,8 +217,8 @@ static struct sk_buff *take_apart(struct sk_buff *skb,
 }
 
 /*
- * The GSO packet @skb is segmented into packets of the payload @buf, of T_MSS bytes each
- * but the last, which have all else of its header.
+ * Segment the GSO packet @skb, and expect packets with the payload @buf, of T_MSS bytes each
+ * but the last. The other fields of their headers are those of @skb.
  */
 static void expect_apart(struct kunit *test, struct sk_buff *skb, netdev_features_t features,
 			 const u8 *buf)
@@ -238,7 +239,7 @@ static void expect_apart(struct kunit *test, struct sk_buff *skb, netdev_feature
 		skb_mark_not_on_list(seg);
 		KUNIT_ASSERT_EQ(test, skb_linearize(seg), 0);
 		KUNIT_EXPECT_FALSE(test, skb_is_gso(seg));
-		if (seg->ip_summed == CHECKSUM_PARTIAL)	/* the device's, then */
+		if (seg->ip_summed == CHECKSUM_PARTIAL)	/* left to the device */
 			KUNIT_EXPECT_EQ(test, skb_checksum_help(seg), 0);
 		read_frame(test, seg, &f, NULL);
 		want = h;
@@ -262,7 +263,7 @@ static void expect_apart(struct kunit *test, struct sk_buff *skb, netdev_feature
 	skb_push(skb, skb->data - skb_mac_header(skb));
 }
 
-/* The GSO packet that leaves when @len bytes of @buf are sent. */
+/* Send @len bytes of @buf, and return the GSO packet that leaves. */
 static struct sk_buff *send_run(struct kunit *test, struct t_conn *c, const u8 *buf, u32 len)
 {
 	struct sk_buff *skb;
@@ -298,7 +299,7 @@ static void offload__one_frame(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntohl(h->ack_seq), c.seq);
 	expect_apart(test, skb, 0, buf);
 	expect_apart(test, skb, NETIF_F_SG, buf);
-	/* whose checksums the device computes, if its entry says that it is believed */
+	/* the device computes checksums only if its sysctl tx_checksum is 1, too */
 	expect_apart(test, skb, NETIF_F_SG | NETIF_F_HW_CSUM, buf);
 	WRITE_ONCE(fx.ed->tx_checksum, 1);
 	expect_apart(test, skb, NETIF_F_SG | NETIF_F_HW_CSUM, buf);
@@ -311,7 +312,7 @@ static void offload__one_frame(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* The echo of a cut takes a packet with room for it (rule 21): none in a GSO packet has. */
+/* Rule 21: the echo of a cut needs a packet with room for it. No packet of a GSO packet has. */
 static void offload__no_echo_in_run(struct kunit *test)
 {
 	const u8 *buf = message(test);
@@ -354,12 +355,12 @@ static void offload__part_again(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	kfree_skb(skb);
 	takes_super_packets(false);
-	usleep_range(3000, 4000);	/* it can't be on its way any more */
+	usleep_range(3000, 4000);	/* longer than a round trip: its packets count as lost */
 	c.ack = base + 2;
 	c.ts = (u32)esp_now() + c.esp->ts_off - 1000;
 	conn_frame(&c, &f, ESP_ACK | ESP_RRQ, c.seq, sizeof(r));
 	f.grant = 64;
-	feed_frame(test, c.mac, &f, &r);	/* of 2, 3 ...: 5 to 8 */
+	feed_frame(test, c.mac, &f, &r);	/* ack_seq is 2: packets 5 to 8 */
 	for (i = 5; i < 9; i++) {
 		next(test, &c, ESP_ACK, &f);
 		KUNIT_EXPECT_EQ(test, f.pkt_seq, base + i);
@@ -374,7 +375,7 @@ static void offload__part_again(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A GSO packet of @n packets, as feed() makes them one by one. */
+/* Make a GSO packet of @n packets, each as feed() makes it. */
 static struct sk_buff *new_run(struct kunit *test, struct t_conn *c, u8 flags,
 			       u32 seq, u32 n, u32 size, u32 last)
 {
@@ -425,7 +426,7 @@ static void offload__in_order(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* The front of a GSO packet was retransmitted and came before it; its payload is in pages. */
+/* The first packets of a GSO packet are here already, and its payload is in pages. */
 static void offload__pages_partly_here(struct kunit *test)
 {
 	struct t_conn c;
@@ -446,7 +447,7 @@ static void offload__pages_partly_here(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Overlaps of every kind. */
+/* GSO packets overlap with packets that are here already, in every way. */
 static void offload__partly_here(struct kunit *test)
 {
 	unsigned long dup = mib(ESP_MIB_InDuplicate);
@@ -463,7 +464,7 @@ static void offload__partly_here(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 6u);
 	feed_run(test, &c, 0, c.seq + 10, 5);		/* 12, 13 new */
 	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 8u);
-	/* what is kept of it is charged as what it is */
+	/* a packet that is kept has memory of its own, and is charged for no more */
 	for (n = rb_first(&c.esp->ooo); n; n = rb_next(n)) {
 		const struct sk_buff *skb = rb_to_skb(n);
 
@@ -477,14 +478,14 @@ static void offload__partly_here(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dup + 12);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 16);
 	KUNIT_EXPECT_EQ(test, c.esp->grant.ooo_pkts, 0u);
-	feed_run(test, &c, 0, c.seq + 2, 4);		/* the past */
+	feed_run(test, &c, 0, c.seq + 2, 4);		/* consumed long ago */
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 16);
 	feed_run(test, &c, ESP_TXF, c.seq + 16, 2);
 	expect_data(test, &c, c.seq, 18, T_MSS);
 	close_conn(test, &c);
 }
 
-/* In any order, in pieces of any size, again and again: every byte, once. */
+/* Packets come in any order, in GSO packets of any size, and repeatedly: each byte counts once. */
 static void offload__random(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -515,7 +516,7 @@ static void offload__random(struct kunit *test)
 	}
 }
 
-/* Contents that other senders put into a frame that claims to be a GSO packet. */
+/* A GSO packet whose type or size ESP never uses is refused, on input and in segmentation. */
 static void offload__not_ours(struct kunit *test)
 {
 	static const struct {
@@ -546,7 +547,7 @@ static void offload__not_ours(struct kunit *test)
 		receive(skb);
 		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InBadGso), bad + i + 1);
 	}
-	/* nothing but a header */
+	/* a header without payload */
 	skb = new_run(test, &c, 0, c.seq, 1, T_MSS, 0);
 	segs = take_apart(skb, 0);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(segs));
@@ -556,7 +557,7 @@ static void offload__not_ours(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A frame list whose frames are of any size: skb_segment() must not see it. */
+/* A frame list whose frames have any size is linearized, because skb_segment() would misread it. */
 static void offload__odd_list(struct kunit *test)
 {
 	static const u32 odd[][3] = {
@@ -615,7 +616,7 @@ static void offload__odd_list(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Without scatter-gather skb_segment() must see no list that it would misread. */
+/* Without scatter-gather a frame list is linearized if its frames are not linear. */
 static void offload__list_without_sg(struct kunit *test)
 {
 	static const u32 len[] = { T_MSS, 77 }, head[] = { 77, 77 };
@@ -660,7 +661,7 @@ static void offload__list_without_sg(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A tunnel marks what it carries: the packets come apart all the same. */
+/* A GSO packet that a tunnel has marked with its own type is segmented, too. */
 static void offload__in_tunnel(struct kunit *test)
 {
 	static const u32 type[] = {

@@ -14,7 +14,7 @@ static u8 *pattern(struct kunit *test)
 	return buf;
 }
 
-/* Packets @from up to @to leave now, of a transmission @first ... @last. */
+/* Expect the packets from @from to before @to, of a transmission @first ... @last. */
 static void expect_packets(struct kunit *test, struct t_conn *c, u32 first,
 			   u32 last, u32 from, u32 to)
 {
@@ -29,7 +29,7 @@ static void expect_packets(struct kunit *test, struct t_conn *c, u32 first,
 	}
 }
 
-/* Rule 3: the first burst, then what ACKs allow; TXF on the last (rule 2). */
+/* Rule 3: the first burst leaves, then what ACKs grant. The last packet has TXF (rule 2). */
 static void send__first_burst_then_grants(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -73,12 +73,12 @@ static void feed_grant(struct kunit *test, struct t_conn *c)
 static void send__writer_sends(struct kunit *test)
 {
 	static const struct {
-		bool	for_room;
-		u32	min_rtt;
-		bool	whole;
-		bool	asleep;
-		bool	shut;
-		bool	leaves;		/* with the ACK */
+		bool	for_room;	/* the writer waits for queue space */
+		u32	min_rtt;	/* microseconds */
+		bool	whole;		/* the device takes GSO packets */
+		bool	asleep;		/* the writer is not woken */
+		bool	shut;		/* SEND_SHUTDOWN is set */
+		bool	leaves;		/* the ACK sends packets */
 	} v[] = {
 		{ true, 50, true, false, false, false },
 		{ false, 50, true, false, false, true },
@@ -107,7 +107,7 @@ static void send__writer_sends(struct kunit *test)
 		c.esp->waits_for_queue = v[i].for_room;
 		c.esp->min_rtt = v[i].min_rtt;
 		WRITE_ONCE(c.esp->dev->takes_gso, v[i].whole);
-		/* too little memory for it to be woken */
+		/* too little queue space to wake the writer */
 		sndbuf = c.esp->sk.sk_sndbuf;
 		if (v[i].asleep) {
 			set_bit(SOCK_NOSPACE, &c.sock->flags);
@@ -125,7 +125,7 @@ static void send__writer_sends(struct kunit *test)
 		}
 		silence(test);
 	}
-	/* it has not come until the timer asked */
+	/* the writer did not run before the timer sent a probe */
 	c.esp->probe_tries = 1;
 	feed_grant(test, &c);
 	expect_packets(test, &c, s, s + 39, sent, c.ack + 10);
@@ -133,7 +133,7 @@ static void send__writer_sends(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 2: a write merges into the transmission whose end is unsent. */
+/* Rule 2: a write merges into a transmission whose last packet is unsent. */
 static void send__merges_into_unsent(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -152,7 +152,7 @@ static void send__merges_into_unsent(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rules 2, 3: what has been sent keeps its flags; a new one is announced. */
+/* Rules 2, 3: packets that were sent keep their flags, so the next write is announced. */
 static void send__announces_anew(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -167,7 +167,7 @@ static void send__announces_anew(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_MSS, 0), T_MSS);
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 2);
-	/* announce_seq stands still: two more may go, no third */
+	/* announce_seq stands still: two more packets may leave, no third */
 	KUNIT_EXPECT_EQ(test, c.esp->snd.announce_seq, s);
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 4 * T_MSS, 0), 4 * T_MSS);
 	next(test, &c, ESP_ACK | ESP_TXS, &f);
@@ -177,7 +177,7 @@ static void send__announces_anew(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 7: one small packet always goes. */
+/* Rule 7: one small packet always leaves. */
 static void send__small_always_goes(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -189,7 +189,7 @@ static void send__small_always_goes(struct kunit *test)
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
 	KUNIT_EXPECT_EQ(test, f.len, ESP_SMALL);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack);
-	/* the next one waits for the answer to the first (rule 3), asks, and once only */
+	/* the next one waits for the answer to the first (rule 3); the sender asks once */
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_SMALL - 1, 0), ESP_SMALL - 1);
 	next(test, &c, ESP_ACK | ESP_TXS, &f);
 	KUNIT_EXPECT_EQ(test, f.len, 0);
@@ -204,7 +204,7 @@ static void send__small_always_goes(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Small messages one after the other: a first burst of them, then the sender asks. */
+/* Small messages one after the other: a first burst of them leaves, then the sender asks. */
 static void send__small_ones_ask(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -224,7 +224,7 @@ static void send__small_ones_ask(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.len, 0);
 	KUNIT_EXPECT_EQ(test, f.pkt_seq, s - 1);
 	silence(test);
-	/* what was sent before it came says nothing of a grant: one more, and it asks */
+	/* a grant for the announced one does not let the fifth leave; the ACK of all four does */
 	feed_ack(test, &c, 7);
 	silence(test);
 	c.ack = s + 4;
@@ -235,7 +235,7 @@ static void send__small_ones_ask(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 21: at advice 0 an empty TXS announces. */
+/* Rule 21: with a first burst of 0, an empty TXS announces. */
 static void send__empty_txs_at_advice_0(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -254,7 +254,7 @@ static void send__empty_txs_at_advice_0(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 13: a HOLD stops; the sender asks again, and it is no loss. */
+/* Rule 13: a HOLD stops the sender, which sends probes. The HOLD is no loss. */
 static void send__hold_then_probe(struct kunit *test)
 {
 	unsigned long holds = mib(ESP_MIB_HoldsReceived);
@@ -275,7 +275,7 @@ static void send__hold_then_probe(struct kunit *test)
 	c.ack = s + 1;
 	feed_ack(test, &c, 0);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_HoldsReceived), holds + 1);
-	/* as often as it may be: probes that are answered don't count */
+	/* more often than retries: probes that are answered don't count */
 	for (i = 0; i < 10; i++) {
 		next(test, &c, ESP_ACK | ESP_TXS, &f);
 		KUNIT_EXPECT_EQ(test, f.len, 0);
@@ -293,7 +293,7 @@ static void send__hold_then_probe(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Unanswered probes count: ETIMEDOUT (rule 13). */
+/* Rule 13: probes without an answer end the connection with ETIMEDOUT. */
 static void send__unanswered_probes_end(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -310,7 +310,7 @@ static void send__unanswered_probes_end(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 8: the last resort is the sender's own timer. */
+/* Rule 8: the sender's timer retransmits the oldest packet. */
 static void send__timeout_sends_again(struct kunit *test)
 {
 	struct esp_frame f, again;
@@ -324,10 +324,10 @@ static void send__timeout_sends_again(struct kunit *test)
 	next(test, &c, ESP_ACK | ESP_TXS, &f);
 	next(test, &c, ESP_ACK, &again);
 	next(test, &c, ESP_ACK | ESP_TXF, &again);
-	next(test, &c, ESP_ACK | ESP_TXS, &again);	/* the oldest */
+	next(test, &c, ESP_ACK | ESP_TXS, &again);	/* the oldest packet */
 	KUNIT_EXPECT_EQ(test, again.pkt_seq, f.pkt_seq);
 	KUNIT_EXPECT_EQ(test, again.len, f.len);
-	KUNIT_EXPECT_GE(test, again.ts_val - f.ts_val, 2000u);	/* fresh */
+	KUNIT_EXPECT_GE(test, again.ts_val - f.ts_val, 2000u);	/* a new ts_val */
 	KUNIT_EXPECT_GE(test, c.esp->stats.timeouts, 1ull);
 	c.ack += 3;
 	feed_ack(test, &c, 4);
@@ -336,7 +336,7 @@ static void send__timeout_sends_again(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A few packets wait for more of them, until what is on its way is acknowledged. */
+/* With MSG_MORE a few packets wait for more, until the outstanding ones are acknowledged. */
 static void send__more_to_come(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -348,7 +348,7 @@ static void send__more_to_come(struct kunit *test)
 	open_conn(test, &c, 0, 60);
 	esp_timer_set(c.esp, ESP_T_CORK, esp_now() + 10000000);	/* not now */
 	first = c.esp->snd.send_next;
-	/* nothing is on its way: what is full goes */
+	/* nothing is outstanding: a full packet leaves */
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_MSS + 10, MSG_MORE), T_MSS + 10);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 1);
 	next(test, &c, ESP_ACK | ESP_TXS, &f);
@@ -358,7 +358,7 @@ static void send__more_to_come(struct kunit *test)
 	c.ack++;
 	feed_ack(test, &c, 60);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 6);
-	/* many packets are a GSO packet worth sending */
+	/* ESP_MORE_RUN packets don't wait */
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_MORE_RUN * T_MSS, MSG_MORE),
 			ESP_MORE_RUN * T_MSS);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 6 + ESP_MORE_RUN);
@@ -366,7 +366,7 @@ static void send__more_to_come(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 19: only what the RRQ names, and only once a round trip. */
+/* Rule 19: the sender retransmits what the RRQ names, and only once in a round trip. */
 static void send__rrq_names_packets(struct kunit *test)
 {
 	struct esp_wire_range r[] = {
@@ -384,7 +384,7 @@ static void send__rrq_names_packets(struct kunit *test)
 	c.esp->rtt.srtt8 = 8 * 1000;
 	conn_frame(&c, &f, ESP_ACK | ESP_RRQ, c.seq, sizeof(r));
 	f.grant = 10;
-	f.ts_ecr = c.ts + 1000000000;	/* a lie: no sample */
+	f.ts_ecr = c.ts + 1000000000;	/* no valid sample */
 	feed_frame(test, c.mac, &f, r);
 	for (i = 0; i < 3; i++) {
 		static const u8 which[] = { 1, 2, 5 };
@@ -397,7 +397,7 @@ static void send__rrq_names_packets(struct kunit *test)
 	c.esp->rtt.srtt8 = 8 * 10000000;
 	feed_frame(test, c.mac, &f, r);
 	silence(test);
-	/* ranges of what was never sent */
+	/* ranges of packets that were never sent */
 	r[0].offset = htons(8);
 	r[0].count = htons(0xffff);
 	r[1].offset = htons(0xffff);
@@ -407,7 +407,7 @@ static void send__rrq_names_packets(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 3: of two caps the smaller one counts, whenever ours is set. */
+/* Rule 3: the smaller of both ends' caps counts, even if the user changes it later. */
 static void send__smaller_cap(struct kunit *test)
 {
 	static const struct { int own, both; } v[] = {
@@ -436,7 +436,7 @@ static void send__smaller_cap(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* @n packets from @seq on, with checksums left to the device or not. */
+/* Expect @n packets from @seq on, with checksums left to the device or not. */
 static void expect_summed(struct kunit *test, u32 seq, int n, bool by_device)
 {
 	for (; n; n--, seq++) {
@@ -454,7 +454,7 @@ static void expect_summed(struct kunit *test, u32 seq, int n, bool by_device)
 	}
 }
 
-/* Checksums by the device, and a change of mind while packets wait. */
+/* The device computes checksums, and the sysctl changes while packets wait. */
 static void send__checksum_by_device(struct kunit *test)
 {
 	u8 *buf = pattern(test);
@@ -481,7 +481,7 @@ static void send__checksum_by_device(struct kunit *test)
 		c.ack = s;
 		feed_ack(test, &c, 4);
 	}
-	/* a device that no longer can is not asked to, even if we don't know yet */
+	/* a device that no longer can is not asked to, even before the notifier tells */
 	WRITE_ONCE(fx.ed->tx_checksum, 1);
 	fx.dev->features &= ~NETIF_F_HW_CSUM;
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 100, 0), 100);
@@ -489,7 +489,7 @@ static void send__checksum_by_device(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* An ACK of what was never sent is dropped and counted. */
+/* An ACK of packets that were never sent is dropped and counted. */
 static void send__ack_of_unsent(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_InAckInvalid);
@@ -505,7 +505,7 @@ static void send__ack_of_unsent(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A page that is lent may change until it leaves, and is summed only then. */
+/* A page of splice() may change until the packet leaves: its checksum is computed only then. */
 static void send__lent_page_changes(struct kunit *test)
 {
 	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -533,7 +533,7 @@ static void send__lent_page_changes(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 4: a writer that gets no memory, and does not wait for it, has stopped feeding. */
+/* Rule 4: a writer that gets no memory and does not wait ends its transmission. */
 static void send__no_memory_ends(struct kunit *test)
 {
 	u8 *buf = kunit_kzalloc(test, 64 * T_MSS, GFP_KERNEL);
@@ -561,7 +561,7 @@ static void send__no_memory_ends(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A writer without memory asks for the ACK that frees some, when all is sent. */
+/* A sender whose writer has no memory asks, when all is sent, for the ACK that frees some. */
 static void send__asks_for_ack(struct kunit *test)
 {
 	u8 *buf = kunit_kzalloc(test, 64 * T_MSS, GFP_KERNEL);
@@ -576,7 +576,7 @@ static void send__asks_for_ack(struct kunit *test)
 	c.sock->sk->sk_sndbuf = 32 * T_MSS;
 	c.sock->sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 	KUNIT_EXPECT_LT(test, send_bytes(&c, buf, 64 * T_MSS, 0), 64 * T_MSS);
-	while ((skb = next_skb(2))) {	/* what it may start with */
+	while ((skb = next_skb(2))) {	/* the first burst */
 		read_frame(test, skb, &f, NULL);
 		KUNIT_EXPECT_NE(test, f.len, 0);
 		kfree_skb(skb);
@@ -592,23 +592,26 @@ static void send__asks_for_ack(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, asked, 1);
 	c.ack++;
-	feed_ack(test, &c, 64);		/* and not again with each answer */
+	feed_ack(test, &c, 64);		/* no second request */
 	silence(test);
 	c.ack = c.esp->snd.send_seq;
 	feed_ack(test, &c, 64);
 	close_conn(test, &c);
 }
 
-/* Nagle's rule, and a cap that the receiver does not know: where no ACK may be due. */
+/*
+ * The sender asks for an ACK where the receiver may see none due: when Nagle's rule holds the
+ * last packet back, and at a cap that the receiver does not know.
+ */
 static void send__tail_asks(struct kunit *test)
 {
 	static const struct {
-		u32	packets;
-		u32	cap;
-		u32	agreed;
-		bool	late;
-		u32	sent;
-		u32	asked;
+		u32	packets;	/* full packets that are written */
+		u32	cap;		/* burst_length of the sender */
+		u32	agreed;		/* burst_length agreed on in the handshake */
+		bool	late;		/* the listener's burst_length was set later */
+		u32	sent;		/* packets that leave */
+		u32	asked;		/* requests for an ACK */
 	} v[] = {
 		{ 16, 0, 0, false, 16, 0 },
 		{ 17, 0, 0, false, 17, 1 },
@@ -627,7 +630,7 @@ static void send__tail_asks(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	open_conn(test, &c, 0, 64);
 	c.esp->nodelay = 0;
-	WRITE_ONCE(fx.dev->gso_max_segs, 4);	/* so that some have left before the last one */
+	WRITE_ONCE(fx.dev->gso_max_segs, 4);	/* some packets leave before the last one */
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		u32 len = v[i].packets * T_MSS + 100;
 
@@ -654,7 +657,7 @@ static void send__tail_asks(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Nothing has come for hours, and keepalive's time is now. */
+/* Let the connection look idle for two hours, and keepalive be due now. */
 static u64 idle_for_long(struct t_conn *c)
 {
 	u64 now = esp_now();
@@ -666,7 +669,7 @@ static u64 idle_for_long(struct t_conn *c)
 	return now;
 }
 
-/* Keepalive's time comes while data is on its way: the sender's own timer watches. */
+/* Keepalive sends no probe while data is outstanding: the sender's timer watches that. */
 static void keepalive__data_on_its_way(struct kunit *test)
 {
 	unsigned long probes = mib(ESP_MIB_KeepaliveProbes);
@@ -691,7 +694,7 @@ static void keepalive__data_on_its_way(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Frames with and without data are of one flow, each connection's of its own. */
+/* All frames of a connection have one flow hash, and another connection has another. */
 static void send__one_flow(struct kunit *test)
 {
 	u8 *buf = pattern(test);

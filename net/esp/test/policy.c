@@ -85,7 +85,7 @@ static void qctl_init(struct esp_qctl *c)
 	c->frame.prev = 100;
 }
 
-/* One round trip after the other, in each of which somebody was held back. */
+/* Pass @n round trips; the budget has held a sender back in each of them. */
 static u64 qctl_rounds(struct esp_qctl *c, int n, u32 median, u32 min_rtt, u64 now)
 {
 	while (n--) {
@@ -390,7 +390,7 @@ static void qctl__lossy_and_fast(struct kunit *test)
 	}
 }
 
-/* What a lone sender on this machine sends is held up by processors only. */
+/* Rule 22: a single sender on this machine is delayed by processors only, and has no pace. */
 static void qctl__no_wire(struct kunit *test)
 {
 	const struct esp_policy *p = &adaptive_policy;

@@ -101,7 +101,7 @@ static void qctl__cut_on_trial(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.held, 0u);
 }
 
-/* A sender whose round trips have @extra too much, and in each of which @n packets come. */
+/* Pass round trips that are @extra longer than the smallest; @n packets come in each. */
 static u64 tried_rounds(struct esp_qctl *c, int times, u32 min_rtt, u32 extra, u32 n, u64 now)
 {
 	u32 rtt = min_rtt + extra;
@@ -248,7 +248,7 @@ static u64 slow_rounds(struct esp_qctl *c, int times, int count, u32 n, u64 now)
 	return now;
 }
 
-/* What waits where the link is idle waits for a host: no try is needed to see that. */
+/* While the link is idle, packets wait for a host, not for the link: no trial is needed. */
 static void qctl__idle_link(struct kunit *test)
 {
 	struct esp_qctl c;
@@ -319,7 +319,7 @@ static u64 uneven_rounds(struct esp_qctl *c, int times, int count, u32 less, u32
 	return now;
 }
 
-/* What a lone sender's budget becomes with these. */
+/* Return a single sender's budget after many round trips of @less and @more us in turns. */
 static u32 budget_if_uneven(u32 less, u32 more)
 {
 	struct esp_qctl c;
@@ -371,7 +371,10 @@ static void qctl__uneven(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.even_q, 0u);
 }
 
-/* What is beyond others' budget is handed back, at once, and nothing learned of that. */
+/*
+ * The budget beyond ESP_Q_IDLE is handed back at once when round trips are no longer uneven, or
+ * the sender is no longer alone. Nothing is learned from it.
+ */
 static void qctl__uneven_no_more(struct kunit *test)
 {
 	struct esp_qctl c;
@@ -477,7 +480,10 @@ static void qctl__uneven_no_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.uneven, (u8)0);
 }
 
-/* Who waits for all that is on its way, though no grant was refused, is held back, too. */
+/*
+ * The budget also holds a sender back that waits for all its packets on their way, even if no
+ * grant had to wait.
+ */
 static void qctl__idle_by_law(struct kunit *test)
 {
 	static const struct { u32 q, packets, then; } cases[] = {
@@ -502,7 +508,10 @@ static void qctl__idle_by_law(struct kunit *test)
 	}
 }
 
-/* What others have in the port, a smaller budget does not make less; nor may it be larger. */
+/*
+ * A smaller budget does not shorten the queue that other senders have in the port. A larger
+ * one must not be taken instead.
+ */
 static void qctl__others_in_port(struct kunit *test)
 {
 	const struct test_path full = { 12304, 60, 0, 700 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Data that arrive: rules 10, 18, 19. Included by suite.c, after harness.c. */
+/* Data that arrives: rules 10, 18, 19. Included by suite.c, after harness.c. */
 
-/* Cookies keep strangers out. */
+/* A packet with a wrong cookie is dropped, counted, and not answered. */
 static void data__bad_cookie_is_silent(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_InCookie);
@@ -32,7 +32,7 @@ static void data__in_order(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* An end that comes in order takes no memory, hence needs none. */
+/* A FIN in order is taken without free memory, because it is not kept. */
 static void data__fin_without_room(struct kunit *test)
 {
 	unsigned long dropped = mib(ESP_MIB_InMemDrop);
@@ -44,7 +44,7 @@ static void data__fin_without_room(struct kunit *test)
 		feed(test, &c, i ? i == 2 ? ESP_TXF : 0 : ESP_TXS, c.seq + i, T_MSS);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 3);
 	c.sock->sk->sk_rcvbuf = 1;
-	c.esp->burst_told = 0;		/* nothing is permitted */
+	c.esp->burst_told = 0;		/* nothing is granted */
 	est = c.esp->grant.rcv_est;
 	feed(test, &c, ESP_FIN, c.seq + 3, 0);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq + 4);
@@ -56,7 +56,7 @@ static void data__fin_without_room(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Packets that wait become one buffer; not those of different records. */
+/* Packets on the receive queue are coalesced into a buffer, unless their records differ. */
 static void data__coalesced(struct kunit *test)
 {
 	struct t_conn c;
@@ -88,7 +88,7 @@ static void data__coalesced(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A connection whose payload comes side by side in pages. */
+/* Open a connection whose packets have their payload side by side in pages. */
 static void open_paged(struct kunit *test, struct t_conn *c, unsigned int order)
 {
 	fx.paged = true;
@@ -97,7 +97,7 @@ static void open_paged(struct kunit *test, struct t_conn *c, unsigned int order)
 	open_conn(test, c, 0, 4);
 }
 
-/* Packets side by side in their pages become one fragment, which keeps those once. */
+/* Packets side by side in pages become one fragment, with one reference to the pages. */
 static void data__side_by_side(struct kunit *test)
 {
 	struct sk_buff *skb, *copy;
@@ -117,13 +117,13 @@ static void data__side_by_side(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, skb->truesize, (unsigned int)atomic_read(&sk->sk_rmem_alloc));
 	KUNIT_EXPECT_GE(test, skb->truesize, 7000u);
 
-	fx.at += 8;		/* something lies between */
+	fx.at += 8;		/* a gap in the pages */
 	for (i = 10; i < 13; i++)
 		feed(test, &c, 0, c.seq + i, 700);
 	KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->nr_frags, 2);
 	KUNIT_EXPECT_EQ(test, page_count(fx.page), 3);
 
-	/* others look at what is there: it must stay as it is */
+	/* another reader has a clone of the buffer, which must not change */
 	copy = skb_clone(skb, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, copy);
 	feed(test, &c, 0, c.seq + 13, 700);
@@ -137,7 +137,7 @@ static void data__side_by_side(struct kunit *test)
 	put_page(fx.page);
 }
 
-/* @n packets as GRO chains them, 700 bytes each; @bare: the first frame has none of them. */
+/* Make @n packets of 700 bytes, chained as by GRO; @bare: the first buffer has a header only. */
 static struct sk_buff *chained(struct kunit *test, struct t_conn *c, u8 flags, u32 n, bool bare)
 {
 	struct sk_buff *skb, *p, **at;
@@ -175,7 +175,7 @@ static struct sk_buff *chained(struct kunit *test, struct t_conn *c, u8 flags, u
 	return skb;
 }
 
-/* What GRO has chained is joined, too, unless others look at it. */
+/* Packets that GRO has chained are coalesced, too, unless another reader shares them. */
 static void data__chained(struct kunit *test)
 {
 	struct sk_buff *skb, *copy;
@@ -201,7 +201,7 @@ static void data__chained(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->rcv_records, 1u);
 	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
 
-	/* the next record, of which another reader has a clone */
+	/* the next record: another reader has a clone */
 	skb = chained(test, &c, 0, 4, false);
 	copy = skb_clone(skb, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, copy);
@@ -209,7 +209,7 @@ static void data__chained(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, skb_queue_len(queue), 2u);
 	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
 	kfree_skb(copy);
-	/* or of the list */
+	/* another reader has a reference to the list */
 	skb = chained(test, &c, 0, 3, false);
 	copy = skb_get(skb_shinfo(skb)->frag_list);
 	receive(skb);
@@ -217,12 +217,12 @@ static void data__chained(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, copy->next);
 	KUNIT_EXPECT_EQ(test, skb_shinfo(copy)->nr_frags, 1);
 	kfree_skb(copy);
-	/* a header alone, which there is no packet of */
+	/* the first buffer has no packet */
 	receive(chained(test, &c, 0, 3, true));
 	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
 	receive(chained(test, &c, 0, 3, false));
 	KUNIT_EXPECT_FALSE(test, skb_has_frag_list(skb_peek_tail(queue)));
-	/* not in pages */
+	/* payload that is not in pages */
 	fx.paged = false;
 	receive(chained(test, &c, ESP_TXF | ESP_EOR, 6, false));
 	KUNIT_EXPECT_TRUE(test, skb_has_frag_list(skb_peek_tail(queue)));
@@ -237,7 +237,11 @@ static void data__chained(struct kunit *test)
 	put_page(fx.page);
 }
 
-/* What a NIC says of a checksum counts if it can know; a packet of one byte. */
+/*
+ * A NIC's CHECKSUM_UNNECESSARY does not count, because the NIC does not know the protocol. A
+ * CHECKSUM_COMPLETE sum that is wrong is computed again. A frame with CHECKSUM_PARTIAL comes
+ * from this machine, and is taken. The packets have one byte.
+ */
 static void data__checksum_with_help(struct kunit *test)
 {
 	static const struct {
@@ -320,7 +324,7 @@ static void data__gap_brings_rrq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ntohs(r[0].count), 1);
 	KUNIT_EXPECT_EQ(test, ntohs(r[1].offset), 3);
 	KUNIT_EXPECT_EQ(test, ntohs(r[1].count), 2);
-	/* what came was kept */
+	/* the packets that came were kept */
 	feed(test, &c, 0, c.seq + 5, 100);
 	feed(test, &c, 0, c.seq + 4, 100);
 	feed(test, &c, 0, c.seq + 1, 100);
@@ -329,7 +333,7 @@ static void data__gap_brings_rrq(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Data numbered after a FIN that came before the FIN: no reader gets it. */
+/* Data with a number after the FIN's arrives before the FIN: no reader gets it. */
 static void data__stored_behind_fin(struct kunit *test)
 {
 	unsigned long behind = mib(ESP_MIB_InAfterFin);

@@ -30,8 +30,8 @@ static void rtt__converges(struct kunit *test)
 	KUNIT_EXPECT_LE(test, r.rttvar4 >> 2, 10u);
 	for (i = 0; i < 200; i++)
 		esp_rtt_sample(&r, 0);
-	KUNIT_EXPECT_GE(test, r.srtt8, 1u);	/* 0 would mean: none yet */
-	esp_rtt_sample(&r, 0xffffffffu);	/* a lie */
+	KUNIT_EXPECT_GE(test, r.srtt8, 1u);	/* 0 means that nothing was measured */
+	esp_rtt_sample(&r, 0xffffffffu);	/* an invalid sample counts as ESP_RTT_MAX_US */
 	KUNIT_EXPECT_LE(test, esp_rtt_smooth(&r), ESP_RTT_MAX_US / 8 + 10);
 }
 
@@ -78,15 +78,15 @@ static void min_rtt__ten_seconds(struct kunit *test)
 		if (t > 11 * second)
 			KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 100u);
 	}
-	/* after a long silence the new one alone counts */
+	/* after a long silence only the new sample counts */
 	esp_min_rtt_sample(&m, 300, 100 * second);
 	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
-	/* a sample of just before, by another processor's clock, is no silence */
+	/* a sample that another processor took a moment earlier is no silence */
 	esp_min_rtt_sample(&m, 900, 100 * second - 1);
 	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
 }
 
-/* Rule 22: a median, once a round trip. */
+/* Rule 22: the median of the samples, once in a round trip. */
 static void rtt_round__median(struct kunit *test)
 {
 	static const u32 samples[] = { 900, 100, 500, 300, 700 };
@@ -104,13 +104,13 @@ static void rtt_round__median(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.sample[0], 100u);	/* the smallest */
 	KUNIT_EXPECT_EQ(test, r.n, 0u);
 
-	/* what is old does not count */
+	/* samples older than two round trips do not count */
 	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 900, 200, 1250, &median));
 	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 100, 200, 1600, &median));
 	KUNIT_EXPECT_EQ(test, median, 100u);
 	r.start = 1200;
 
-	/* more than there is room for: the first ones count */
+	/* more samples than fit: the first ones count */
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, i, 200, 1300,
 							   &median));

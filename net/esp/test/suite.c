@@ -95,7 +95,7 @@ static struct kunit_suite esp_ackq_suite = {
 	.test_cases	= ackq_cases,
 };
 
-/* Packets, each with a fresh device. */
+/* Suites of tests with packets. Each test gets a new device. */
 #define PACKET_SUITE(what)				\
 static struct kunit_suite esp_##what##_suite = {	\
 	.name		= "esp_" #what,			\

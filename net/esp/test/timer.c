@@ -2,8 +2,9 @@
 /* Deadlines, hrtimers, and the line of delayed ACKs. Included by suite.c, after harness.c. */
 
 /*
- * A deadline that moves on takes the hrtimer along after half of its time: no interrupt
- * for nothing. But no further than to the next deadline, nor from another processor.
+ * The hrtimer follows a deadline that moves on after half of its time, so that it does not
+ * fire for nothing. It follows no further than to the next deadline, and only if this
+ * processor has armed it.
  */
 static void timer__follows(struct kunit *test)
 {
@@ -24,7 +25,7 @@ static void timer__follows(struct kunit *test)
 	esp_timer_move(c.esp, ESP_T_ACK, now + 60 * s, 100 * s, slack);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
 	c.esp->timer_by -= ESP_T_MAX;
-	/* it is armed for another deadline */
+	/* the hrtimer is armed for another deadline */
 	esp_timer_move(c.esp, ESP_T_SEND, now + 60 * s, 200 * s, slack);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, now + 100 * s + slack);
 	esp_timer_move(c.esp, ESP_T_ACK, now + 60 * s, 100 * s, slack);
@@ -41,7 +42,10 @@ static void timer__follows(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* An ACK that nothing takes along is late by the slack at most, and may come with others'. */
+/*
+ * An ACK without data to ride on is late by the slack at most. It may leave early, together
+ * with ACKs of other sockets.
+ */
 static void timer__ack_window(struct kunit *test)
 {
 	const u64 ms = 1000;
@@ -60,7 +64,7 @@ static void timer__ack_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.esp->ack_at, at - ESP_ACK_EARLY_US);
 	KUNIT_EXPECT_TRUE(test, c.esp->ack_line);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, U64_MAX);
-	/* as before a lost frame is retransmitted */
+	/* a delay that is longer than ack_delay_us takes the socket's hrtimer */
 	esp_timers_stop(c.sock->sk);
 	c.esp->ack_pending = 0;
 	esp_ack_soon(c.sock->sk, 800 * ms);
@@ -72,8 +76,8 @@ static void timer__ack_window(struct kunit *test)
 }
 
 /*
- * @n connections of one host, without a deadline; softirqs are off then, and nothing comes
- * in between.
+ * Open @n connections of one host, without a deadline. Softirqs are off afterwards, so that
+ * no frame and no timer comes in between.
  */
 static void open_line(struct kunit *test, struct t_conn *c, int n)
 {
@@ -115,8 +119,8 @@ static bool behind(struct t_conn *last, struct t_conn *first)
 }
 
 /*
- * A line of delayed ACKs is in order of time. Who would have to look for a place for
- * long, or has one that comes too late, takes the socket's own hrtimer.
+ * A line of delayed ACKs is in order of time. A socket whose place is not near the end, or
+ * whose place in the line is later than its new deadline, takes its own hrtimer.
  */
 static void timer__line_order(struct kunit *test)
 {
@@ -139,7 +143,7 @@ static void timer__line_order(struct kunit *test)
 	esp_ack_wait(c[5].esp, now + 300 * s);
 	KUNIT_EXPECT_EQ(test, c[5].esp->ack_at, now + 505 * s);
 	KUNIT_EXPECT_EQ(test, c[5].esp->timer_at, now + 300 * s + late);
-	/* what follows another deadline keeps to it; one behind its place, too */
+	/* the hrtimer keeps a deadline before the place, and one after it that doesn't ride */
 	esp_timer_follow(c[5].esp);
 	KUNIT_EXPECT_EQ(test, c[5].esp->timer_at, now + 300 * s + late);
 	esp_timer_clear(c[5].esp, ESP_T_ACK);
@@ -150,7 +154,7 @@ static void timer__line_order(struct kunit *test)
 	close_line(test, c, 11);
 }
 
-/* Whoever is in line stays there while ACKs ride on replies; holds one reference. */
+/* A socket stays in its line while ACKs ride on replies. The line holds one reference. */
 static void timer__line_stays(struct kunit *test)
 {
 	const u64 s = USEC_PER_SEC;
@@ -167,7 +171,7 @@ static void timer__line_stays(struct kunit *test)
 	esp_ack_wait(c[0].esp, now + 540 * s);
 	KUNIT_EXPECT_EQ(test, c[0].esp->ack_at, now + 500 * s);
 	KUNIT_EXPECT_EQ(test, refcount_read(&c[0].sock->sk->sk_refcnt), refs + 1);
-	/* no other deadline takes care of it */
+	/* another deadline arms the hrtimer, and leaves the ACK to the line */
 	esp_timer_set(c[0].esp, ESP_T_RRQ, now + 600 * s);
 	KUNIT_EXPECT_EQ(test, c[0].esp->timer_at, now + 600 * s);
 	esp_timer_follow(c[0].esp);
@@ -179,8 +183,9 @@ static void timer__line_stays(struct kunit *test)
 }
 
 /*
- * After half of the time those for whom nothing is due go on to what they wait for now, or
- * would: no interrupt for nothing. But nobody whose ACK still waits, or who is idle.
+ * After half of the time, sockets at the head for which no ACK is due move to the place of
+ * the ACK that waits now, or that would wait now, so that the hrtimer does not fire for
+ * nothing. A socket whose ACK is still due does not move, and an idle socket does not.
  */
 static void timer__line_follows(struct kunit *test)
 {
@@ -194,17 +199,17 @@ static void timer__line_follows(struct kunit *test)
 		c[i].esp->progress_us = now + (400 + 10 * i) * s;
 		esp_ack_wait(c[i].esp, now + (500 + 10 * i) * s - early);
 	}
-	/* the first waits */
+	/* the first socket's ACK is still due: none moves */
 	esp_ack_wait(c[2].esp, now + 560 * s);
 	KUNIT_EXPECT_EQ(test, c[0].esp->ack_at, now + 500 * s - early);
 	KUNIT_EXPECT_EQ(test, c[2].esp->ack_at, now + 520 * s - early);
-	/* its ACK has left, and no message came since; but it was tried just now */
+	/* its ACK has left, and no message came since; and the last attempt was just now */
 	esp_timer_clear(c[0].esp, ESP_T_ACK);
 	esp_ack_wait(c[1].esp, now + 555 * s);
 	KUNIT_EXPECT_EQ(test, c[1].esp->ack_at, now + 510 * s - early);
 	esp_ack_wait(c[2].esp, now + 620 * s);
 	KUNIT_EXPECT_EQ(test, c[0].esp->ack_at, now + 500 * s - early);
-	/* one came, and the second waits for another ACK than at first */
+	/* a message came, and the second socket waits for another ACK than at first */
 	c[0].esp->progress_us = now + 410 * s;
 	esp_ack_wait(c[2].esp, now + 690 * s);
 	next = now + 690 * s - ESP_SLACK_US / 2;
@@ -216,7 +221,7 @@ static void timer__line_follows(struct kunit *test)
 	close_line(test, c, 3);
 }
 
-/* An ACK that nothing takes along leaves, and the line forgets the socket. */
+/* An ACK without data to ride on leaves when the line's hrtimer fires, and so does the socket. */
 static void timer__line_fires(struct kunit *test)
 {
 	struct esp_frame f;
@@ -237,7 +242,7 @@ static void timer__line_fires(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* In TIME_WAIT it fires once, with others'. */
+/* In TIME_WAIT the hrtimer fires once, with more slack, together with other sockets' hrtimers. */
 static void timer__time_wait(struct kunit *test)
 {
 	struct t_conn c;
@@ -256,12 +261,12 @@ static void timer__time_wait(struct kunit *test)
 	at = c.esp->deadline[ESP_T_CONN];
 	KUNIT_EXPECT_GT(test, at, esp_now() + 59 * USEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at + ESP_WAIT_SLACK_US);
-	/* what is due earlier is not forgotten */
+	/* the hrtimer keeps an earlier deadline */
 	esp_timer_set(c.esp, ESP_T_RRQ, at - 30 * USEC_PER_SEC);
 	esp_time_wait(c.sock->sk);
 	KUNIT_EXPECT_EQ(test, c.esp->timer_at, at - 30 * USEC_PER_SEC);
 	esp_timers_stop(c.sock->sk);
-	esp_set_state(c.sock->sk, TCP_ESTABLISHED);	/* which a RST ends */
+	esp_set_state(c.sock->sk, TCP_ESTABLISHED);	/* close_conn()'s RST ends this state */
 	local_bh_enable();
 	close_conn(test, &c);
 }

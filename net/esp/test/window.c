@@ -26,7 +26,7 @@ static void new_window(struct esp_window *w, u32 isn, u16 advice)
 	esp_window_init(w, isn);
 }
 
-/* The same, and a transmission is announced; returns its first number. */
+/* Make a new window, announce a transmission, and return its first number. */
 static u32 announced(struct esp_window *w, u32 isn, u16 advice)
 {
 	new_window(w, isn, advice);
@@ -34,7 +34,7 @@ static u32 announced(struct esp_window *w, u32 isn, u16 advice)
 	return isn + 1;
 }
 
-/* Send what the window lets through, up to @n packets; returns how many. */
+/* Send up to @n packets that the window allows; return their number. */
 static u32 send_some(struct esp_window *w, u32 n, bool txf)
 {
 	u32 i;
@@ -63,7 +63,7 @@ static void window_init__nothing_allowed(struct kunit *test)
 	}
 }
 
-/* Rule 3: before the first ACK no more than the first burst. */
+/* Rule 3: no more packets than the first burst leave before the first ACK. */
 static void window_announce__first_burst(struct kunit *test)
 {
 	struct esp_window w;
@@ -78,7 +78,7 @@ static void window_announce__first_burst(struct kunit *test)
 	}
 }
 
-/* Rule 21: what is on its way from before counts. */
+/* Rule 21: earlier packets that are still on their way count as part of the first burst. */
 static void window_announce__on_its_way(struct kunit *test)
 {
 	struct esp_window w;
@@ -98,7 +98,7 @@ static void window_announce__on_its_way(struct kunit *test)
 	}
 }
 
-/* Rule 3: up to and including announce_seq + initial_ack_burst_length. */
+/* Rule 3: the first burst ends with announce_seq + initial_ack_burst_length. */
 static void window_announce__initial_ack_burst_length(struct kunit *test)
 {
 	struct esp_window w;
@@ -112,11 +112,11 @@ static void window_announce__initial_ack_burst_length(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 1u);
 	w.initial = -1;
 	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 10u);
-	w.burst_length = 6;	/* caps the advice, too */
+	w.burst_length = 6;	/* caps the advised first burst, too */
 	KUNIT_EXPECT_EQ(test, esp_window_first_burst(&w), 6u);
 }
 
-/* Rule 21: at advice 0 nothing goes; the empty TXS asks. */
+/* Rule 21: with an advised first burst of 0 no data leaves before the empty TXS is answered. */
 static void window_announce__advice_0(struct kunit *test)
 {
 	struct esp_window w;
@@ -145,7 +145,7 @@ static void window_announce__small(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.edge, w.send_next + 5);
 }
 
-/* Rule 3: a stream of small writes can't push data without end. */
+/* Rule 3: a stream of small writes sends one first burst, and stops without an ACK. */
 static void window_announce__stands_still(struct kunit *test)
 {
 	struct esp_window w;
@@ -178,13 +178,13 @@ static void window_ack__moves_edge(struct kunit *test)
 				ESP_ACK_PROGRESS | ESP_ACK_OPENED);
 		KUNIT_EXPECT_EQ(test, w.una_seq, s + 1);
 		KUNIT_EXPECT_EQ(test, w.edge, s + 11);
-		/* never back, while it is announced */
+		/* the edge never moves back during a transmission */
 		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 2, 3),
 				ESP_ACK_PROGRESS);
 		KUNIT_EXPECT_EQ(test, w.edge, s + 11);
-		/* the same again: nothing new */
+		/* the same ACK again changes nothing */
 		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 2, 3), 0);
-		/* the cap */
+		/* burst_length caps the grant */
 		w.burst_length = 16;
 		KUNIT_EXPECT_EQ(test, take_ack(&w, s + 2, 500),
 				ESP_ACK_OPENED);
@@ -193,8 +193,8 @@ static void window_ack__moves_edge(struct kunit *test)
 }
 
 /*
- * Rules 3, 16: what was granted for one transmission is not for the next,
- * which has to wait until it may announce itself.
+ * Rules 3, 16: the next transmission does not get the grant of the announced one. It has to
+ * wait until it may be announced itself.
  */
 static void window_test__not_the_next_transmission(struct kunit *test)
 {
@@ -204,20 +204,20 @@ static void window_test__not_the_next_transmission(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(isns); i++) {
 		u32 s = announced(&w, isns[i], 4);
 
-		/* the next one shares the first burst */
+		/* the next transmission shares the first burst */
 		KUNIT_EXPECT_EQ(test, send_some(&w, 2, true), 2);
 		KUNIT_EXPECT_EQ(test, send_some(&w, 1, true), 1);
-		/* still, once there is permission, and all of its packets: but not that */
+		/* so do all its packets once there is a grant, but they don't get the grant */
 		take_ack(&w, s, 10);
 		KUNIT_EXPECT_EQ(test, w.edge, s + 10);
 		KUNIT_EXPECT_EQ(test, send_some(&w, 5, false), 1);
 
-		announced(&w, isns[i], 4);		/* of the announced one all have it */
+		announced(&w, isns[i], 4);		/* the announced one gets the grant */
 		KUNIT_EXPECT_EQ(test, send_some(&w, 1, false), 1);
 		take_ack(&w, s, 10);
 		KUNIT_EXPECT_EQ(test, send_some(&w, 20, false), 9);
 
-		/* a long one that follows isn't let go by an answer to the announced one */
+		/* an answer to the announced one grants nothing to a long one that follows */
 		announced(&w, isns[i], 8);
 		KUNIT_EXPECT_EQ(test, send_some(&w, 2, true), 2);
 		KUNIT_EXPECT_EQ(test, send_some(&w, 20, false), 6);
@@ -272,7 +272,7 @@ static void window_ack__hold(struct kunit *test)
 			ESP_ACK_PROGRESS | ESP_ACK_HOLD);
 	KUNIT_EXPECT_TRUE(test, w.on_hold);
 	KUNIT_EXPECT_EQ(test, w.edge, 1005u);
-	/* counted once */
+	/* a HOLD in a row is not reported again */
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1005, 0), ESP_ACK_PROGRESS);
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1005, 2), ESP_ACK_OPENED);
 	KUNIT_EXPECT_FALSE(test, w.on_hold);
@@ -289,11 +289,11 @@ static void window_ack__advice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1002, 20),
 			ESP_ACK_PROGRESS | ESP_ACK_OPENED);
 	KUNIT_EXPECT_EQ(test, w.advice, 4);
-	/* all acknowledged, nothing announced: advice */
+	/* all acknowledged, nothing announced: a first burst */
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 9), ESP_ACK_PROGRESS);
 	KUNIT_EXPECT_EQ(test, w.advice, 9);
 	KUNIT_EXPECT_EQ(test, w.edge, 1022u);
-	/* a cut is to be echoed; no advice is no HOLD */
+	/* a cut is to be echoed; a first burst of 0 is no HOLD */
 	KUNIT_EXPECT_EQ(test, take_ack(&w, 1003, 0), ESP_ACK_CUT);
 	KUNIT_EXPECT_EQ(test, w.advice, 0);
 	KUNIT_EXPECT_FALSE(test, w.on_hold);

@@ -5,7 +5,7 @@
  */
 #include "wire_example.h"
 
-/* Numbers of the example's two hosts. */
+/* Cookies of the example's two hosts. */
 #define EXAMPLE_A	0xc0ffee01u
 #define EXAMPLE_B	0x5eed0002u
 
@@ -40,7 +40,7 @@ static void wire_layout__offsets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sizeof(struct esp_wire_range), 4u);
 }
 
-/* What wire.c writes is where struct esp_wire has it. */
+/* wire.c writes each field where struct esp_wire has it. */
 static void wire_build__as_struct(struct kunit *test)
 {
 	struct esp_frame f = {
@@ -92,7 +92,7 @@ static void example_data_frame(struct esp_frame *f)
 	};
 }
 
-/* The documentation's frames are parsed to what it says of them. */
+/* The documentation's example frames parse to the values that it gives. */
 static void wire_parse__example(struct kunit *test)
 {
 	const u8 *syn = esp_example_syn + ESP_EXAMPLE_ETH;
@@ -112,7 +112,7 @@ static void wire_parse__example(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(data + 32, "hello", 5), 0);
 }
 
-/* And they are what the builder makes. */
+/* The builder makes the example frames of the documentation. */
 static void wire_build__example(struct kunit *test)
 {
 	u8 want[ESP_HLEN_MAX], got[ESP_HLEN_MAX] = { 0 };
@@ -133,7 +133,7 @@ static void wire_build__example(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(got, want, 32), 0);
 }
 
-/* A header with everything in it: 60 bytes; without ADVICE 56. */
+/* A header with all options but the CRC has 60 bytes, without ADVICE 56. */
 static void wire_build__options(struct kunit *test)
 {
 	u8 data[ESP_HLEN_MAX];
@@ -153,7 +153,7 @@ static void wire_build__options(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&f, &g, sizeof(f)), 0);
 }
 
-/* A frame to be damaged: an ACK with 4 bytes of payload. */
+/* Build a frame to be damaged: an ACK with 4 bytes of payload. */
 static void plain_frame(u8 *data)
 {
 	struct esp_frame f = {
@@ -184,7 +184,7 @@ static void wire_parse__short(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse(d, 36), ESP_WIRE_OK);
 	KUNIT_EXPECT_EQ(test, parse(d, 64), ESP_WIRE_OK);
 
-	/* the payload need not be readable, the header must be */
+	/* the header must be readable, the payload need not */
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 32, 36, &f), ESP_WIRE_OK);
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 31, 36, &f), ESP_WIRE_SHORT);
 	d[0] = 0x19;
@@ -236,7 +236,7 @@ static void wire_parse__port_0(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse(d, 36), ESP_WIRE_PORT);
 }
 
-/* May these flags stand together, with and without payload? */
+/* May these flags stand together, with @len bytes of payload? */
 static bool flags_allowed(unsigned int fl, unsigned int len)
 {
 	switch (fl) {
@@ -270,7 +270,7 @@ static void wire_parse__flags(struct kunit *test)
 			got = parse(d, 36);
 			if (!flags_allowed(fl, len))
 				KUNIT_EXPECT_EQ(test, got, ESP_WIRE_FLAGS);
-			else if (fl & ESP_SYN)	/* lacks its options */
+			else if (fl & ESP_SYN)	/* the options of a SYN are missing */
 				KUNIT_EXPECT_EQ(test, got, ESP_WIRE_OPTION);
 			else if ((fl & ESP_RRQ) && !len)
 				KUNIT_EXPECT_EQ(test, got, ESP_WIRE_RANGE);
@@ -316,7 +316,7 @@ static void wire_parse__options(struct kunit *test)
 	unsigned int len;
 	u8 d[64];
 
-	/* each known one has one length */
+	/* each known option has one valid length */
 	for (len = 0; len < 16; len++) {
 		int type;
 
@@ -328,10 +328,10 @@ static void wire_parse__options(struct kunit *test)
 					ESP_WIRE_OK : ESP_WIRE_OPTION);
 		}
 	}
-	/* twice */
+	/* an option twice */
 	OPTIONS(d, 10, ESP_OPT_TYPE, 3, 1, ESP_OPT_TYPE, 3, 1);
 	KUNIT_EXPECT_EQ(test, parse(d, 40), ESP_WIRE_OPTION);
-	/* overruns the header, but not the frame */
+	/* an option that overruns the header, but not the frame */
 	OPTIONS(d, 9, ESP_OPT_COOKIE, 6, 1, 2, 3, 4);
 	KUNIT_EXPECT_EQ(test, parse(d, 60), ESP_WIRE_OPTION);
 	OPTIONS(d, 9, 99, 5);
@@ -339,12 +339,12 @@ static void wire_parse__options(struct kunit *test)
 	/* the header ends after the type */
 	OPTIONS(d, 9, ESP_OPT_TYPE, 3, 1, 99);
 	KUNIT_EXPECT_EQ(test, parse(d, 60), ESP_WIRE_OPTION);
-	/* a length that would never get on */
+	/* a length below 2, which would not advance the parser */
 	OPTIONS(d, 9, 99, 0);
 	KUNIT_EXPECT_EQ(test, parse(d, 60), ESP_WIRE_OPTION);
 	OPTIONS(d, 9, 99, 1);
 	KUNIT_EXPECT_EQ(test, parse(d, 60), ESP_WIRE_OPTION);
-	/* END ends */
+	/* END ends the options */
 	OPTIONS(d, 9, ESP_OPT_END, ESP_OPT_TYPE, 200, 7);
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 36, 36, &f), ESP_WIRE_OK);
 	KUNIT_EXPECT_EQ(test, f.opts, 0);
@@ -362,7 +362,7 @@ static void wire_parse__crc_first(struct kunit *test)
 	}, g;
 	u8 d[64];
 
-	/* the echo with one: what fits */
+	/* the handshake's echo with a CRC fills the header */
 	KUNIT_EXPECT_EQ(test, esp_wire_hlen(&f), (unsigned int)ESP_HLEN_MAX);
 	memset(d, 0xff, sizeof(d));
 	esp_wire_build(d, &f);
@@ -373,7 +373,7 @@ static void wire_parse__crc_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 60, 60, &g), ESP_WIRE_OK);
 	f.hlen = 60;
 	KUNIT_EXPECT_EQ(test, memcmp(&f, &g, sizeof(f)), 0);
-	/* alone */
+	/* the CRC alone */
 	f.opts = ESP_HAS(ESP_OPT_CRC);
 	KUNIT_EXPECT_EQ(test, esp_wire_hlen(&f), (unsigned int)ESP_HLEN + ESP_CRC_ROOM);
 
@@ -396,7 +396,7 @@ static void wire_parse__unknown_option_skipped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.advice, 0x1234);
 }
 
-/* SYN and SYN|ACK without cookie, MSS or type. */
+/* SYN and SYN|ACK are refused without cookie, MSS or type. */
 static void wire_parse__hello_incomplete(struct kunit *test)
 {
 	static const u8 needed[] = { ESP_OPT_COOKIE, ESP_OPT_MSS, ESP_OPT_TYPE };
