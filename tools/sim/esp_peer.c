@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hosts seen through a port, and the pool of first bursts: what peer.c does with
- * policy.c's esp_advice_*(), without its locks and references (rule 21).
+ * Peers, and the pool of first bursts that they share (rule 21). Stands for first_burst.c,
+ * without its locks and references, and for esp_ack_tell_cut() of ack_send.c.
  */
 #include <stdlib.h>
 #include "esp_sim.h"
@@ -175,7 +175,7 @@ void peer_leave(struct esp_sk *sk)
 		rests(sk->host, sk->peer);
 }
 
-/* esp_peer_put(): when the socket's memory is freed */
+/* esp_peer_put(), called when the socket is freed */
 void peer_put(struct esp_sk *sk)
 {
 	struct peer *peer = sk->peer, **p;
@@ -264,7 +264,7 @@ void peer_echoed(struct esp_sk *sk, const struct packet *p, u64 now)
 		caught_up(sk);
 }
 
-/* esp_peer_tell() */
+/* esp_ack_tell_cut() */
 void peer_tell(struct esp_sk *sk)
 {
 	if (!advice_changed(sk))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A receiver: what rcv_data.c, grant.c and esp_empty_rcv() do with ackq.c and
- * policy.c. Its reader reads at once.
+ * The receiver. Stands for rcv_data.c, grant.c, ack_send.c and esp_send_rrq(). The reader reads
+ * at once.
  */
 #include <stdlib.h>
 #include "esp_sim.h"
@@ -21,7 +21,7 @@ static bool is_here(const struct esp_sk *sk, u32 seq)
 	return seq - sk->recv_seq < sk->kept_room && kept_at(sk, seq)->here;
 }
 
-/* others_time() */
+/* grant_others_time() */
 static u32 others_time(struct esp_sk *sk, u64 now)
 {
 	struct esp_ackq *q = queue_of(sk);
@@ -32,7 +32,7 @@ static u32 others_time(struct esp_sk *sk, u64 now)
 	return max(first, known);
 }
 
-/* expiry_time() */
+/* grant_expiry_time() */
 static u32 expiry_time(struct esp_sk *sk, u64 now)
 {
 	u32 lo = max_t(u32, RRQ_MIN_US, esp_qctl_wire_time(&queue_of(sk)->ctl, ESP_EXTRA_FRAMES));
@@ -41,7 +41,7 @@ static u32 expiry_time(struct esp_sk *sk, u64 now)
 	return esp_rtt_backoff(wait, sk->expiries, RTO_MAX_US);
 }
 
-/* packets_due() */
+/* grant_packets_due() */
 static bool packets_due(struct esp_sk *sk)
 {
 	return sk->grant.recv_announced && !sk->grant.queued &&
@@ -59,7 +59,7 @@ static void start_rrq_timer(struct esp_sk *sk)
 	timer_set(sk, T_RRQ, now + sk->rrq_wait);
 }
 
-/* esp_grant_room(): only what came out of order stays in the buffer */
+/* esp_grant_room(); only packets out of order stay in the buffer */
 u32 grant_room_now(const struct esp_sk *sk)
 {
 	u32 used = sk->grant.ooo_pkts * TRUESIZE;
@@ -67,7 +67,7 @@ u32 grant_room_now(const struct esp_sk *sk)
 	return used < RCVBUF ? (RCVBUF - used) / TRUESIZE : 0;
 }
 
-/* more_room(); with nothing to be read least_room() does not count */
+/* grant_more_room(); with nothing to read, grant_least_room() does not count */
 static u32 more_room(struct esp_sk *sk, u32 recv_seq)
 {
 	u32 n = grant_room_now(sk) + sk->grant.ooo_pkts, edge = sk->grant.edge;
@@ -100,13 +100,13 @@ static void grant_send(struct esp_grant *g, bool queued)
 	start_rrq_timer(sk);
 }
 
-/* grant_hold(): nobody who is queued is freed, esp_close() */
+/* grant_get(); no reference is needed, because a socket is dequeued before it is freed */
 static void grant_hold(struct esp_grant *g)
 {
 	(void)g;
 }
 
-/* pump_later() */
+/* link_pump_later() */
 static void pump_later(struct esp_ackq *q, u32 wait)
 {
 	struct host *h = container_of(q, struct host, ackq);
@@ -150,7 +150,7 @@ static void announced(struct esp_sk *sk, u32 recv_seq, u32 edge)
 	esp_ackq_announced(q, &sk->grant, recv_seq, edge);
 }
 
-/* still_permitted() */
+/* esp_grant_left() */
 static u32 still_permitted(struct esp_sk *sk)
 {
 	u32 ahead = sk->grant.edge - sk->recv_seq;
@@ -282,7 +282,7 @@ void ack_soon(struct esp_sk *sk, u32 us)
 	timer_set(sk, T_ACK, sk->progress_us + max(us, ACK_DELAY_US));
 }
 
-/* reorder_time() */
+/* gap_reorder_time() */
 static u32 reorder_time(struct esp_sk *sk)
 {
 	return max_t(u32, esp_rtt_smooth(&sk->rtt) / 4, 20);
@@ -323,11 +323,11 @@ void gap_timeout(struct esp_sk *sk)
 	timer_set(sk, T_REORDER, sim_us() + esp_rtt_backoff(wait, sk->rrqs - 1, RTO_MAX_US));
 }
 
-/* What consumed packets ask for, bits. */
-#define ASK_PERMISSION	1
-#define ASK_AT_ONCE	2
+/* struct esp_consumed as bits: the ACK that consumed packets ask for. */
+#define ASK_PERMISSION	1	/* ask: a grant is due */
+#define ASK_AT_ONCE	2	/* at_once: an ACK leaves now */
 
-/* consume(): a packet in order */
+/* data_consume(), for a packet in order */
 static u32 consume(struct esp_sk *sk, u8 flags, u32 len, u32 ask)
 {
 	u32 seq = sk->recv_seq, end = seq + 1;
@@ -367,7 +367,7 @@ static void kept_grow(struct esp_sk *sk, u32 need)
 	free(old);
 }
 
-/* keep_ooo(); false: it is here already */
+/* ooo_keep(); false: the packet is here already */
 static bool keep_ooo(struct esp_sk *sk, struct packet *p)
 {
 	struct kept *k;
@@ -385,7 +385,7 @@ static bool keep_ooo(struct esp_sk *sk, struct packet *p)
 	return true;
 }
 
-/* consume_ooo() */
+/* ooo_consume() */
 static u32 consume_ooo(struct esp_sk *sk, u32 ask)
 {
 	while (sk->grant.ooo_pkts && is_here(sk, sk->recv_seq)) {
@@ -410,7 +410,7 @@ static bool ack_due(struct esp_sk *sk)
 	       still_permitted(sk) > esp_policy_ask(&q->policy, &q->ctl, 1) + PACKETS_TO_ACK;
 }
 
-/* asks_later() */
+/* ack_asks_later() */
 static bool asks_later(struct esp_sk *sk)
 {
 	struct esp_ackq *q = queue_of(sk);
@@ -419,7 +419,7 @@ static bool asks_later(struct esp_sk *sk)
 	       still_permitted(sk) > 2 * ESP_LONE_MAX && grant_room_now(sk) < q->ctl.q;
 }
 
-/* ack_consumed() */
+/* esp_ack_consumed() */
 static void ack_consumed(struct esp_sk *sk, u32 ask, u32 packets)
 {
 	struct esp_grant *g = &sk->grant;
@@ -453,7 +453,7 @@ static void ack_consumed(struct esp_sk *sk, u32 ask, u32 packets)
 		ack_soon(sk, 0);
 }
 
-/* tokens_arrived() */
+/* esp_grant_arrived() */
 static bool tokens_arrived(struct esp_sk *sk, u32 seq)
 {
 	bool pump = esp_ackq_arrived(queue_of(sk), &sk->grant, seq, 1), anew = sk->expiries;
@@ -465,14 +465,14 @@ static bool tokens_arrived(struct esp_sk *sk, u32 seq)
 	return pump;
 }
 
-/* duplicate() */
+/* data_duplicate() */
 static void duplicate(struct esp_sk *sk)
 {
 	state.duplicate++;
 	ack_now(sk);
 }
 
-/* What esp_data_rcv() does with a packet that is ahead. */
+/* The part of esp_data_rcv() for a packet out of order. */
 static void ahead_rcv(struct esp_sk *sk, struct packet *p)
 {
 	bool pump;
@@ -524,7 +524,7 @@ void data_rcv(struct esp_sk *sk, struct packet *p)
 	ack_consumed(sk, ask, sk->recv_seq - from);
 }
 
-/* answer_probe() */
+/* esp_ack_answer() */
 static void answer_probe(struct esp_sk *sk)
 {
 	if (sk->to_ack)

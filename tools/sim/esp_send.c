@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A sender: what output.c, rcv_ack.c and the sender's part of timer.c do with window.c
- * and rtt.c. The write queue is a count of bytes and a ring of what was sent.
+ * The sender. Stands for sendmsg.c, write_queue.c, output.c, rcv_ack.c and the sender's part of
+ * timeout.c. The write queue is a count of unsent bytes, and a ring of the packets sent.
  */
 #include <stdlib.h>
 #include "esp_sim.h"
@@ -27,7 +27,7 @@ static void sent_grow(struct esp_sk *sk)
 	free(old);
 }
 
-/* grant_now() */
+/* frame_grant() */
 static u16 grant_now(struct esp_sk *sk)
 {
 	u32 edge = sk->grant.edge;
@@ -37,7 +37,7 @@ static u16 grant_now(struct esp_sk *sk)
 	return esp_after(edge, sk->recv_seq) ? min_t(u32, edge - sk->recv_seq, SEQ_WINDOW) : 0;
 }
 
-/* fill_frame(), esp_skb_alloc_sk() */
+/* frame_fill(), esp_skb_alloc_sk() */
 struct packet *frame(struct esp_sk *sk, u32 len, u32 seq, u8 flags)
 {
 	u32 now = sim_us();
@@ -59,7 +59,7 @@ struct packet *frame(struct esp_sk *sk, u32 len, u32 seq, u8 flags)
 	return p;
 }
 
-/* ack_left() */
+/* frame_ack_left() */
 static void left(struct esp_sk *sk, u32 len)
 {
 	sk->ack_seq = sk->recv_seq;
@@ -119,7 +119,7 @@ static void xmit(struct esp_sk *sk, u32 seq, bool again)
 	packet_send(p);
 }
 
-/* esp_cwnd_test(), of one packet */
+/* esp_cwnd_test(), for one packet */
 static bool may_go(struct esp_sk *sk, u32 len, bool txs, bool txf)
 {
 	if (txs && esp_window_may_announce(&sk->snd)) {
@@ -198,12 +198,12 @@ void push_frames(struct esp_sk *sk)
 	}
 }
 
-/* do_sendmsg(), announce(): a call takes all that it is given */
+/* do_sendmsg(), send_announce(); each call takes all of its bytes */
 void esp_write(struct conn *c, u64 bytes)
 {
 	struct esp_sk *sk = c->esp[0];
 
-	/* as programs do: 64 KiB a call */
+	/* 64 KiB a call, as programs do */
 	while (bytes) {
 		u64 n = min_t(u64, bytes, 64 << 10);
 
@@ -242,7 +242,7 @@ void send_timeout(struct esp_sk *sk, u64 now)
 	arm_send(sk, now);
 }
 
-/* take_rtt() */
+/* ack_take_rtt(), ack_take_sample() */
 static void take_rtt(struct esp_sk *sk, struct packet *p, u64 now)
 {
 	u32 rtt = (u32)now - p->ts_ecr, median, least;
@@ -263,7 +263,7 @@ static void take_rtt(struct esp_sk *sk, struct packet *p, u64 now)
 	}
 }
 
-/* proof_time() */
+/* ack_proof_time() */
 static u32 proof_time(struct esp_sk *sk, struct packet *p, u32 now)
 {
 	u32 rtt = now - p->ts_ecr;
@@ -271,7 +271,7 @@ static u32 proof_time(struct esp_sk *sk, struct packet *p, u32 now)
 	return rtt < ESP_RTT_MAX_US ? rtt : esp_rtt_smooth(&sk->rtt);
 }
 
-/* recover() */
+/* ack_recover() */
 static void recover(struct esp_sk *sk, struct packet *p, u32 now)
 {
 	u32 proof = proof_time(sk, p, now), seq = sk->snd.una_seq, n;
@@ -283,7 +283,7 @@ static void recover(struct esp_sk *sk, struct packet *p, u32 now)
 	}
 }
 
-/* esp_ack() */
+/* ack_take() */
 bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
 {
 	bool held = sk->snd.on_hold;
@@ -322,7 +322,7 @@ bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
 	return true;
 }
 
-/* esp_rrq_rcv() */
+/* rrq_rcv() */
 void rrq_rcv(struct esp_sk *sk, struct packet *p, u64 now)
 {
 	u32 proof = proof_time(sk, p, now);

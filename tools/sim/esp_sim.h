@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An ESP socket without what a kernel needs: struct esp_opt as far as it decides on
- * permission, time and loss. Decisions are made by net/esp/{window,ackq,policy,rtt}.c;
- * what is between them is done here, each function named with the one it stands for.
+ * An ESP socket without the kernel: the part of struct esp_opt that grants, timers and losses
+ * need. net/esp/core/{window,ackq,policy,rtt}.c make the decisions. The functions here stand for
+ * the module's functions between them. A comment names the function that each stands for.
  *
- * Left out, because it changes nothing here: super-packets (frames come one by one),
- * Nagle, cork and records (messages are full packets but for the last), urgent memory
- * (readers read at once), keepalive, RST, FIN's own frames (see esp_close()).
+ * Some parts of the module are left out, because they change nothing here: GSO packets (frames
+ * come one by one), Nagle's rule, cork and records (all packets of a message but the last are
+ * full), memory pressure (readers read at once), keepalive, RST, and the frames of FIN (see
+ * esp_close()).
  */
 #ifndef _ESP_SIM_ESP_H
 #define _ESP_SIM_ESP_H
@@ -37,14 +38,14 @@
 #define LATE_US		(1000 * 1000)
 #define SYN_RTO_US	(20 * 1000)	/* connect.c */
 #define SYN_RTO_MAX_US	(1000 * 1000)
-#define DUP_ACK_US	100		/* rcv_data.c */
-#define HELD_SHIFT	3		/* timer.c */
-#define SLACK_US	100
-#define TRUESIZE	2304		/* of a full frame's buffer, bytes */
+#define DUP_ACK_US	100		/* ack_send.c */
+#define HELD_SHIFT	3		/* write_queue.c */
+#define SLACK_US	100		/* timer.h */
+#define TRUESIZE	2304		/* memory of a full frame's buffer, bytes */
 
 #define ESP_MSS		(SIM_MTU - SIM_ESP_HEADER)
 
-/* What the module's structures take, bytes, by pahole: "make layout". */
+/* Sizes of the module's structures, bytes, by pahole: "make layout". */
 #define BYTES_SOCK	1552
 #define BYTES_PEER	96
 
@@ -65,7 +66,7 @@ struct peer {
 	struct esp_min_rtt min_rtt;
 };
 
-/* struct esp_port: a host has one */
+/* struct esp_link: each host has one */
 struct host {
 	struct esp_ackq ackq;
 	struct peer *peers[PEER_BUCKETS];
@@ -88,14 +89,18 @@ struct sent {
 	u8 flags;
 };
 
-/* One that is to come, or is here out of order. */
+/* A packet that is still to come, or is here out of order. */
 struct kept {
 	u16 len;
 	u8 flags;
 	u8 here;
 };
 
-/* struct esp_opt; see there */
+/*
+ * struct esp_opt; see there. Some fields have other names here: echo is handshake_unconfirmed
+ * there, advice_told burst_told, unsent notsent, told_seq queue_acked_seq, told_at burst_told_at,
+ * and ts_val with ts_at ts_recent.
+ */
 struct esp_sk {
 	struct esp_grant grant;
 	struct conn *conn;
@@ -110,7 +115,7 @@ struct esp_sk {
 	u16 advice_told;
 
 	struct esp_window snd;
-	u64 unsent;		/* bytes on the write queue never sent */
+	u64 unsent;		/* bytes on the write queue that were never sent */
 	u32 txs_seq;		/* packet that begins a transmission, if txs */
 	u8 txs;
 	struct sent *sent;
@@ -135,7 +140,7 @@ struct esp_sk {
 	u8 expiries;
 	u8 rrqs;
 	u8 advice_tries;
-	u32 ts_val;		/* ts_recent */
+	u32 ts_val;		/* newest ts_val of the peer */
 	u32 ts_at;
 	u32 rrq_wait;
 	u32 advice_gen;
@@ -161,7 +166,7 @@ void peer_echoed(struct esp_sk *sk, const struct packet *p, u64 now);
 void peer_tell(struct esp_sk *sk);
 u32 peer_rtt(struct esp_sk *sk, u32 rtt, u64 now);
 
-/* esp_sock.c: connecting, input, timers */
+/* esp_sock.c: connections, input, timers */
 void timer_set(struct esp_sk *sk, int t, u64 at);
 void peer_told(struct esp_sk *sk);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A connection's life, its frames' way in and its timers: connect.c, input.c, timer.c,
- * close.c.
+ * The beginning and the end of a connection, its input and its timers. Stands for connect.c,
+ * input.c, timer.c, timeout.c and close.c.
  */
 #include <stdlib.h>
 #include "esp_sim.h"
@@ -10,7 +10,7 @@
 
 static struct host *hosts;
 
-/* What a host's sockets, peers and packets take now, if that is more than ever. */
+/* Record the number of a host's sockets and peers, and their memory, if it is a new maximum. */
 static void account(struct host *h)
 {
 	u64 bytes = (u64)h->socks * BYTES_SOCK + (u64)h->npeers * BYTES_PEER;
@@ -22,7 +22,7 @@ static void account(struct host *h)
 }
 
 /**
- * esp_build() - the hosts
+ * esp_build() - make the hosts
  */
 void esp_build(void)
 {
@@ -47,7 +47,7 @@ static u64 slack(int t)
 	return t == T_SEND || t == T_ACK || t == T_CONN ? SLACK_US : 0;
 }
 
-/* arm(): the connection is kept until this has fired, be it for nothing */
+/* esp_timer_arm(); the event holds a reference to the connection until it fires */
 static void arm(struct esp_sk *sk, int t, u64 at)
 {
 	u64 now = sim_us();
@@ -67,7 +67,7 @@ void timer_set(struct esp_sk *sk, int t, u64 at)
 	arm(sk, t, sk->deadline[t]);
 }
 
-/* rearm() */
+/* timeout_rearm(), esp_timer_earliest() */
 static void rearm(struct esp_sk *sk)
 {
 	u64 late = ~0ull;
@@ -85,6 +85,7 @@ static void rearm(struct esp_sk *sk)
 		arm(sk, first, sk->deadline[first]);
 }
 
+/* esp_done(), esp_destruct() */
 static void closed(struct esp_sk *sk)
 {
 	sk->state = SK_CLOSED;
@@ -95,6 +96,7 @@ static void closed(struct esp_sk *sk)
 	state.socks--;
 }
 
+/* esp_send_syn() */
 static void send_syn(struct esp_sk *sk)
 {
 	struct packet *p = packet_new(sk->conn, true, 0, SIM_ESP_HEADER);
@@ -123,6 +125,7 @@ static void conn_timeout(struct esp_sk *sk)
 		  esp_rtt_backoff(SYN_RTO_US, sk->conn_tries, SYN_RTO_MAX_US));
 }
 
+/* timeout_fire() */
 static void fire(struct esp_sk *sk, int t, u64 now)
 {
 	switch (t) {
@@ -149,7 +152,7 @@ static void fire(struct esp_sk *sk, int t, u64 now)
 }
 
 /**
- * esp_timer() - timer_fn(), esp_timers_run()
+ * esp_timer() - run the deadlines of a socket that are due: timer_fn(), esp_timers_run()
  * @arg:	socket
  */
 void esp_timer(void *arg)
@@ -174,6 +177,7 @@ void esp_timer(void *arg)
 	conn_put(sk->conn);
 }
 
+/* esp_sock_alloc(), conn_init_numbers() */
 static struct esp_sk *new_sock(struct conn *c, bool client)
 {
 	struct esp_sk *sk = sim_alloc(sizeof(*sk));
@@ -199,7 +203,7 @@ static struct esp_sk *new_sock(struct conn *c, bool client)
 }
 
 /**
- * esp_open() - esp_connect_start()
+ * esp_open() - begin to connect: esp_connect_start()
  * @c:	connection
  */
 void esp_open(struct conn *c)
@@ -212,7 +216,7 @@ void esp_open(struct conn *c)
 	timer_set(sk, T_CONN, sim_us() + SYN_RTO_US);
 }
 
-/* esp_listen_rcv(): nothing is kept until the echo */
+/* listen_syn(); the listener keeps nothing until the echo */
 static void answer_syn(struct conn *c, struct packet *syn)
 {
 	struct packet *p = packet_new(c, false, 0, SIM_ESP_HEADER);
@@ -224,6 +228,7 @@ static void answer_syn(struct conn *c, struct packet *syn)
 	packet_send(p);
 }
 
+/* conn_remember_ts() */
 static void remember_ts(struct esp_sk *sk, struct packet *p)
 {
 	sk->ts_val = p->ts_val;
@@ -251,7 +256,7 @@ static void syn_acked(struct esp_sk *sk, struct packet *p)
 	conn_opened(sk->conn);
 }
 
-/* make_child() */
+/* listen_echo(), child_make() */
 static struct esp_sk *make_child(struct conn *c, struct packet *p)
 {
 	struct esp_sk *sk = new_sock(c, false);
@@ -266,7 +271,7 @@ static struct esp_sk *make_child(struct conn *c, struct packet *p)
 	return sk;
 }
 
-/* esp_connected_rcv() */
+/* connected_rcv(), esp_ack_rcv() */
 static void connected_rcv(struct esp_sk *sk, struct packet *p)
 {
 	bool late = (u32)sim_us() - sk->ts_at < LATE_US && esp_before(p->ts_val, sk->ts_val);
@@ -303,8 +308,8 @@ static void connected_rcv(struct esp_sk *sk, struct packet *p)
 }
 
 /**
- * esp_input() - a frame has come: esp_rcv(), esp_do_rcv()
- * @p:	frame; stays the caller's
+ * esp_input() - receive a frame: esp_rcv(), esp_do_rcv()
+ * @p:	frame; the caller frees it
  */
 void esp_input(struct packet *p)
 {
@@ -328,11 +333,12 @@ void esp_input(struct packet *p)
 }
 
 /**
- * esp_close() - all has been acknowledged, and nobody wants more
+ * esp_close() - close both ends of a connection on which all data is acknowledged
  * @c:	connection
  *
- * Stands for the exchange of FINs, which no flow control touches: the end that was
- * asked is gone (LAST_ACK), the other one stays for TIME_WAIT, with its peer (esp_destruct()).
+ * Stands for the exchange of FINs, which flow control does not touch. The server's end is gone
+ * at once (LAST_ACK). The client's end stays for TIME_WAIT, and so does its reference to the
+ * peer (esp_destruct()).
  */
 void esp_close(struct conn *c)
 {
@@ -365,7 +371,7 @@ bool esp_all_acked(const struct conn *c)
 }
 
 /**
- * esp_free() - a connection that nothing refers to
+ * esp_free() - free the ends of a connection that nothing refers to
  * @c:	connection
  */
 void esp_free(struct conn *c)
@@ -382,7 +388,7 @@ void esp_free(struct conn *c)
 }
 
 /**
- * esp_look() - who waits for permission now, and does the port know why?
+ * esp_look() - count the hosts with a queued grant, and those of them whose port is idle
  */
 void esp_look(void)
 {

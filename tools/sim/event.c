@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens next: a heap with four children a node. Of the same moment what was
- * asked for first comes first, so that a run is the same each time.
+ * The queue of events: a heap in which each node has four children. Events of the same moment
+ * come in the order in which they were queued, so that each run with one seed is the same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 struct event {
 	u64 at;
-	u64 order;	/* low bits: kind */
+	u64 order;	/* number of the event, times EVENT_MAX, plus its kind */
 	void *arg;
 };
 
@@ -21,10 +21,10 @@ static u32 used, room;
 static u64 order;
 
 /**
- * sim_alloc() - memory, zeroed
+ * sim_alloc() - allocate zeroed memory
  * @n:	bytes
  *
- * Return: never NULL: a simulation without memory ends
+ * Return: the memory, never NULL: the program ends if there is none
  */
 void *sim_alloc(size_t n)
 {
@@ -43,10 +43,10 @@ static inline bool first(const struct event *a, const struct event *b)
 }
 
 /**
- * event_at() - something is to happen
- * @at:		when; not before now
- * @kind:	whose handler
- * @arg:	for it
+ * event_at() - queue an event
+ * @at:		time of the event, not before now
+ * @kind:	selects the handler
+ * @arg:	argument of the handler
  */
 void event_at(u64 at, enum event_kind kind, void *arg)
 {
@@ -90,10 +90,10 @@ static void sift_down(struct event e)
 }
 
 /**
- * event_run() - let the next thing happen
- * @handler:	of each kind
+ * event_run() - advance the time to the next event, and call its handler
+ * @handler:	handlers by kind
  *
- * Return: false if nothing is left
+ * Return: false if no event is left
  */
 bool event_run(const event_handler handler[EVENT_MAX])
 {
@@ -126,7 +126,7 @@ u64 sim_random(void)
 	return x * 0x2545f4914f6cdd1dull;
 }
 
-/* 0 ... 1, without the ends. */
+/* Draw a number between 0 and 1, without these two. */
 double sim_uniform(void)
 {
 	return ((sim_random() >> 11) + 0.5) / 9007199254740992.0;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ideal: flows are fluid, and at each moment have max-min fair rates (progressive
- * filling), with no handshake, no queue and no loss. A leaf's uplinks are one, as if
- * flows were spread over them evenly.
+ * The ideal network. Flows are fluid, and have max-min fair rates at each moment (progressive
+ * filling). There is no handshake, no queue and no loss. All uplinks of a leaf count as one
+ * link, as if flows were spread over them evenly.
  */
 #include <stdlib.h>
 #include "sim.h"
 
 struct flow {
 	struct conn *conn;
-	double left;	/* bytes on the wire */
-	double rate;	/* in a nanosecond */
+	double left;	/* bytes still to be sent, as on the wire */
+	double rate;	/* bytes in a nanosecond */
 	u32 link[4];
 	u32 links;
 };
 
-static double *room;		/* of a link, not yet given */
-static u32 *users;		/* flows without a rate that use it */
+static double *room;		/* capacity of each link that no flow has got yet */
+static u32 *users;		/* flows on each link that have no rate yet */
 static double *capacity;
 static u32 nlinks;
 static struct flow *active;
@@ -60,7 +60,10 @@ static void add(struct conn *c, u32 head)
 	}
 }
 
-/* Give every flow its rate: again and again the link that has least for each. */
+/*
+ * Give every flow its rate. In each step, find the link with the smallest share for each flow
+ * without a rate, and give these flows that share.
+ */
 static void share_out(void)
 {
 	u32 unset = nactive, i, j, worst;
@@ -98,7 +101,7 @@ static void share_out(void)
 	}
 }
 
-/* What the last packet takes beyond the time in which all are sent. */
+/* Time from the end of sending to the arrival of the last packet. */
 static u64 active_tail(const struct conn *c, u32 head)
 {
 	u64 mss = SIM_MTU - head, packets = (c->before + mss - 1) / mss;
@@ -123,11 +126,11 @@ static u32 next_to_end(double *in)
 }
 
 /**
- * fluid_run() - all flows
- * @conns:	with src, dst, start and before (the size); sorted by start
- * @n:		how many
- * @head:	of a packet, bytes
- * @done:	told of each that ends, and when: with the way of its last packet
+ * fluid_run() - simulate all flows
+ * @conns:	flows: src, dst, start and before (the size) are set; sorted by start
+ * @n:		number of flows
+ * @head:	header of a packet, bytes
+ * @done:	called for each flow that ends, with the time at which its last packet arrives
  *
  * Return: payload bytes that came within cfg.time
  */

@@ -91,7 +91,7 @@ static enum sim_proto find_proto(struct argp_state *s, const char *arg)
 	return 0;
 }
 
-/* What follows from other options, and what does not go together. */
+/* Compute defaults that depend on other options, and refuse combinations that make no sense. */
 static void complete(struct argp_state *s)
 {
 	bool load = cfg.pattern == PATTERN_LOAD;

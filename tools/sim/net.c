@@ -1,56 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ports and the ways between them.
+ * Ports, and the paths of frames through them.
  *
  *   host --up--> leaf --up--> spine --down--> leaf --down--> host
  *
- * A port is a queue with one end: when a frame will have left it is known when it comes,
- * so a frame is one event a hop. Without leaves there is one switch; with a round trip
- * given it is the rack of selftests/bench/incast.sh: only the way down to a host is slow, behind
- * a token bucket, and half of the round trip is on each host's way up.
+ * A port is a drop-tail queue. When a frame comes, the time at which it will leave is known, so
+ * a frame is one event for each hop. Without leaves there is one switch. If a round trip is
+ * given, too, the network is the rack of selftests/bench/incast.sh: only the port to host 0 is
+ * slow, behind a token bucket, and each host's link to the switch takes half of the round trip.
  *
- * In a host's own queue TCP's connections take turns. ESP's are one queue, as with pfifo_fast,
- * or take turns, too (--fair), as with fq_codel, which knows them by their sockets' hash.
+ * At a host, connections of TCP take turns. Those of ESP share one queue, as with pfifo_fast, or
+ * take turns, too (--fair), as with fq_codel, which tells them apart by their sockets' hash.
  */
 #include <stdlib.h>
 #include "sim.h"
 
-#define TBF_BURST	1600	/* tokens that incast.sh lets a port save, bytes */
-#define TBF_BURST_FAST	4000	/* beyond 1 Gbit/s */
+#define TBF_BURST	1600	/* tokens that a port of incast.sh can save, bytes */
+#define TBF_BURST_FAST	4000	/* the same beyond 1 Gbit/s */
 
-/**
- * struct port - the sending end of a link
- * @free_at:	when all that is queued will have left; with tokens: when the bucket would
- *		be full again
- * @fs:		femtoseconds for a byte; 0: takes no time
- * @burst:	tokens that can be saved, as time; 0: none, and a frame arrives whole
- * @limit:	longest wait that is queued, 0: any
- * @mark:	wait from which frames are marked, 0: never
- * @delay:	of the link and what is behind it
- * @where:	index of net_stats.drops
- */
+/* The sending end of a link. */
 struct port {
-	u64 free_at;
-	u64 fs;
-	u32 burst;
-	u64 limit;
-	u64 mark;
-	u64 delay;
-	u8 where;
+	u64 free_at;	/* when all queued frames will have left, or the bucket will be full */
+	u64 fs;		/* femtoseconds for a byte; 0: the port takes no time */
+	u32 burst;	/* tokens that the bucket can save, as time; 0: no bucket */
+	u64 limit;	/* longest wait of a frame, longer ones are dropped; 0: any */
+	u64 mark;	/* wait from which frames are marked; 0: never */
+	u64 delay;	/* delay of the link, and of the switch behind it */
+	u8 where;	/* index of net_stats.drops */
 };
 
-/**
- * struct nic - a host's connections that have frames to send, in turn
- * @first:	whose turn it is
- * @last:	who comes last
- * @up:		the port behind
- * @busy:	a frame is being sent
- */
+/* A host's transmit queue: connections that have frames to send, in turn. */
 struct nic {
-	struct turn *first;
-	struct turn *last;
-	struct port *up;
-	bool busy;
+	struct turn *first;	/* the connection whose turn it is */
+	struct turn *last;	/* the connection whose turn comes last */
+	struct port *up;	/* port of the host */
+	bool busy;		/* a frame is being sent */
 };
 
 struct net_stats net_stats;
@@ -71,14 +55,14 @@ static void port_init(struct port *port, u32 mbit, u64 delay, int where)
 	port->delay = delay;
 	port->where = where;
 	if (!where || !mbit)
-		return;		/* a host keeps what it has to send */
+		return;		/* a host drops no frame of its own */
 	port->limit = wire_time(port->fs, cfg.buffer);
 	if (cfg.proto == PROTO_DCTCP)
 		port->mark = wire_time(port->fs, cfg.mark);
 }
 
 /**
- * net_build() - the ports, from cfg
+ * net_build() - make the ports for the configuration cfg
  */
 void net_build(void)
 {
@@ -98,7 +82,7 @@ void net_build(void)
 		port_init(&leaf_down[i], rack && i ? 0 : cfg.rate, rack ? 0 : cfg.hop, 3);
 	}
 	if (rack) {
-		/* of pfifo's frames none is the one that is being sent */
+		/* the frame that is being sent is not one of pfifo's */
 		u32 tokens = cfg.rate > 1000 ? TBF_BURST_FAST : TBF_BURST;
 
 		leaf_down[0].burst = wire_time(leaf_down[0].fs, tokens);
@@ -116,7 +100,7 @@ static u32 leaf_of(u32 host)
 	return cfg.per_leaf ? host / cfg.per_leaf : 0;
 }
 
-/* The way of a connection, each direction its own; or of each packet. */
+/* Choose a spine by the connection and the direction or, with --spray, at random. */
 static u16 choose_spine(const struct packet *p)
 {
 	u64 h;
@@ -128,13 +112,13 @@ static u16 choose_spine(const struct packet *p)
 }
 
 /**
- * packet_new() - a frame of a connection
- * @conn:	connection; holds a reference until it has arrived
- * @to_server:	direction
+ * packet_new() - make a frame of a connection
+ * @conn:	connection; the frame holds a reference to it until it is freed
+ * @to_server:	true: from the client to the server
  * @payload:	bytes
  * @header:	bytes
  *
- * Return: the frame, the rest of it zero
+ * Return: the frame; its other fields are zero
  */
 struct packet *packet_new(struct conn *conn, bool to_server, u32 payload, u32 header)
 {
@@ -169,7 +153,7 @@ static void packet_free(struct packet *p)
 	conn_put(c);
 }
 
-/* Queue a frame at a port; false: it is lost there. */
+/* Queue a frame at a port; false: it is lost, and the caller frees it. */
 static bool port_send(struct port *port, struct packet *p)
 {
 	u64 tx = wire_time(port->fs, p->bytes), wait, leaves_at;
@@ -210,7 +194,7 @@ static bool port_send(struct port *port, struct packet *p)
 	return true;
 }
 
-/* The next port of a frame's way, NULL: it is there. */
+/* Return the next port on a frame's path; NULL: it has arrived. */
 static struct port *next_port(struct packet *p)
 {
 	u32 from = leaf_of(p->src), to = leaf_of(p->dst);
@@ -236,7 +220,7 @@ static struct port *next_port(struct packet *p)
 }
 
 /**
- * packet_arrives() - a frame is at the end of a link
+ * packet_arrives() - pass a frame at the end of a link to the next port, or to its host
  * @arg:	frame
  */
 void packet_arrives(void *arg)
@@ -266,7 +250,7 @@ static void nic_enqueue(struct nic *nic, struct turn *t)
 }
 
 /**
- * nic_ready() - a host can send its next frame
+ * nic_ready() - send the next frame of a host
  * @arg:	struct nic
  */
 void nic_ready(void *arg)
@@ -289,8 +273,8 @@ void nic_ready(void *arg)
 }
 
 /**
- * packet_send() - a host sends a frame
- * @p:	frame; no longer the caller's
+ * packet_send() - send a frame from its host
+ * @p:	frame; consumed
  */
 void packet_send(struct packet *p)
 {
@@ -316,13 +300,13 @@ void packet_send(struct packet *p)
 }
 
 /**
- * net_ideal() - the shortest time in which bytes can be there, if nobody else sends
- * @src:	host
- * @dst:	host
- * @bytes:	payload
- * @header:	of each packet, bytes
+ * net_ideal() - compute the shortest time of a message on a network without other traffic
+ * @src:	sending host
+ * @dst:	receiving host
+ * @bytes:	payload of the message
+ * @header:	header of each packet, bytes
  *
- * Return: from the first frame's start to the last one's arrival
+ * Return: time from the start of the first frame to the arrival of the last one
  */
 u64 net_ideal(u32 src, u32 dst, u64 bytes, u32 header)
 {
@@ -341,10 +325,10 @@ u64 net_ideal(u32 src, u32 dst, u64 bytes, u32 header)
 }
 
 /**
- * net_edge_backlog() - bytes that wait in the last port to a host
- * @host:	its number
+ * net_edge_backlog() - compute the backlog of the port to a host
+ * @host:	number of the host
  *
- * Return: bytes, with what is being sent
+ * Return: bytes, including the frame that is being sent
  */
 u64 net_edge_backlog(u32 host)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * espsim: many hosts, their switches, and what ESP or TCP does there.
+ * espsim: a simulation of ESP or TCP between many hosts and their switches.
  *
- *   workload.c   who sends what to whom, and when; completion times
+ *   workload.c   messages: sender, receiver, size, start; completion times
  *      |
  *   esp_*.c, tcp.c, fluid.c      the protocols
  *      |
  *   net.c        ports: rate, buffer, drop, mark; leaf and spine
  *      |
- *   event.c      what happens next
+ *   event.c      the queue of events
  *
- * Times are nanoseconds of simulated time if nothing else is said. One thread.
+ * Times are nanoseconds of simulated time unless a comment says otherwise. One thread.
  */
 #ifndef _ESP_SIM_H
 #define _ESP_SIM_H
@@ -27,7 +27,7 @@
 #define SIM_FRAME_MIN	84	/* smallest frame with preamble and gap */
 #define SIM_ESP_HEADER	32
 #define SIM_TCP_HEADER	52	/* IP, TCP, timestamps */
-#define SIM_RACK_CLOCK	256	/* to read the clock takes, in uml-virtual */
+#define SIM_RACK_CLOCK	256	/* time to read the clock in uml-virtual, ns */
 
 enum sim_proto {
 	PROTO_ESP,
@@ -40,62 +40,37 @@ enum sim_proto {
 };
 
 enum sim_pattern {
-	PATTERN_BLOCKS,		/* everybody a block to host 0, then the next round */
-	PATTERN_FLOWS,		/* everybody without end to host 0 */
-	PATTERN_LOAD,		/* a published workload's flows between all */
+	PATTERN_BLOCKS,		/* each sender sends a block to host 0, then comes the next round */
+	PATTERN_FLOWS,		/* each sender sends to host 0 without end */
+	PATTERN_LOAD,		/* flows of a published workload between all hosts */
 	PATTERN_MAX,
 };
 
-/**
- * struct sim_config - one run
- * @proto:	who is to send
- * @pattern:	what
- * @workload:	of PATTERN_LOAD, see workload_find()
- * @hosts:	their number, N
- * @senders:	hosts that send in the other patterns; the receiver is one more
- * @connected:	hosts connected to the receiver: those that do not send are idle
- * @per_leaf:	hosts at a leaf; 0: one switch for all
- * @spines:	spine switches; each leaf has an uplink to each
- * @rate:	of a host's link, Mbit/s
- * @uplink:	of a link between leaf and spine, Mbit/s
- * @buffer:	of a port, bytes
- * @mark:	backlog from which a port marks for DCTCP, bytes
- * @hop:	time on a link, and in the switch behind it
- * @rtt:	of the rack (per_leaf 0), as selftests/bench/incast.sh has it; 0: links as of a leaf
- * @spray:	each packet of a connection takes a spine of its own
- * @fair:	connections take turns in ESP's hosts, too
- * @load:	of the hosts' links, 0 ... 1
- * @block:	bytes
- * @rounds:	of blocks
- * @time:	during which flows begin, or are measured
- * @limit:	simulated time after which a run ends, whatever is unfinished
- * @seed:	of what is drawn
- * @loss:	share of frames lost at random on every link, 0 ... 1
- */
+/* One run. */
 struct sim_config {
-	enum sim_proto proto;
-	enum sim_pattern pattern;
-	const struct workload *workload;
-	u32 hosts;
-	u32 senders;
-	u32 connected;
-	u32 per_leaf;
-	u32 spines;
-	u32 rate;
-	u32 uplink;
-	u64 buffer;
-	u64 mark;
-	u64 hop;
-	u64 rtt;
-	bool spray;
-	bool fair;
-	double load;
-	u64 block;
-	u32 rounds;
-	u64 time;
-	u64 limit;
-	u64 seed;
-	double loss;
+	enum sim_proto proto;		/* protocol of the senders */
+	enum sim_pattern pattern;	/* pattern of their messages */
+	const struct workload *workload; /* PATTERN_LOAD: sizes of flows, see workload_find() */
+	u32 hosts;	/* number of hosts, N */
+	u32 senders;	/* other patterns: hosts that send; the receiver is one more */
+	u32 connected;	/* hosts connected to the receiver; those that do not send are idle */
+	u32 per_leaf;	/* hosts at a leaf; 0: one switch for all hosts */
+	u32 spines;	/* spine switches; each leaf has an uplink to each */
+	u32 rate;	/* rate of a host's link, Mbit/s */
+	u32 uplink;	/* rate of a link between leaf and spine, Mbit/s */
+	u64 buffer;	/* buffer of a port, bytes */
+	u64 mark;	/* backlog from which a port marks for DCTCP, bytes */
+	u64 hop;	/* time on a link, and in the switch behind it */
+	u64 rtt;	/* round trip of selftests/bench/incast.sh's rack; 0: links as of a leaf */
+	bool spray;	/* each packet of a connection takes a spine of its own */
+	bool fair;	/* connections of ESP take turns at a host, as those of TCP do */
+	double load;	/* share of the hosts' links that the flows take, 0 ... 1 */
+	u64 block;	/* size of a block, bytes */
+	u32 rounds;	/* number of rounds of blocks */
+	u64 time;	/* time in which flows begin, or are measured */
+	u64 limit;	/* simulated time after which the run ends, finished or not */
+	u64 seed;	/* seed of all that is drawn at random */
+	double loss;	/* share of frames lost at random on every link, 0 ... 1 */
 };
 
 extern struct sim_config cfg;
@@ -133,69 +108,40 @@ enum {
 	PKT_HELLO = 64, PKT_DSACK = 128, PKT_CWR = 256,
 };
 
-/**
- * struct packet - a frame
- * @next:	in the list of free ones
- * @conn:	whose it is
- * @seq:	ESP: pkt_seq; TCP: number of the segment
- * @ack:	next one expected
- * @ts_val:	clock of who sent it, microseconds
- * @ts_ecr:	echo
- * @bytes:	on the wire, with preamble and gap
- * @len:	payload
- * @grant:	ESP's field; TCP: window, segments
- * @advice:	option
- * @lag:	ns until it leaves its host
- * @src:	host
- * @dst:	host
- * @spine:	on its way
- * @flags:	PKT_*
- * @hop:	ports that it has passed
- * @to_server:	from who opened the connection
- * @ecn:	1: may be marked; 3: has been; TCP's ACK: 3: echoes that
- * @ranges:	valid ones of @r: of an RRQ, or SACK blocks
- * @r:		an RRQ's
- */
+/* A frame. */
 struct packet {
-	struct packet *next;
-	struct conn *conn;
-	u32 seq;
-	u32 ack;
-	u32 ts_val;
-	u32 ts_ecr;
-	u32 lag;
-	u16 bytes;
-	u16 len;
-	u16 grant;
-	u16 advice;
-	u16 src;
-	u16 dst;
-	u16 spine;
-	u16 flags;
-	u8 hop;
-	u8 to_server;
-	u8 ecn;
-	u8 ranges;
+	struct packet *next;	/* next one in the list of free frames, or of a host's queue */
+	struct conn *conn;	/* connection that it belongs to */
+	u32 seq;	/* ESP: pkt_seq; TCP: number of the segment */
+	u32 ack;	/* number of the next packet, or segment, that its sender expects */
+	u32 ts_val;	/* clock of its sender, microseconds */
+	u32 ts_ecr;	/* echo of the receiver's clock, microseconds */
+	u32 lag;	/* time until it leaves its host */
+	u16 bytes;	/* length on the wire, with preamble and gap */
+	u16 len;	/* payload, bytes */
+	u16 grant;	/* ESP: the field grant; TCP: window, segments */
+	u16 advice;	/* ESP: value of the option ADVICE */
+	u16 src;	/* host that sends it */
+	u16 dst;	/* host that receives it */
+	u16 spine;	/* spine that it passes */
+	u16 flags;	/* PKT_* */
+	u8 hop;		/* number of ports that it has passed */
+	u8 to_server;	/* 1: from the end that opened the connection */
+	u8 ecn;		/* 1: may be marked; 3: marked; in TCP's ACK: 3: echo of a mark */
+	u8 ranges;	/* number of valid @r */
 	struct {
 		u16 offset;
 		u16 count;
-	} r[3];
+	} r[3];		/* ranges of an RRQ, or SACK blocks; offsets from @ack */
 };
 
-/**
- * struct net_stats - what ports did
- * @drops:	frames: at hosts, on the way up, down from spines, at the last port
- * @lost:	at random
- * @marks:	frames
- * @most:	largest backlog of a last port, bytes
- * @host_most:	of a host's own
- */
+/* Counters of all ports. */
 struct net_stats {
-	u64 drops[4];
-	u64 lost;
-	u64 marks;
-	u64 most;
-	u64 host_most;
+	u64 drops[4];	/* frames dropped: at hosts, leaf to spine, spine to leaf, leaf to host */
+	u64 lost;	/* frames lost at random */
+	u64 marks;	/* frames marked */
+	u64 most;	/* largest backlog of a port to a host, bytes */
+	u64 host_most;	/* largest backlog of a host's own port, bytes */
 };
 
 extern struct net_stats net_stats;
@@ -210,55 +156,40 @@ u64 net_edge_backlog(u32 host);
 
 /* workload.c */
 
-/* Frames of one direction that wait at their host, TCP's; in turn with other connections'. */
+/* Frames of one connection and direction that wait at their host for the connection's turn. */
 struct turn {
 	struct packet *first;
 	struct packet *last;
 	struct turn *next;
 };
 
-/**
- * struct conn - a connection, and what goes over it
- * @esp:	ends: who opened it, and sends; who was asked
- * @tcp:	both ends in one
- * @out:	frames that wait at their host: to who opened it, to who was asked
- * @refs:	packets on their way and timers
- * @id:		number
- * @src:	host that opened it
- * @dst:	host
- * @closed:	no more comes
- * @opened:	the application knows
- * @size:	bytes that were asked for so far
- * @got:	bytes in order at the receiver
- * @start:	when the present message began
- * @before:	@got when measuring began
- * @busy:	time of all messages
- */
+/* A connection, and the message on it. */
 struct conn {
-	struct esp_sk *esp[2];
-	struct tcp *tcp;
-	struct turn out[2];
-	u32 refs;
-	u32 id;
-	u16 src;
-	u16 dst;
-	bool closed;
-	bool opened;
-	u64 size;
-	u64 got;
-	u64 start;
-	u64 before;
-	u64 busy;
+	struct esp_sk *esp[2];	/* ESP: the client's end, which sends, and the server's */
+	struct tcp *tcp;	/* TCP: both ends */
+	struct turn out[2];	/* frames that wait at their host: to the client, to the server */
+	u32 refs;	/* packets on their way, pending events, and connect() */
+	u32 id;		/* number of the connection */
+	u16 src;	/* host of the client */
+	u16 dst;	/* host of the server */
+	bool closed;	/* the connection has ended */
+	bool opened;	/* connect() has returned */
+	u64 size;	/* bytes written so far */
+	u64 got;	/* bytes that the receiver has got in order */
+	u64 start;	/* when the present message began */
+	u64 before;	/* flows without end: @got when measuring began; load: bytes of the flow */
+	u64 busy;	/* sum of the completion times of all messages */
 };
 
+/* A distribution of flow sizes. */
 struct workload {
 	const char *name;
-	const char *source;
-	double unit;
-	u32 n;
+	const char *source;	/* where it is published */
+	double unit;		/* bytes in a unit of at[].size */
+	u32 n;			/* number of points @at */
 	struct {
-		double size;
-		double below;
+		double size;	/* size of a flow, units */
+		double below;	/* share of the flows up to this size */
 	} at[20];
 };
 
@@ -274,37 +205,37 @@ void conn_put(struct conn *c);
 void workload_run(void);
 void workload_report(bool json);
 
-/* A bounded record of what was measured; percentiles. */
+/* Measured values, for percentiles. */
 struct samples {
-	double *v;
-	size_t n;
-	size_t room;
+	double *v;	/* the values */
+	size_t n;	/* their number */
+	size_t room;	/* number of values that @v has memory for */
 };
 
 void sample_add(struct samples *s, double v);
 double sample_percentile(struct samples *s, double p);
 
-/* State that hosts keep, as the module would: now, and at most. */
+/* Counters of all hosts, and the state that the module would keep there. */
 struct sim_state {
-	u32 socks;		/* all connected ones */
-	u32 socks_most;
-	u32 queue_most;		/* of one host's ACK queue */
-	u32 host_socks_most;	/* of one host */
-	u32 host_peers_most;
-	u32 timewait_most;
-	u64 bytes_most;		/* of one host */
-	u64 again;		/* packets sent again */
-	u64 timeouts;
-	u64 rrqs;
+	u32 socks;		/* connected sockets of all hosts now */
+	u32 socks_most;		/* largest @socks */
+	u32 queue_most;		/* longest ACK queue of a host */
+	u32 host_socks_most;	/* most sockets of a host */
+	u32 host_peers_most;	/* most peers of a host */
+	u32 timewait_most;	/* most sockets of a host in TIME_WAIT */
+	u64 bytes_most;		/* most memory of a host's sockets and peers, bytes */
+	u64 again;		/* packets retransmitted */
+	u64 timeouts;		/* expirations of retransmission timers */
+	u64 rrqs;		/* RRQs sent */
 	u64 empty;		/* frames without payload */
-	u64 data;		/* and with it */
-	u64 expiries;
-	u64 ooo;
+	u64 data;		/* frames with payload */
+	u64 expiries;		/* grants that expired */
+	u64 ooo;		/* packets received out of order and kept */
 	u64 empty_txs;		/* announcements without data */
-	u64 holds;
-	u64 duplicate;		/* packets that had come already */
-	u64 waits;		/* looks at hosts: somebody waits in the ACK queue, */
-	u64 waits_idle;		/* and the last port has nothing to send */
+	u64 holds;		/* HOLDs received */
+	u64 duplicate;		/* packets received before */
+	u64 waits;		/* looks at which a host's ACK queue was not empty */
+	u64 waits_idle;		/* looks of these at which the port to the host had no frame */
 };
 
 extern struct sim_state state;

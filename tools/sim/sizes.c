@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Published distributions of flow sizes; and what was measured, sorted.
+ * Published distributions of flow sizes, and percentiles of measured values.
  */
 #include <stdlib.h>
 #include "sim.h"
 
-/* Between two points as many flows are of each size. */
+/* Sizes are distributed evenly between two points. */
 static const struct workload workloads[] = {
 	{
 		.name = "websearch",
@@ -42,7 +42,7 @@ static const struct workload workloads[] = {
 };
 
 /**
- * workload_find() - a distribution by its name
+ * workload_find() - find a distribution by its name
  * @name:	name
  *
  * Return: the distribution or NULL
@@ -58,7 +58,7 @@ const struct workload *workload_find(const char *name)
 }
 
 /**
- * workload_mean() - mean size of a flow
+ * workload_mean() - compute the mean size of a flow
  * @w:	distribution
  *
  * Return: bytes
@@ -75,7 +75,7 @@ double workload_mean(const struct workload *w)
 }
 
 /**
- * workload_draw() - size of a flow
+ * workload_draw() - draw the size of a flow
  * @w:	distribution
  *
  * Return: bytes, at least 1
@@ -93,7 +93,7 @@ u64 workload_draw(const struct workload *w)
 }
 
 /**
- * sample_add() - a measurement
+ * sample_add() - add a measured value
  * @s:	samples
  * @v:	value
  */
@@ -119,9 +119,9 @@ static int compare(const void *a, const void *b)
 }
 
 /**
- * sample_percentile() - the smallest that a share of all does not exceed
- * @s:	samples; get sorted
- * @p:	share
+ * sample_percentile() - find the value below which a share of all values lies
+ * @s:	samples; sorted afterwards
+ * @p:	share, 0 ... 1
  *
  * Return: the value; 0: there are none
  */

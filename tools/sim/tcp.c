@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP's sender: losses found by what was sent later and has arrived (RACK), a tail loss
- * probe (both RFC 8985), a retransmission timeout of 200 ms at least (RFC 6298) that may
- * have been for nothing (F-RTO, RFC 5682). Timers fire with a jiffy, of which Debian's
- * kernels have 250 a second, that of selftests/bench/incast.sh's rack 100.
+ * TCP's sender. A segment is taken for lost if one that was sent later has arrived (RACK, RFC
+ * 8985). There are tail loss probes (RFC 8985), retransmission timeouts of at least 200 ms (RFC
+ * 6298), and F-RTO for timeouts that were for nothing (RFC 5682). Timers fire at a jiffy:
+ * Debian's kernels have 250 a second, the kernel of selftests/bench/incast.sh's rack 100.
  */
 #include <stdlib.h>
 #include "tcp_sim.h"
@@ -14,18 +14,18 @@
 #define PROBE_MIN	(2 * NS_PER_MS)
 #define DUP_THRESH	3
 
-/* What an ACK has told. */
+/* Results of an ACK. */
 struct news {
 	u32 n;			/* segments that have arrived */
-	u32 lost;		/* that are known to be lost now */
-	bool advanced;
-	bool sacked;
-	bool again;		/* of those in order one had been sent again */
-	bool original;		/* one had not, and was sent before @high */
-	bool lost_again;	/* what was sent again is lost once more */
-	bool timer;		/* is to be set anew */
-	u64 rtt;
-	u64 sack_rtt;
+	u32 lost;		/* segments that are taken for lost now */
+	bool advanced;		/* una has advanced */
+	bool sacked;		/* a SACK block tells of new segments */
+	bool again;		/* a segment that arrived in order had been retransmitted */
+	bool original;		/* a segment before high that was not retransmitted has arrived */
+	bool lost_again;	/* a retransmitted segment is taken for lost again */
+	bool timer;		/* the timer is to be set anew */
+	u64 rtt;		/* longest round trip of those in order; 0: none is valid */
+	u64 sack_rtt;		/* longest round trip of those out of order; 0: none is valid */
 };
 
 static struct seg *seg_at(const struct tcp *t, u32 seq)
@@ -34,7 +34,7 @@ static struct seg *seg_at(const struct tcp *t, u32 seq)
 }
 
 /**
- * tcp_jiffy() - how often timers look at the clock
+ * tcp_jiffy() - return the time between two looks of timers at the clock
  *
  * Return: nanoseconds
  */
@@ -43,7 +43,7 @@ u64 tcp_jiffy(void)
 	return (cfg.rtt ? 10 : 4) * NS_PER_MS;
 }
 
-/* Jiffies of hosts have begun at different times; all of the rack are in one kernel. */
+/* Offset of a host's jiffies. In the rack all hosts are in one kernel, and have the same. */
 static u64 phase(const struct tcp *t, bool receiver)
 {
 	u64 host = receiver ? t->conn->dst : t->conn->src;
@@ -52,11 +52,11 @@ static u64 phase(const struct tcp *t, bool receiver)
 }
 
 /**
- * tcp_jiffies() - a host's jiffies so far
+ * tcp_jiffies() - return a host's number of jiffies so far
  * @t:		connection
- * @receiver:	which host
+ * @receiver:	true: the receiver's host; false: the sender's
  *
- * Return: their number
+ * Return: the number
  */
 u64 tcp_jiffies(const struct tcp *t, bool receiver)
 {
@@ -64,9 +64,9 @@ u64 tcp_jiffies(const struct tcp *t, bool receiver)
 }
 
 /**
- * tcp_tick() - when a timer fires: with a jiffy, when so many whole ones are over
+ * tcp_tick() - compute when a timer fires: at the first jiffy after @n whole ones
  * @t:		connection
- * @receiver:	which host
+ * @receiver:	true: the receiver's host; false: the sender's
  * @n:		jiffies
  *
  * Return: time
@@ -77,10 +77,10 @@ u64 tcp_tick(const struct tcp *t, bool receiver, u32 n)
 }
 
 /**
- * tcp_due() - something is to happen
+ * tcp_due() - set or clear a deadline
  * @t:		connection
- * @which:	what: DUE_*
- * @at:		when; 0: no longer
+ * @which:	the deadline, DUE_*
+ * @at:		its time; 0: clear it
  */
 void tcp_due(struct tcp *t, int which, u64 at)
 {
@@ -93,9 +93,9 @@ void tcp_due(struct tcp *t, int which, u64 at)
 }
 
 /**
- * tcp_ecn() - do connections ask for ECN? By default only DCTCP does; the rack does always
+ * tcp_ecn() - do connections ask for ECN?
  *
- * Return: true if so
+ * Return: true for DCTCP, and for each protocol in the rack
  */
 bool tcp_ecn(void)
 {
@@ -121,7 +121,7 @@ static void set_timer(struct tcp *t, enum tcp_timer timer, u32 jiffies)
 	tcp_due(t, DUE_SEND, tcp_tick(t, false, jiffies));
 }
 
-/* The time until the oldest segment's timeout. */
+/* Time until the timeout of the oldest segment. */
 static u64 rto_left(const struct tcp *t)
 {
 	u64 end = seg_at(t, t->una)->at + rto(t) * tcp_jiffy();
@@ -139,7 +139,7 @@ static void rearm_rto(struct tcp *t)
 		set_timer(t, TCP_RETRANS, rto(t));
 }
 
-/* A probe, if nothing is known to be lost. */
+/* Schedule a tail loss probe, unless segments are taken for lost or arrive out of order. */
 static bool schedule_probe(struct tcp *t, bool advancing)
 {
 	u64 wait = 2 * t->srtt + (t->next - t->una == 1 ? RTO_MIN : PROBE_MIN);
@@ -216,7 +216,7 @@ static bool may_send_new(const struct tcp *t)
 	return t->unsent && esp_before(t->next, t->edge);
 }
 
-/* Was the window full? Looked at after each burst. */
+/* Record after each burst whether the window has limited the sender. */
 static void validate(struct tcp *t, bool limited)
 {
 	u32 out = t->next - t->una;
@@ -235,7 +235,7 @@ static void push_new(struct tcp *t)
 
 	while (tcp_in_flight(t) < t->cwnd && may_send_new(t)) {
 		send_new(t);
-		/* in the rack a process reads the clock for each one */
+		/* in the rack a process reads the clock for each segment */
 		if (t->writing)
 			t->lag += SIM_RACK_CLOCK;
 	}
@@ -277,7 +277,7 @@ static void measured(struct tcp *t, u64 rtt)
 	t->rttvar += ((err < 0 ? -err : err) - (s64)t->rttvar) / 4;
 }
 
-/* The latest one sent, of those that have arrived. */
+/* RACK: record a segment that has arrived, if it was sent later than the recorded one. */
 static void rack_advance(struct tcp *t, const struct seg *s, u32 seq)
 {
 	u64 rtt = sim_now - s->at;
@@ -313,7 +313,7 @@ static void arrived(struct tcp *t, u32 seq, struct news *w, bool in_order)
 	w->n++;
 }
 
-/* What an ACK says has arrived. */
+/* Record the segments that have arrived according to an ACK. */
 static void ack_tells(struct tcp *t, const struct packet *p, struct news *w)
 {
 	u32 i, seq, to;
@@ -347,7 +347,10 @@ static void ack_tells(struct tcp *t, const struct packet *p, struct news *w)
 		t->backoff = 0;
 }
 
-/* What was sent before something that has arrived, and has not come itself for too long. */
+/*
+ * RACK: mark segments as lost that were sent before the newest one that has arrived, if they
+ * should have arrived by now. Returns the time until the others should, 0: there are none.
+ */
 static u64 find_lost(struct tcp *t, struct news *w)
 {
 	bool sure = t->ca >= CA_RECOVERY || t->sacked >= DUP_THRESH;
@@ -388,7 +391,7 @@ static void enter_recovery(struct tcp *t)
 {
 	if (t->ca != CA_CWR) {
 		tcp_reduce(t);
-		/* DCTCP's marks say nothing of losses */
+		/* DCTCP halves the window after a loss, whatever the share of marks */
 		if (cfg.proto == PROTO_DCTCP)
 			t->ssthresh = max(t->prior / 2, 2u);
 	} else if (cfg.proto == PROTO_DCTCP) {
@@ -397,7 +400,7 @@ static void enter_recovery(struct tcp *t)
 	t->ca = CA_RECOVERY;
 }
 
-/* After a timeout. Returns whether what is new goes first (F-RTO). */
+/* Process an ACK after a timeout; true: send new data before lost segments (F-RTO). */
 static bool process_loss(struct tcp *t, const struct news *w)
 {
 	bool over = !esp_before(t->una, t->high);
@@ -426,7 +429,10 @@ static bool process_loss(struct tcp *t, const struct news *w)
 	return false;
 }
 
-/* An ACK that is no plain one, or when things are not plain. */
+/*
+ * Process an ACK that does not simply advance una, or that comes while the state is not
+ * CA_OPEN. Returns true if new data goes before lost segments.
+ */
 static bool alert(struct tcp *t, struct news *w, bool marked)
 {
 	bool new_first = false;
@@ -464,7 +470,7 @@ static bool alert(struct tcp *t, struct news *w, bool marked)
 	return false;
 }
 
-/* What became of a tail loss probe. */
+/* Find out by an ACK whether a tail loss probe has repaired a loss. */
 static void probe_answered(struct tcp *t, const struct packet *p, const struct news *w)
 {
 	if (esp_before(p->ack, t->probe_high))
@@ -532,7 +538,7 @@ static void probe(struct tcp *t)
 	set_timer(t, TCP_RETRANS, t->probe_out ? rto(t) : jiffies_of(rto_left(t)));
 }
 
-/* What was sent before the latest that has arrived, and was waited for. */
+/* RACK's timer: mark segments as lost that did not arrive in the time left for reordering. */
 static void reorder(struct tcp *t)
 {
 	struct news w = {};
@@ -565,7 +571,7 @@ static void timeout(struct tcp *t)
 		s->flags |= SEG_LOST;
 		t->lost++;
 	}
-	/* once in a window */
+	/* reduce ssthresh once in a window */
 	if (t->ca <= CA_DISORDER || !esp_after(t->high, t->una) ||
 	    (t->ca == CA_LOSS && !t->backoff)) {
 		t->prior_ssthresh = t->ssthresh;
@@ -616,7 +622,7 @@ static void send_due(struct tcp *t)
 }
 
 /**
- * tcp_timer() - an event of a connection's timers
+ * tcp_timer() - handle the deadlines of a connection that are due
  * @arg:	struct tcp
  */
 void tcp_timer(void *arg)
@@ -639,7 +645,7 @@ void tcp_timer(void *arg)
 }
 
 /**
- * tcp_open() - connect
+ * tcp_open() - begin to connect
  * @c:	connection
  */
 void tcp_open(struct conn *c)
@@ -657,7 +663,7 @@ void tcp_open(struct conn *c)
 	send_syn(t);
 }
 
-/* Slow start after a pause that was longer than a timeout. */
+/* Reduce the window after a pause that was longer than a timeout (slow start after idle). */
 static void restart(struct tcp *t)
 {
 	u64 one = rto(t) * tcp_jiffy(), idle = sim_now - t->sent_at;
@@ -674,9 +680,9 @@ static void restart(struct tcp *t)
 }
 
 /**
- * tcp_write() - bytes to be sent
+ * tcp_write() - append bytes to the data to be sent
  * @c:		connection
- * @bytes:	how many
+ * @bytes:	number of bytes
  */
 void tcp_write(struct conn *c, u64 bytes)
 {
@@ -691,8 +697,8 @@ void tcp_write(struct conn *c, u64 bytes)
 }
 
 /**
- * tcp_input() - a frame has come
- * @p:	frame; stays the caller's
+ * tcp_input() - receive a frame
+ * @p:	frame; the caller frees it
  */
 void tcp_input(struct packet *p)
 {
@@ -738,7 +744,7 @@ bool tcp_all_acked(const struct conn *c)
 }
 
 /**
- * tcp_free() - a connection that nothing refers to
+ * tcp_free() - free both ends of a connection that nothing refers to
  * @c:	connection
  */
 void tcp_free(struct conn *c)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP's receiver: every second segment is acknowledged, at once what is out of order or
- * ends a gap, the first ones of a burst after a pause, and a short one; of ACKs without
- * progress the fourth and later ones are held back for a third of a round trip. Up to three
- * SACK blocks. The window is what a buffer takes that grows with what is read (DRS).
+ * TCP's receiver. It acknowledges every second segment. It acknowledges at once a segment that
+ * is out of order or ends a gap, a short segment, and the first ones after a pause. The fourth
+ * and later ACKs without progress are held back for a third of a round trip. An ACK has up to
+ * three SACK blocks. The window is the payload that the buffer takes, and the buffer grows with
+ * the bytes that are read in a round trip (DRS).
  */
 #include <stdlib.h>
 #include "tcp_sim.h"
@@ -14,7 +15,7 @@
 #define DUPS_AT_ONCE	3
 #define RCVBUF		131072
 #define RCVBUF_MOST	(32u << 20)
-#define TRUESIZE	2304		/* of a full segment */
+#define TRUESIZE	2304		/* memory of a full segment, bytes */
 #define LOW_RTT		NS_PER_MS
 
 static u64 window_of(u64 buffer)
@@ -23,7 +24,7 @@ static u64 window_of(u64 buffer)
 }
 
 /**
- * tcp_recv_open() - a new connection's
+ * tcp_recv_open() - initialize the receiver of a new connection
  * @t:	connection
  */
 void tcp_recv_open(struct tcp *t)
@@ -42,9 +43,9 @@ static void quick(struct tcp_recv *r, u32 most)
 }
 
 /**
- * tcp_send_ack() - an ACK, with all that there is to say
+ * tcp_send_ack() - send an ACK, with window, echo of marks and SACK blocks
  * @t:		connection
- * @duplicate:	something came that was there already
+ * @duplicate:	true: it answers a segment that had arrived before
  */
 void tcp_send_ack(struct tcp *t, bool duplicate)
 {
@@ -71,7 +72,7 @@ void tcp_send_ack(struct tcp *t, bool duplicate)
 	packet_send(p);
 }
 
-/* A block of one segment, or a longer one; the block is the first then. */
+/* Add a segment to the SACK blocks that it touches; the resulting block becomes the first. */
 static void sack_add(struct tcp_recv *r, u32 seq)
 {
 	u32 from = seq, to = seq + 1, i, n = 0;
@@ -111,7 +112,10 @@ static void rtt_sample(struct tcp_recv *r, u64 sample, bool by_window)
 		r->rtt += sample / 8 - r->rtt / 8;
 }
 
-/* Round trips: of an echo, by whole milliseconds; and while a window comes in. */
+/*
+ * Measure round trips in two ways: by the echoed clock, in whole milliseconds, and by the time
+ * in which a window of data comes.
+ */
 static void rtt_look(struct tcp *t, const struct packet *p)
 {
 	struct tcp_recv *r = &t->recv;
@@ -128,7 +132,7 @@ static void rtt_look(struct tcp *t, const struct packet *p)
 	r->rtt_at = sim_now;
 }
 
-/* So much was read in a round trip, or is there out of order: may the buffer grow? */
+/* Let the buffer grow: @bytes were read in a round trip, and some may be out of order. */
 static void buffer_grow(struct tcp_recv *r, u64 bytes)
 {
 	u64 was = r->space, want = 2 * bytes, more;
@@ -172,7 +176,10 @@ static void window_grow(struct tcp_recv *r, u32 len)
 	r->quick |= 1;
 }
 
-/* DCTCP: an ACK says either that all was marked, or that nothing was. Else it is sent now. */
+/*
+ * DCTCP: an ACK tells either that all segments were marked, or that none was. So a change sends
+ * the delayed ACK, and returns true: this segment is acknowledged at once, too.
+ */
 static bool mark_seen(struct tcp *t, bool marked)
 {
 	struct tcp_recv *r = &t->recv;
@@ -201,7 +208,7 @@ static void kept_grow(struct tcp_recv *r, u32 need)
 	free(old);
 }
 
-/* In order: with what it ends the gap before. */
+/* Consume the segments that are in order now. */
 static void consume(struct tcp *t)
 {
 	struct tcp_recv *r = &t->recv;
@@ -220,7 +227,7 @@ static void consume(struct tcp *t)
 		sacks_passed(r);
 }
 
-/* Is an ACK sent, and when? */
+/* Send an ACK, delay it, or hold it back. */
 static void ack_check(struct tcp *t, bool now)
 {
 	struct tcp_recv *r = &t->recv;
@@ -251,7 +258,7 @@ static void ack_check(struct tcp *t, bool now)
 }
 
 /**
- * tcp_recv_data() - a segment has come
+ * tcp_recv_data() - receive a segment
  * @t:	connection
  * @p:	frame
  */
@@ -264,7 +271,7 @@ void tcp_recv_data(struct tcp *t, struct packet *p)
 	if (!r->last || sim_now - r->last > 200 * NS_PER_MS + tcp_jiffy())
 		quick(r, QUICK_MOST);
 	r->last = sim_now;
-	/* sent again, and so without ECT: the window may be small */
+	/* a frame without ECT was retransmitted: the sender's window may be small */
 	if (tcp_ecn() && !p->ecn)
 		quick(r, 2);
 	now = mark_seen(t, p->ecn == 3) || p->len < TCP_MSS || (p->flags & PKT_CWR);

@@ -2,12 +2,12 @@
 /*
  * A model of Linux's TCP (7.2), for comparison.
  *
- *   tcp.c          the sender: what is sent, sent again, and when its timers fire
- *   tcp_window.c   how much may be on its way: NewReno, CUBIC, DCTCP, and PRR
- *   tcp_recv.c     the receiver: which ACKs it sends, and its window
+ *   tcp.c          the sender: transmission, retransmission, and timers
+ *   tcp_window.c   the congestion window: NewReno, CUBIC, DCTCP, and PRR
+ *   tcp_recv.c     the receiver: its ACKs, and its window
  *
- * Numbers count segments. Left out: what undoes a reduction that was for nothing (but for
- * F-RTO's), pacing, small queues (TSQ), Nagle.
+ * Sequence numbers count segments. These parts of TCP are left out: undoing a reduction that
+ * was for nothing (except by F-RTO), pacing, small queues (TSQ), and Nagle's rule.
  */
 #ifndef _ESP_SIM_TCP_H
 #define _ESP_SIM_TCP_H
@@ -25,206 +25,114 @@ enum tcp_ca { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
 
 enum tcp_timer { TCP_RETRANS, TCP_PROBE, TCP_REORDER };
 
-/* What are due: the sender's timer, a delayed ACK, and ACKs that were held back. */
+/* Deadlines: the sender's timer, a delayed ACK, and ACKs that were held back. */
 enum { DUE_SEND, DUE_ACK, DUE_SACKS, DUES };
 
+/* A segment that was sent and is not acknowledged. */
 struct seg {
-	u64 at;
-	u16 len;
-	u8 flags;
+	u64 at;		/* when it was sent last */
+	u16 len;	/* payload, bytes */
+	u8 flags;	/* SEG_* */
 };
 
-/**
- * struct tcp_cubic - CUBIC's part of a window
- * @max:	window at the last loss
- * @origin:	where the curve is flat
- * @k:		when it is there, seconds
- * @epoch:	its start; 0: none
- * @time:	jiffy in which @cnt was made
- * @cwnd:	window then
- * @cnt:	segments to be acknowledged for one more
- * @reno:	what NewReno would have
- * @acked:	since @reno changed
- * @delay_min:	smallest round trip
- * @found:	HyStart has ended slow start
- * @round:	HyStart: when its round began
- * @train:	last ACK of a train
- * @round_end:	segment that ends it
- * @round_rtt:	smallest of the round
- * @samples:	of it
- */
+/* The part of a window that CUBIC needs. */
 struct tcp_cubic {
-	u32 max;
-	u32 origin;
-	double k;
-	u64 epoch;
-	u64 time;
-	u32 cwnd;
-	u32 cnt;
-	u32 reno;
-	u32 acked;
-	u64 delay_min;
-	bool found;
-	u64 round;
-	u64 train;
-	u32 round_end;
-	u64 round_rtt;
-	u32 samples;
+	u32 max;	/* window at the last loss */
+	u32 origin;	/* window where the curve is flat */
+	double k;	/* time from @epoch to @origin, seconds */
+	u64 epoch;	/* start of the curve; 0: none */
+	u64 time;	/* jiffy in which @cnt was computed */
+	u32 cwnd;	/* window when @cnt was computed */
+	u32 cnt;	/* segments to be acknowledged before the window grows by one */
+	u32 reno;	/* window that NewReno would have */
+	u32 acked;	/* segments acknowledged since @reno changed */
+	u64 delay_min;	/* smallest round trip */
+	bool found;	/* HyStart has ended slow start */
+	u64 round;	/* HyStart: start of its round */
+	u64 train;	/* HyStart: time of the last ACK of the train */
+	u32 round_end;	/* HyStart: segment whose ACK ends the round */
+	u64 round_rtt;	/* HyStart: smallest round trip in the round */
+	u32 samples;	/* HyStart: round trips measured in the round, HYSTART_SAMPLES at most */
 };
 
-/**
- * struct tcp_recv - the receiver
- * @next:	next segment expected
- * @told:	what the last ACK said that is
- * @kept:	lengths of what came out of order, a ring
- * @room:	of it
- * @out:	segments in it
- * @sacks:	first segment of a block and the one after it, the latest first
- * @nsacks:	of them
- * @quick:	ACKs to be sent at once
- * @last:	when data came
- * @delayed:	an ACK waits
- * @dups:	ACKs without progress since @dups_at
- * @dups_at:	@next then
- * @held:	ACKs that were held back
- * @ce:		DCTCP: the last frame was marked
- * @tsecr:	echo of the last data
- * @handshake:	how long that took
- * @rtt:	round trip, as far as a receiver knows
- * @rtt_seq:	when this has come one more is over
- * @rtt_at:	since
- * @window:	bytes, as advertised
- * @clamp:	its bound
- * @space:	bytes that were read in a round trip
- * @space_seq:	@bytes when this one began
- * @space_at:	its time
- * @bytes:	read
- */
+/* The receiver's end. */
 struct tcp_recv {
-	u32 next;
-	u32 told;
-	u16 *kept;
-	u32 room;
-	u32 out;
-	struct { u32 from, to; } sacks[SACKS];
-	u32 nsacks;
-	u32 quick;
-	u64 last;
-	bool delayed;
-	u32 dups;
-	u32 dups_at;
-	u32 held;
-	bool ce;
-	u32 tsecr;
-	u64 handshake;
-	u64 rtt;
-	u32 rtt_seq;
-	u64 rtt_at;
-	u64 window;
-	u64 clamp;
-	u64 space;
-	u64 space_seq;
-	u64 space_at;
-	u64 bytes;
+	u32 next;	/* next segment expected */
+	u32 told;	/* @next that the last ACK told */
+	u16 *kept;	/* lengths of the segments that are here from @next on, a ring; 0: none */
+	u32 room;	/* size of @kept */
+	u32 out;	/* number of segments in @kept */
+	struct { u32 from, to; } sacks[SACKS];	/* SACK blocks, the latest first; @to is after */
+	u32 nsacks;	/* number of @sacks */
+	u32 quick;	/* number of ACKs that are still sent at once */
+	u64 last;	/* when data came last */
+	bool delayed;	/* an ACK waits */
+	u32 dups;	/* ACKs sent without progress since @next was @dups_at */
+	u32 dups_at;	/* @next when @dups was 0 */
+	u32 held;	/* ACKs held back */
+	bool ce;	/* DCTCP: the last frame was marked */
+	u32 tsecr;	/* ts_ecr of the last data, milliseconds */
+	u64 handshake;	/* round trip of the handshake */
+	u64 rtt;	/* round trip, as far as a receiver knows it; 0: not known */
+	u32 rtt_seq;	/* segment whose arrival ends the round trip that is being measured */
+	u64 rtt_at;	/* start of that round trip; 0: none */
+	u64 window;	/* advertised window, bytes */
+	u64 clamp;	/* upper bound of @window, bytes */
+	u64 space;	/* bytes that were read in a round trip */
+	u64 space_seq;	/* @bytes at the start of the present round trip */
+	u64 space_at;	/* start of the present round trip */
+	u64 bytes;	/* bytes read so far */
 };
 
-/**
- * struct tcp - both ends of a connection
- * @conn:	whose
- * @seg:	sent and not acknowledged, a ring
- * @room:	of @seg
- * @unsent:	bytes
- * @una:	first segment not acknowledged
- * @next:	next new one
- * @edge:	first one beyond the receiver's window
- * @sacked:	segments beyond @una that have arrived
- * @lost:	believed lost, and not sent again
- * @ca:		state
- * @high:	@next when that was entered
- * @cwnd:	window, segments
- * @cwnd_cnt:	acknowledged since it grew
- * @ssthresh:	of slow start
- * @prior:	PRR: window before; F-RTO: likewise
- * @prior_ssthresh:	F-RTO: likewise
- * @delivered:	PRR: since then
- * @sent:	PRR: since then
- * @limited:	the window was what held back
- * @out_most:	segments on their way at most, if it was not
- * @usage:	until this segment
- * @frto:	a timeout may have been for nothing
- * @probe_high:	@next when a tail loss probe was sent; @probe_out: it is out
- * @probe_again:	it was an old segment
- * @srtt:	smoothed round trip; 0: none yet
- * @rttvar:	its deviation
- * @min_rtt:	smallest
- * @rack_at:	when the latest one that has arrived was sent
- * @rack_seq:	its number
- * @rack_rtt:	how long it took
- * @ts_recent:	the clock of the ACK that came last
- * @sent_at:	when data was sent last
- * @lag:	ns until the next segment leaves
- * @writing:	in the rack: a process writes, each segment takes SIM_RACK_CLOCK
- * @backoff:	timeouts in a row
- * @timer:	what DUE_SEND is
- * @due:	when what is due, 0: off
- * @armed:	when an event is going to look
- * @cwr:	the window was reduced: the next new segment says so
- * @open:	handshake is over
- * @cubic:	CUBIC's
- * @alpha:	DCTCP: share of marked segments
- * @acked:	since @alpha was last looked at
- * @marked:	likewise
- * @alpha_end:	when it is to be looked at again
- * @recv:	the other end
- */
+/* Both ends of a connection. All fields but @recv are the sender's. */
 struct tcp {
 	struct conn *conn;
-	struct seg *seg;
-	u32 room;
-	u64 unsent;
-	u32 una;
-	u32 next;
-	u32 edge;
-	u32 sacked;
-	u32 lost;
-	enum tcp_ca ca;
-	u32 high;
-	u32 cwnd;
-	u32 cwnd_cnt;
-	u32 ssthresh;
-	u32 prior;
-	u32 prior_ssthresh;
-	u32 delivered;
-	u32 sent;
-	bool limited;
-	u32 out_most;
-	u32 usage;
-	bool frto;
-	u32 probe_high;
-	bool probe_out;
-	bool probe_again;
-	u64 srtt;
-	u64 rttvar;
-	u64 min_rtt;
-	u64 rack_at;
-	u32 rack_seq;
-	u64 rack_rtt;
-	u32 ts_recent;
-	u64 sent_at;
-	u32 lag;
-	bool writing;
-	u32 backoff;
-	enum tcp_timer timer;
-	u64 due[DUES];
-	u64 armed;
-	bool cwr;
-	bool open;
+	struct seg *seg;	/* segments from @una to before @next, a ring */
+	u32 room;		/* size of @seg */
+	u64 unsent;		/* bytes that were never sent */
+	u32 una;		/* first segment not acknowledged */
+	u32 next;		/* next segment to be sent for the first time */
+	u32 edge;		/* first segment beyond the receiver's window */
+	u32 sacked;		/* segments from @una on that have arrived */
+	u32 lost;		/* segments that are taken for lost and not yet retransmitted */
+	enum tcp_ca ca;		/* state of congestion control */
+	u32 high;		/* @next when that state began */
+	u32 cwnd;		/* congestion window, segments */
+	u32 cwnd_cnt;		/* segments acknowledged since @cwnd grew */
+	u32 ssthresh;		/* threshold of slow start, segments */
+	u32 prior;		/* PRR, F-RTO: @cwnd before the reduction */
+	u32 prior_ssthresh;	/* F-RTO: @ssthresh before the timeout */
+	u32 delivered;		/* PRR: segments that have arrived since the reduction began */
+	u32 sent;		/* PRR: segments sent since then */
+	bool limited;		/* the window has limited the sender */
+	u32 out_most;		/* most segments outstanding since @usage was set */
+	u32 usage;		/* @limited and @out_most hold until this segment is acknowledged */
+	bool frto;		/* F-RTO: the timeout may have been for nothing */
+	u32 probe_high;		/* @next when a tail loss probe was sent */
+	bool probe_out;		/* a tail loss probe is not answered yet */
+	bool probe_again;	/* the probe was a retransmission */
+	u64 srtt;		/* smoothed round trip; 0: none yet */
+	u64 rttvar;		/* deviation of the round trip */
+	u64 min_rtt;		/* smallest round trip */
+	u64 rack_at;		/* RACK: when the newest segment that has arrived was sent */
+	u32 rack_seq;		/* RACK: number of that segment */
+	u64 rack_rtt;		/* RACK: round trip of the last segment that has arrived */
+	u32 ts_recent;		/* ts_val of the last ACK, microseconds */
+	u64 sent_at;		/* when new data was sent last */
+	u32 lag;		/* time until the next segment leaves */
+	bool writing;		/* the rack's process writes: SIM_RACK_CLOCK for each segment */
+	u32 backoff;		/* timeouts in a row */
+	enum tcp_timer timer;	/* kind of the deadline DUE_SEND */
+	u64 due[DUES];		/* deadlines; 0: off */
+	u64 armed;		/* time of the pending event that looks at @due; 0: none */
+	bool cwr;		/* the window was reduced: the next new segment tells the receiver */
+	bool open;		/* the handshake is over */
 	struct tcp_cubic cubic;
-	double alpha;
-	u32 acked;
-	u32 marked;
-	u32 alpha_end;
-	struct tcp_recv recv;
+	double alpha;		/* DCTCP: share of marked segments */
+	u32 acked;		/* DCTCP: segments acknowledged since @alpha was updated */
+	u32 marked;		/* DCTCP: those of @acked whose ACK echoes a mark */
+	u32 alpha_end;		/* DCTCP: segment whose ACK updates @alpha */
+	struct tcp_recv recv;	/* the receiver's end */
 };
 
 static inline u32 tcp_in_flight(const struct tcp *t)

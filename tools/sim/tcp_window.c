@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP's windows: NewReno (RFC 5681), CUBIC (RFC 9438) with HyStart, DCTCP (RFC 8257), as
- * Linux has them; and how all of them get smaller, by PRR (RFC 9937).
+ * TCP's congestion windows, as Linux has them: NewReno (RFC 5681), CUBIC (RFC 9438) with
+ * HyStart, DCTCP (RFC 8257). PRR (RFC 9937) reduces all of them.
  */
 #include <math.h>
 #include "tcp_sim.h"
@@ -9,15 +9,15 @@
 #define CUBIC_C		0.4
 #define CUBIC_BETA	0.7
 #define DCTCP_GAIN	(1.0 / 16)
-#define HYSTART_LOW	16			/* segments */
-#define HYSTART_TRAIN	(2 * NS_PER_MS)		/* between two ACKs of a train */
-#define HYSTART_CUSHION	NS_PER_MS		/* for super-packets, at most */
-#define HYSTART_SAMPLES	8
-#define HYSTART_DELAY	(4 * NS_PER_MS)		/* longer by that: there is a queue */
-#define SUPER_PACKET	65536
+#define HYSTART_LOW	16			/* least window, segments */
+#define HYSTART_TRAIN	(2 * NS_PER_MS)		/* longest time between two ACKs of a train */
+#define HYSTART_CUSHION	NS_PER_MS		/* longest time allowed for GSO packets */
+#define HYSTART_SAMPLES	8			/* round trips measured in a round */
+#define HYSTART_DELAY	(4 * NS_PER_MS)		/* least queueing delay that ends slow start */
+#define SUPER_PACKET	65536			/* largest GSO packet, bytes */
 
 /**
- * tcp_is_limited() - was the window what held back?
+ * tcp_is_limited() - has the window limited the sender?
  * @t:	connection
  *
  * Return: true if so
@@ -28,7 +28,7 @@ bool tcp_is_limited(const struct tcp *t)
 }
 
 /**
- * tcp_ssthresh() - half of the window, or what there is instead, after a loss or a mark
+ * tcp_ssthresh() - compute the window after a loss or a mark: half of it, or as CUBIC and DCTCP do
  * @t:	connection
  *
  * Return: segments
@@ -48,7 +48,7 @@ u32 tcp_ssthresh(struct tcp *t)
 }
 
 /**
- * tcp_reduce() - from now on the window gets smaller, until @t->high is acknowledged
+ * tcp_reduce() - begin to reduce the window, until @t->high is acknowledged
  * @t:	connection
  */
 void tcp_reduce(struct tcp *t)
@@ -64,11 +64,11 @@ void tcp_reduce(struct tcp *t)
 }
 
 /**
- * tcp_reduced() - proportional rate reduction: an ACK lets so many leave
+ * tcp_reduced() - set the window after an ACK by proportional rate reduction
  * @t:		connection
  * @n:		segments that have arrived
- * @advanced:	in order, too
- * @lost:	segments that are now known to be lost
+ * @advanced:	true: una has advanced
+ * @lost:	segments that this ACK shows to be lost
  */
 void tcp_reduced(struct tcp *t, u32 n, bool advanced, u32 lost)
 {
@@ -101,7 +101,7 @@ static void additive(struct tcp *t, u32 w, u32 n)
 	}
 }
 
-/* The curve, looked at once in a jiffy. */
+/* Compute cnt by CUBIC's curve. */
 static void curve(struct tcp *t)
 {
 	struct tcp_cubic *c = &t->cubic;
@@ -146,9 +146,9 @@ static void cubic(struct tcp *t, u32 n)
 }
 
 /**
- * tcp_grow() - so many segments have arrived
+ * tcp_grow() - let the window grow after segments have arrived
  * @t:	connection
- * @n:	segments
+ * @n:	number of segments
  */
 void tcp_grow(struct tcp *t, u32 n)
 {
@@ -182,7 +182,7 @@ static void hystart_round(struct tcp *t)
 }
 
 /**
- * tcp_window_loss() - a timeout
+ * tcp_window_loss() - reset CUBIC and HyStart after a timeout
  * @t:	connection
  */
 void tcp_window_loss(struct tcp *t)
@@ -192,9 +192,9 @@ void tcp_window_loss(struct tcp *t)
 }
 
 /**
- * tcp_window_idle() - nothing was on its way, and now something will be
+ * tcp_window_idle() - shift CUBIC's curve by a pause without outstanding segments
  * @t:		connection
- * @idle:	since that was sent
+ * @idle:	time since new data was sent last
  */
 void tcp_window_idle(struct tcp *t, u64 idle)
 {
@@ -204,7 +204,10 @@ void tcp_window_idle(struct tcp *t, u64 idle)
 		c->epoch = min(c->epoch + idle, sim_now);
 }
 
-/* HyStart: a train of ACKs as long as the way, or a queue, ends slow start. */
+/*
+ * HyStart: end slow start when a train of ACKs takes half of the smallest round trip, or when
+ * round trips show a queue.
+ */
 static void hystart(struct tcp *t, u64 rtt)
 {
 	struct tcp_cubic *c = &t->cubic;
@@ -215,7 +218,7 @@ static void hystart(struct tcp *t, u64 rtt)
 	if (t->cwnd < HYSTART_LOW)
 		return;
 	if (sim_now - c->train <= HYSTART_TRAIN) {
-		/* four super-packets, at twice the present rate */
+		/* the time of four GSO packets at twice the present rate */
 		double pace = 2.0 * t->cwnd * TCP_MSS / t->srtt;
 
 		c->train = sim_now;
@@ -232,9 +235,9 @@ static void hystart(struct tcp *t, u64 rtt)
 }
 
 /**
- * tcp_window_acked() - a round trip was measured
+ * tcp_window_acked() - take a round trip for CUBIC and HyStart
  * @t:		connection
- * @rtt:	how long
+ * @rtt:	the round trip
  */
 void tcp_window_acked(struct tcp *t, u64 rtt)
 {
@@ -249,10 +252,10 @@ void tcp_window_acked(struct tcp *t, u64 rtt)
 }
 
 /**
- * tcp_window_marks() - DCTCP: the share of marked segments, once a window
+ * tcp_window_marks() - DCTCP: update the share of marked segments, once in a window
  * @t:		connection
  * @n:		segments that have arrived
- * @marked:	the ACK says so
+ * @marked:	true: the ACK echoes a mark
  */
 void tcp_window_marks(struct tcp *t, u32 n, bool marked)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who sends what to whom, and how long it takes: blocks and flows as of
+ * The messages between hosts, and their completion times: blocks and flows as those of
  * selftests/bench/incast.c, and flows of published sizes that begin as a Poisson process.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include "sim.h"
 
-#define REFILL		(16 << 20)	/* bytes that a flow without end has to send at least */
-#define SETTLE		(10 * NS_PER_MS)
-#define INTERVAL	(100 * NS_PER_US)	/* at which ports and queues are looked at */
-#define SMALL		100000		/* bytes: classes of flows */
-#define LARGE		1000000
+#define REFILL		(16 << 20)	/* least bytes that a flow without end has to send */
+#define SETTLE		(10 * NS_PER_MS)	/* pause between connecting and the first message */
+#define INTERVAL	(100 * NS_PER_US)	/* between two looks at ports and queues */
+#define SMALL		100000		/* flows below this size are small, bytes */
+#define LARGE		1000000		/* flows from this size on are large, bytes */
 
 struct sim_state state;
 
@@ -57,7 +57,7 @@ static struct conn *conn_open(u32 src, u32 dst)
 	c->src = src;
 	c->dst = dst;
 	c->start = sim_now;
-	c->refs = 1;	/* until it is open */
+	c->refs = 1;	/* dropped by conn_opened() */
 	if (is_esp())
 		esp_open(c);
 	else
@@ -75,8 +75,8 @@ static void conn_write(struct conn *c, u64 bytes)
 }
 
 /**
- * conn_put() - a reference less
- * @c:	connection; freed with the last one, once it is closed
+ * conn_put() - drop a reference to a connection
+ * @c:	connection; freed with the last reference, if it is closed
  */
 void conn_put(struct conn *c)
 {
@@ -90,7 +90,7 @@ void conn_put(struct conn *c)
 }
 
 /**
- * conn_opened() - connect() has returned
+ * conn_opened() - go on after connect() has returned
  * @c:	connection
  */
 void conn_opened(struct conn *c)
@@ -123,9 +123,9 @@ static void message_in(struct conn *c)
 }
 
 /**
- * conn_received() - bytes are there for the reader
+ * conn_received() - read the bytes that a receiver has got in order
  * @c:		connection
- * @bytes:	how many
+ * @bytes:	number of bytes
  */
 void conn_received(struct conn *c, u32 bytes)
 {
@@ -142,7 +142,7 @@ void conn_received(struct conn *c, u32 bytes)
 }
 
 /**
- * conn_acked() - the sender has heard something
+ * conn_acked() - close a connection after an ACK, if its flow is complete
  * @c:	connection
  */
 void conn_acked(struct conn *c)
@@ -158,7 +158,7 @@ void conn_acked(struct conn *c)
 	}
 }
 
-/* One after the other, as a program connects. */
+/* Open the next connection: one program opens them one after the other. */
 static void open_next(void)
 {
 	if (nconns < cfg.connected) {
@@ -169,7 +169,7 @@ static void open_next(void)
 	step_at(sim_now + SETTLE, cfg.pattern == PATTERN_BLOCKS ? STEP_ROUND : STEP_MEASURE);
 }
 
-/* In each round another order: who comes first to a port fares better. */
+/* Shuffle the senders before each round, because the first one at a port fares better. */
 static void shuffle(void)
 {
 	u32 i, j;
@@ -183,7 +183,10 @@ static void shuffle(void)
 	}
 }
 
-/* The next one: at once, but in the rack one program writes for all, and looks at the clock. */
+/*
+ * Let the next senders write. They write at once. In the rack one program writes for all
+ * senders, one after the other, and reads the clock in between.
+ */
 static void start_sender(void)
 {
 	u64 frames;
@@ -222,7 +225,7 @@ static void start_round(void)
 	start_sender();
 }
 
-/* Flows start; when they are under way measuring begins, and ends. */
+/* Start the flows, begin to measure a quarter of cfg.time later, and end after cfg.time. */
 static void measure(void)
 {
 	u32 i;
@@ -256,14 +259,14 @@ static void look(void)
 	step_at(sim_now + INTERVAL, STEP_LOOK);
 }
 
-/* All of a run's flows, before anything else is drawn: the same for each protocol. */
+/* Draw all flows before anything else, so that they are the same for each protocol. */
 static void draw_arrivals(void)
 {
 	double mean = workload_mean(cfg.workload), at = 0, gap;
 	u32 room = 1024;
 
 	arrivals = sim_alloc(room * sizeof(*arrivals));
-	/* of what a link can carry without headers, as TCP has them */
+	/* the load is a share of what a link carries without headers as long as TCP's */
 	gap = mean / (cfg.load * cfg.hosts * cfg.rate * 1e6 / 8 *
 		      (SIM_MTU - SIM_TCP_HEADER) / (SIM_MTU + SIM_FRAMING)) * NS_PER_S;
 	for (;;) {
@@ -348,7 +351,7 @@ static void run_fluid(void)
 }
 
 /**
- * workload_run() - all of it
+ * workload_run() - run the simulation
  */
 void workload_run(void)
 {
@@ -383,20 +386,20 @@ void workload_run(void)
 		;
 	if (!over)
 		ended = sim_now;
-	/* connections that are not open yet, a first round or a measurement that has not begun */
+	/* not all connections are open, or the first round or the measurement has not begun */
 	if (cfg.pattern != PATTERN_LOAD && (!began || ended <= began)) {
 		fputs("espsim: the limit ends the run before anything is measured\n", stderr);
 		exit(1);
 	}
 }
 
-/* Of the link's rate, without what Ethernet and headers take: bytes in a second. */
+/* Payload that a host's link can carry, bytes a second. */
 static double attainable(void)
 {
 	return cfg.rate * 1e6 / 8 * (SIM_MTU - header()) / (SIM_MTU + SIM_FRAMING);
 }
 
-/* Share of what the receiver's link, or all of them, could have taken. */
+/* Goodput as a share of what the receiver's link, or the links of all hosts, can carry. */
 static double goodput_share(void)
 {
 	double took = (double)(ended - began) / NS_PER_S, bytes = 0, ideal;
@@ -409,12 +412,12 @@ static double goodput_share(void)
 			bytes += conns[i]->got - conns[i]->before;
 		return bytes / took / attainable();
 	}
-	/* no round can be shorter than its bytes on the wire and the nearest's way */
+	/* a round takes at least the time of its bytes on the link, and the shortest path's */
 	ideal = cfg.senders * (double)cfg.block / attainable();
 	ideal += (!cfg.per_leaf && cfg.rtt ? cfg.rtt / 2 :
 		  net_ideal(1, 0, 1, header())) / (double)NS_PER_S;
 	if (!over) {
-		/* what came of rounds that did not end */
+		/* some rounds did not end: count the bytes that came */
 		for (i = 0; i < cfg.senders; i++)
 			bytes += conns[i]->got;
 		return bytes / attainable() / took;
@@ -532,8 +535,8 @@ static void put(const struct field *f, u32 n, bool json)
 }
 
 /**
- * workload_report() - what came of it
- * @json:	as one object in a line, with the options
+ * workload_report() - print the results
+ * @json:	print one JSON object on one line, with the options
  */
 void workload_report(bool json)
 {
