@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The Markov reward chain of one request, which has the network for itself. Its states are what
- * the two machines, their timers and the frames on their way can be; between two of them lies an
- * event. Where a frame can be lost, or a handler can fail, a state has several successors. Service
- * times are fixed here, which the mean doesn't see but where timers race.
+ * The Markov reward chain of one request that has the network for itself. A state consists of the
+ * two machines, their timers, and the frames on their way. An event leads from one state to the
+ * next. A state has several successors if a frame can be lost, or a handler can fail. Service times
+ * are fixed here. That does not change the mean, except where timers race.
  *
- * With Q, the probabilities among transient states, I - Q is decomposed once (LU); the fundamental
- * matrix (I - Q)^-1 times the rewards of states is then what a request gathers until it is absorbed
+ * Let Q be the probabilities among transient states. I - Q is decomposed once (LU). The fundamental
+ * matrix (I - Q)^-1 times the rewards of states is what a request gathers until it is absorbed
  * (Kemeny, Snell, Finite Markov Chains, ch. 3).
  */
 #include <gsl/gsl_errno.h>
@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include "performability.h"
 
-#define PS		1e6		/* in a us */
-#define LONGEST		1e12		/* us that picoseconds can count, with some to add */
+#define PS		1e6		/* picoseconds in a us */
+#define LONGEST		1e12		/* longest time, us; sums of it fit into picoseconds */
 #define MAX_STATES	3000
 #define MAX_PENDING	48
-#define UNLIKELY	(1 / 1e7)	/* a stream's ways that are less likely are cut off */
+#define UNLIKELY	(1 / 1e7)	/* paths of a stream that are less likely are cut off */
 
 enum pending_kind { FRAME, RESTART, TIMER };
 
@@ -33,8 +33,8 @@ struct pending {
 struct node {
 	struct machine	x;
 	uint32_t	n;		/* pending events */
-	int64_t		busy[SIDES];	/* until then; ps from now */
-	struct pending	q[MAX_PENDING];	/* in order */
+	int64_t		busy[SIDES];	/* time for which each side is busy, ps from now */
+	struct pending	q[MAX_PENDING];	/* pending events, in order of time */
 };
 
 struct edge {
@@ -42,7 +42,7 @@ struct edge {
 	double		p, us;
 };
 
-/* Expected, of the step that leaves a state. */
+/* Expected rewards of the step that leaves a state. */
 struct reward {
 	double		demand[STATIONS], ghost[STATIONS], visits[STATIONS];
 	double		latency, frames;
@@ -52,14 +52,14 @@ struct builder {
 	const struct model *m;
 	struct node	*nodes;
 	struct reward	*rewards;
-	double		*likely;	/* that it is reached, the first way found */
+	double		*likely;	/* probability of each state, by the first path found */
 	unsigned int	n;
-	unsigned int	*table;		/* of indices + 1 */
+	unsigned int	*table;		/* hash table of indices + 1 */
 	struct edge	*edges;
 	unsigned int	nedges, edge_room;
-	unsigned int	from;		/* whose successors are made */
-	struct reward	*reward;	/* and its */
-	int64_t		now;		/* relative to it */
+	unsigned int	from;		/* state whose successors are being made */
+	struct reward	*reward;	/* reward of that state */
+	int64_t		now;		/* time of the event that leaves it, ps after its start */
 };
 
 #define TABLE	8192
@@ -162,7 +162,7 @@ static void serve_at(struct builder *b, double *to, enum station s, double us)
 	to[station_of(b->m, s)] += us;
 }
 
-/* What a frame takes at each station, as far as it comes. @own: the request waits for it. */
+/* Add a frame's service at each station that it reaches. @own: the request waits for the frame. */
 static void account(struct builder *b, double p, const struct effect *e, bool own)
 {
 	const struct model *m = b->m;
@@ -192,7 +192,7 @@ static void account(struct builder *b, double p, const struct effect *e, bool ow
 		r->visits[station_of(m, end)] += p;
 }
 
-/* Does anything of the request's own go on at the sender? */
+/* Is effect @i the last one at its side, apart from timers? */
 static bool last_frame(const struct effects *out, unsigned int i)
 {
 	while (++i < out->n)
@@ -213,8 +213,8 @@ static void arrive(struct builder *b, struct node *node, const struct effect *e,
 }
 
 /*
- * What is left, as seen from now. What comes to a host that is busy is seen when it no longer is:
- * then frames that waited together are alike.
+ * Make the next state, with times relative to b->now. An event at a busy host gets the time at
+ * which the host is no longer busy, so that states with frames that wait together are alike.
  */
 static void settle(struct builder *b, const struct node *node, int side, int64_t cursor, double p)
 {
@@ -261,7 +261,7 @@ static void choose(struct builder *b, const struct node *node, enum effect_kind 
 				.at = cursor + ps(m, c[i].us), .kind = RESTART, .side = TARGET,
 			});
 		} else {
-			/* For a late one nobody waits. */
+			/* the request does not wait for the service of a late handler */
 			until += ps(m, c[i].us);
 			serve_at(b, c[i].in == IN_LATE ? b->reward->ghost : b->reward->demand,
 				 PROCESS_T, p * c[i].p * c[i].us);
@@ -271,7 +271,7 @@ static void choose(struct builder *b, const struct node *node, enum effect_kind 
 	}
 }
 
-/* All that can come of effects @i and those behind it, at @side from @cursor on. */
+/* Follow each possible result of effect @i and those after it, at @side from @cursor on. */
 static void run(struct builder *b, struct node at, const struct effects *out, unsigned int i,
 		int side, int64_t cursor, double p)
 {
@@ -358,7 +358,7 @@ static void build(struct builder *b)
 	b->table = calloc(TABLE, sizeof(*b->table));
 	if (!b->rewards || !b->table)
 		refuse(NULL, 0, "no memory");
-	/* State 0, from which a request starts, is like no other. */
+	/* a request starts from state 0, which no other state equals */
 	memset(&node, 0, sizeof(node));
 	node.x.phase = 0xff;
 	state(b, &node, 1);
@@ -414,7 +414,7 @@ static void decompose(struct builder *b, struct solver *s)
 			       "the chain is singular: a request may never end");
 }
 
-/* From state 0; @x, if not NULL, gets it from all. */
+/* Solve for s->r, and return the value of state 0; @x, if not NULL, gets those of all states. */
 static double solve(struct solver *s, double *x)
 {
 	gsl_linalg_LU_solve(s->lu, s->order, s->r, s->x);
@@ -423,7 +423,7 @@ static double solve(struct solver *s, double *x)
 	return gsl_vector_get(s->x, 0);
 }
 
-/* The mean of member @offset of all states' rewards. */
+/* Mean sum of member @offset of the rewards until a request is absorbed. */
 static double gathered(struct builder *b, struct solver *s, size_t offset)
 {
 	unsigned int i;
@@ -443,7 +443,7 @@ static double at(const double *x, unsigned int to, double absorbed)
 	return to < MAX_STATES ? x[to] : to == MAX_STATES + SUCCESS ? absorbed : 0;
 }
 
-/* Time to success, its square; both of those that succeed. */
+/* Compute mean and deviation of the time to success, of requests that succeed. */
 static void moments(struct builder *b, struct solver *s, const double *success, struct chain *c)
 {
 	double *first = grow(NULL, b->n * sizeof(*first)), square;
@@ -474,7 +474,7 @@ void chain_solve(const struct model *m, struct chain *c)
 	decompose(&b, &s);
 	c->states = b.n;
 	success = grow(NULL, b.n * sizeof(*success));
-	for (o = OUTCOMES; o--; ) {	/* SUCCESS is the last one */
+	for (o = OUTCOMES; o--; ) {	/* SUCCESS comes last, so that @success is its solution */
 		gsl_vector_set_zero(s.r);
 		for (i = 0; i < b.nedges; i++)
 			if (b.edges[i].to == MAX_STATES + o)
@@ -504,10 +504,10 @@ void chain_solve(const struct model *m, struct chain *c)
 	destroy(&b);
 }
 
-/* What of the ways from a state on is longer than that. */
+/* A walk along all paths, which fills in struct waits. */
 struct walk {
 	const struct builder *b;
-	const unsigned int *first;	/* of a state's edges; they are in order */
+	const unsigned int *first;	/* first edge of each state; edges are in order of states */
 	double		limit, least, hazard;
 	struct waits	*w;
 };

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include "performability.h"
 
-/* What is done at a station. */
+/* Jobs of a station. */
 enum job_kind { ISSUE, AT_WIRE, AT_KERNEL, AT_PROCESS, TIMER_DUE, HELLO_DUE, RESTARTED };
 
 struct job {
-	struct job	*next;		/* of the station's queue */
-	double		at;		/* event: when it comes there */
-	unsigned long	order;		/* of equal times */
+	struct job	*next;		/* next job in the station's queue */
+	double		at;		/* when it comes to the station */
+	unsigned long	order;		/* order of events with equal times */
 	uint8_t		kind, side, msg;
 	uint32_t	arg;
 	unsigned int	customer, instance, generation;
@@ -29,13 +29,13 @@ struct server {
 struct customer {
 	struct machine	x;
 	unsigned int	instance;
-	bool		active, waiting;	/* waiting: for a connection */
+	bool		active, waiting;	/* has a request; waits for a connection */
 	double		began, posted;
-	unsigned int	timers[SIDES][MACHINE_TIMERS];	/* generation; odd: armed */
+	unsigned int	timers[SIDES][MACHINE_TIMERS];	/* generations; odd: armed */
 };
 
 struct simulation {
-	struct model	*m;		/* its own: the timeout is measured */
+	struct model	*m;		/* a copy, because the timeout is measured */
 	double		srtt;
 	gsl_rng		*rng;
 	double		now;
@@ -47,10 +47,10 @@ struct simulation {
 	struct sample	*sample;
 	unsigned int	ended;
 	bool		down;
-	bool		unknown;	/* the session, to a target that has crashed */
+	bool		unknown;	/* the target has crashed, and does not know the session */
 	bool		greeting;	/* a new connection is being made */
-	unsigned int	hellos;		/* sent for it */
-	unsigned int	hello;		/* which one, of all, was the last */
+	unsigned int	hellos;		/* HELLOs sent for it */
+	unsigned int	hello;		/* number of HELLOs sent since the beginning */
 };
 
 static bool earlier(const struct job *a, const struct job *b)
@@ -119,7 +119,7 @@ static void arm(struct simulation *s, struct customer *c, const struct effect *e
 	});
 }
 
-/* Returns when the sender is done with it. */
+/* Send a frame; return the time at which the sender is done with it. */
 static double send(struct simulation *s, struct customer *c, unsigned int instance,
 		   const struct effect *e, double at)
 {
@@ -138,7 +138,7 @@ static double send(struct simulation *s, struct customer *c, unsigned int instan
 	return at;
 }
 
-/* As hello_send(). */
+/* Send a HELLO, as hello_send() of libam. */
 static double hello(struct simulation *s, double at)
 {
 	struct effect e = { .what = DO_FRAME, .side = INITIATOR, .msg = WIRE_HELLO };
@@ -152,7 +152,7 @@ static double hello(struct simulation *s, double at)
 	return at;
 }
 
-/* A new connection is made, unless one is. */
+/* Begin to make a new connection, unless one is being made. */
 static double greet(struct simulation *s, double at)
 {
 	if (s->greeting)
@@ -192,7 +192,7 @@ static double over(struct simulation *s, struct customer *c, double at)
 		.at = at + (s->m->think > 0 ? gsl_ran_exponential(s->rng, s->m->think) : 0),
 		.kind = ISSUE, .customer = c - s->customers, .instance = c->instance,
 	});
-	/* One bit of instance number can't tell what comes late from the next one's. */
+	/* one bit of instance number can't tell late frames from those of the next request */
 	if (c->x.outcome != SUCCESS && s->m->protocol == AM_NWAY && s->m->window == 1)
 		return greet(s, at);
 	return at;
@@ -201,7 +201,7 @@ static double over(struct simulation *s, struct customer *c, double at)
 static double apply(struct simulation *s, struct customer *c, const struct effects *out,
 		    double at);
 
-/* All requests of the session end with it, and the target's timers with the process. */
+/* The target's process has crashed: it forgets the session's requests, and its timers are gone. */
 static void forget(struct simulation *s)
 {
 	unsigned int i, t;
@@ -262,7 +262,7 @@ static double apply(struct simulation *s, struct customer *c, const struct effec
 	return at;
 }
 
-/* A session that is over is over to all its requests. */
+/* The target has forgotten the session: end all of its requests. */
 static double forgotten(struct simulation *s, double at)
 {
 	unsigned int i;
@@ -280,7 +280,7 @@ static double forgotten(struct simulation *s, double at)
 	return at;
 }
 
-/* A frame of a request that is over; AMUDP's target wants to hear that. */
+/* Handle a frame of a request that is over. With AMUDP, a reply is answered by FINAL. */
 static double stale(struct simulation *s, struct customer *c, const struct job *j, double at)
 {
 	struct effect final = { .what = DO_FRAME, .side = INITIATOR, .msg = WIRE_FINAL };
@@ -301,14 +301,14 @@ static double issue(struct simulation *s, struct customer *c)
 	c->began = s->now;
 	c->active = true;
 	machine_step(s->m, &c->x, IN_START, 0, 0, &out);
-	/* Nobody has told the initiator. */
+	/* the initiator does not know of a crash */
 	c->x.down = s->down;
 	c->x.forgotten = s->unknown;
 	c->posted = s->now + service(s, s->m->app_request);
 	return apply(s, c, &out, c->posted);
 }
 
-/* As measure() of engine.c: round trips of requests that were sent once. */
+/* Measure round trips of requests that were sent once, as measure() of engine.c. */
 static void round_trip(struct simulation *s, const struct customer *c, uint8_t msg, double at)
 {
 	uint8_t measured = s->m->protocol == AM_AMVIA ? WIRE_ACK : WIRE_REPLY;
@@ -319,7 +319,7 @@ static void round_trip(struct simulation *s, const struct customer *c, uint8_t m
 	s->m->ack_timeout = fmax(2 * s->srtt, s->m->min_timeout_us);
 }
 
-/* A frame that libam has taken. */
+/* Handle a frame that libam has received. */
 static double take(struct simulation *s, struct customer *c, const struct job *j, double at)
 {
 	struct effect answer = { .what = DO_FRAME, .side = TARGET, .msg = WIRE_WELCOME };
@@ -339,7 +339,7 @@ static double take(struct simulation *s, struct customer *c, const struct job *j
 	return apply(s, c, &out, at);
 }
 
-/* A job that its server begins with; returns when it ends. */
+/* Perform a job; return the time at which it ends. */
 static double perform(struct simulation *s, const struct job *j)
 {
 	const struct model *m = s->m;
@@ -394,7 +394,7 @@ static enum station place(const struct simulation *s, const struct job *j)
 	}
 }
 
-/* Kinds of events beyond those of jobs. */
+/* Kind of an event that is no job: a server is free again. */
 #define FREED	0x80
 
 static void start(struct simulation *s, enum station k)

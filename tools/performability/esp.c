@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * A message and its answer on a stream of AF_ESP, each of some packets, all of them in the first
- * burst. Documentation/protocol.rst, rules 8 (the sender's timer), 17 (expiry) and 19 (gaps, RRQ);
- * timers.rst. What the model leaves out: once a message is complete, its sender knows.
+ * burst. See Documentation/protocol.rst, rules 8 (the sender's timer), 17 (expiry) and 19 (gaps,
+ * RRQ), and timers.rst. ACKs of complete messages are left out: the sender of a message knows at
+ * once when it is complete.
  *
- * A handler's fault is an answer, too: libam's NACK, on records, or the end of the connection. Both
- * are sent again until they arrive.
+ * A fault of the handler is an answer, too: libam's NACK, on records, or the end of the connection.
+ * Both are retransmitted until they arrive.
  */
 #include <math.h>
 #include "performability.h"
 
 #define SLACK_US	100	/* ESP_SLACK_US: the sender's timer is late by that much */
 #define REORDER_US	20
-#define RECOVER		4	/* packets that an ACK lets go after the sender's timer */
+#define RECOVER		4	/* most packets retransmitted for an ACK after a timeout */
 
-/* What struct machine's members are here. */
+/* Members of struct machine that have another use here. */
 #define TIMEOUTS(x)	((x)->iack)	/* in a row, without an answer */
 #define RECOVERING(x)	((x)->isent)
 #define GAP_ARMED(x)	((x)->down)
@@ -92,7 +93,7 @@ static void ask(struct machine *x, unsigned int end, struct effects *out)
 	effect_frame(out, !sender(x), MSG_RRQ, missing | x->phase << 16);
 }
 
-/* The receiver has a packet more: is there a gap, is anything else to come? */
+/* Set the receiver's timers after a new packet: for a gap, and for packets still to come. */
 static void watch(const struct model *m, struct machine *x, struct effects *out)
 {
 	double reorder = m->srtt / 4 > REORDER_US ? m->srtt / 4 : REORDER_US;
@@ -129,7 +130,7 @@ static void data(const struct model *m, struct machine *x, unsigned int phase, u
 		}
 		watch(m, x, out);
 	}
-	/* Others come too, but only these make the sender do something. */
+	/* only these ACKs make the sender do something; others are left out */
 	if (phase == x->phase && RECOVERING(x))
 		effect_frame(out, !sender(x), MSG_ESP_ACK, recv_seq(x) | x->phase << 16);
 }

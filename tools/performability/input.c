@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The file that describes a model: lines "WORD VALUE", "#" and what follows is a comment.
+ * The file that describes a model. It has lines "WORD VALUE"; "#" begins a comment.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "performability.h"
 
-#define LONGEST		1e10		/* us; more is no time for a message */
+#define LONGEST		1e10		/* longest time in a model, us */
 
 #define KEY(name, kind, field, low, high, preset, component) \
 	{ name, kind, offsetof(struct model, field), low, high, preset, component }
@@ -104,7 +104,7 @@ void refuse(const char *file, unsigned int line, const char *format, ...)
 	exit(1);
 }
 
-/* One of @words; -1: none. */
+/* Return the index of @value in @words; -1: it is not there. */
 static int word_index(const char *value, const char *const *words, unsigned int n)
 {
 	unsigned int i;
@@ -167,7 +167,7 @@ static void set(struct model *m, const char *word, const char *value, unsigned i
 	*key_value(m, k) = v;
 }
 
-/* What one line cannot tell, once all is set. */
+/* Check the conditions on several lines, once all are read. */
 void model_check(struct model *m)
 {
 	unsigned int line = m->lines, i;
@@ -233,7 +233,7 @@ void model_read(struct model *m, const char *path)
 	m->lines = line ? line : 1;
 }
 
-/* WORD=VALUE of the command line. */
+/* Set a word by WORD=VALUE of the command line. */
 void model_set(struct model *m, const char *assignment)
 {
 	const char *file = m->file, *equal = strchr(assignment, '=');
@@ -261,20 +261,20 @@ enum frame_kind frame_kind(uint8_t msg)
 	return FRAME_CONTROL;
 }
 
-/* Where next to nothing gets through libam's handshake is repeated for ever. */
+/* Refuse a model in which almost no frame arrives: libam would repeat its handshake for ever. */
 void model_check_connects(const struct model *m)
 {
 	if (m->protocol != STREAM && frame_lost(m, FRAME_CONTROL) > 0.999999)
 		refuse(m->file, 0, "nothing gets through: no connection");
 }
 
-/* Probability that the network loses a frame: by itself, or for bits that are wrong. */
+/* Probability that the network loses a frame, or that a bit of the frame is wrong. */
 double frame_loss(const struct model *m, enum frame_kind kind)
 {
 	return 1 - (1 - m->network_fail) * exp(8 * m->frame[kind] * log1p(-m->ber));
 }
 
-/* ... that it is lost anywhere between two applications. */
+/* Probability that a frame is lost anywhere between two applications. */
 double frame_lost(const struct model *m, enum frame_kind kind)
 {
 	double pass = (1 - m->lib_fail) * (1 - m->kernel_fail);

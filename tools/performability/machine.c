@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * One request of libam's protocols, as both sides see it. What they do is in the tables of
- * tools/am/engine.c, which this program contains; here is what is around them: how often, how long.
+ * One request of libam's protocols, at both sides. The tables of tools/am/engine.c, which this
+ * program contains, tell what the sides do. This file adds the numbers of retries and the timeouts.
  */
 #include <math.h>
 #include "performability.h"
@@ -71,7 +71,7 @@ unsigned int choices(const struct model *m, enum effect_kind what, struct choice
 			c[n++] = (struct choice) { m->missing, 0, IN_MISSING };
 		return n;
 	}
-	/* Of those that were found. */
+	/* the model's probabilities are of all requests, these of requests with a handler */
 	double found = 1 - m->missing;
 
 	c[n++] = (struct choice) { 1, m->app_handler, IN_HANDLED };
@@ -81,7 +81,7 @@ unsigned int choices(const struct model *m, enum effect_kind what, struct choice
 	if (m->late > 0)
 		c[n++] = (struct choice) { m->late / found, m->handler_max_us + 1, IN_LATE };
 	if (m->crash > 0)
-		/* A stream ends with the process; who begins another one waits for the restart. */
+		/* A stream ends with the process; only the next stream waits for the restart. */
 		c[n++] = (struct choice) { m->crash / found, m->protocol == STREAM ? 0 : m->restart,
 					   IN_CRASHED };
 	while (--n)
@@ -99,7 +99,10 @@ static const struct rule *find(const struct rule *rules, unsigned int n, int sta
 	return NULL;
 }
 
-/* As engine.c's ack_timeout(): doubled each time; timers are late by their grain. */
+/*
+ * As ack_timeout() of engine.c: the timeout doubles with each transmission. A timer fires at the
+ * next multiple of its grain.
+ */
 static double backoff(const struct model *m, double us, unsigned int sent)
 {
 	us = ldexp(us, sent < 2 ? 0 : sent < 8 ? sent - 1 : 6);
@@ -163,7 +166,7 @@ static void target(const struct model *m, struct machine *x, enum event e, struc
 	x->tstate = r->next;
 	if (r->actions & DO_SEND)
 		effect_frame(out, TARGET, WIRE_REPLY, 0);
-	/* Only here does it matter how often. */
+	/* the number of transmissions matters only while the target waits for an ACK */
 	if (r->actions & WAIT_ACK && x->tsent < 255)
 		x->tsent++;
 	if (r->actions & WAIT_ACK)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * esp-performability: what faults cost a messaging protocol. Documentation/man/esp-performability.1
+ * esp-performability: the cost of faults for a messaging protocol. See
+ * Documentation/man/esp-performability.1.
  */
 #include <argp.h>
 #include <gsl/gsl_errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What the model predicts, measured: libam itself, two endpoints, on a network in memory whose
- * service times and faults are the model's. Each host has a clock, which goes on by what it does;
- * whose next event comes first is polled. Bits that are wrong are so in the frames.
+ * Measurement of libam itself, with two endpoints on a network in memory. The network has the
+ * service times and the faults of the model. Each host has a clock, which its work advances. The
+ * host whose next event comes first is polled. Bits that are wrong are flipped in the frames.
  */
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
@@ -29,7 +29,7 @@ struct call {
 	am_handle_t	handle;
 };
 
-/* Handlers and transports know nothing else. */
+/* Static, because handlers and transports get no pointer to them. */
 static const struct model *model;
 static struct sample *result;
 static gsl_rng *rng;
@@ -61,7 +61,7 @@ static bool happens(double p)
  * The transport
  */
 
-/* Bits that are wrong; false: outside of what libam has made, where the card would see it. */
+/* Flip bits at random; false: one is outside of libam's frame, where the card would find it. */
 static bool garble(uint8_t *data, size_t len, double bytes)
 {
 	unsigned int n = gsl_ran_binomial(rng, model->ber, 8 * bytes);
@@ -261,7 +261,7 @@ static void open_end(int side, struct am_net *net)
 	must(AM_SetReturnHandler(ends[side], on_return, NULL));
 }
 
-/* When this host has something to do next. */
+/* Time of a host's next event. */
 static double next_event(int side)
 {
 	double at = inbox[side] ? inbox[side]->at : INFINITY;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * N requests outstanding as customers of a closed queueing network: stations with one server each,
- * and a delay for what nobody waits in line for (timers, latency, think).
+ * N outstanding requests as customers of a closed queueing network. It has stations with one server
+ * each, and a delay for the times without a queue (timers, latency, think).
  */
 #include <gsl/gsl_linalg.h>
 #include <math.h>
@@ -11,10 +11,11 @@
 #define MAX_BALANCE	1500	/* states */
 
 /*
- * Mean value analysis (Reiser, Lavenberg, 1980): who arrives finds what is there on average with
- * one customer less. @exact: service times are exponential, and all work is the requests' own.
- * Else the one in service has (1 + variation) / 2 of a service left; and what frames take that
- * nobody waits for (ACK, FINAL) makes the server so much slower. Both are approximations.
+ * Mean value analysis (Reiser, Lavenberg, 1980): a customer that arrives finds the mean queue of a
+ * network with one customer less. @exact: service times are exponential, and there are no ghosts.
+ * Otherwise the customer in service has (1 + variation) / 2 of a service left, and frames that no
+ * request waits for (ACK, FINAL) make the server slower by their share of its time. Both are
+ * approximations.
  */
 void mva_solve(const struct network *n, double think, unsigned int window, bool exact,
 	       struct network_solution *s)
@@ -43,7 +44,7 @@ void mva_solve(const struct network *n, double think, unsigned int window, bool 
 			       "the network doesn't converge: a request takes no time");
 		s->throughput = i / (s->response + think);
 		for (k = 0; k < STATIONS; k++) {
-			/* No more than its server can do. */
+			/* no more than the station's server can do */
 			busy = n->demand[k] + (exact ? 0 : n->ghost[k]);
 			if (s->throughput * busy > 1)
 				s->throughput = 1 / busy;
@@ -57,18 +58,19 @@ void mva_solve(const struct network *n, double think, unsigned int window, bool 
 }
 
 /*
- * The same network as a continuous-time Markov chain, for small ones: its states are how many
- * customers are where, and the balance equations say how likely each is. Ghosts are left out.
+ * The same network as a continuous-time Markov chain, if it is small. A state is the number of
+ * customers at each place. The balance equations give the probability of each state. Ghosts are
+ * left out.
  */
 struct balance {
 	unsigned int	places;			/* the last one is the delay */
 	unsigned int	window, n;
-	double		rate[STATIONS + 1];	/* of each customer served */
-	double		go[STATIONS + 1];	/* probability that it goes there */
-	uint16_t	*states;		/* n of places */
+	double		rate[STATIONS + 1];	/* rate at which a customer is served */
+	double		go[STATIONS + 1];	/* probability that the next place is this one */
+	uint16_t	*states;		/* n states, of places numbers each */
 };
 
-/* All ways to have @left customers at @place and those behind it. */
+/* Add the states with @left customers at @place and the places after it; false: too many. */
 static bool enumerate(struct balance *b, uint16_t *state, unsigned int place, unsigned int left)
 {
 	unsigned int i;
@@ -105,7 +107,7 @@ static double completes(const struct balance *b, const uint16_t *state, unsigned
 	return state[place] ? b->rate[place] : 0;
 }
 
-/* Transposed generator; its last equation says that all is certain. */
+/* The transposed generator; its last equation is that the probabilities add up to 1. */
 static gsl_matrix *generator(struct balance *b)
 {
 	gsl_matrix *g = gsl_matrix_calloc(b->n, b->n);
@@ -171,7 +173,7 @@ bool balance_solve(const struct network *n, double think, unsigned int window,
 		b.rate[b.places++] = n->visits[k] / n->demand[k];
 		visits += n->visits[k];
 	}
-	/* A delay of no time is passed too fast to be seen. */
+	/* a delay of 0 would have an infinite rate */
 	if (!b.places || n->delay + think <= 0)
 		return false;
 	b.rate[b.places] = 1 / (n->delay + think);

@@ -34,7 +34,7 @@ static unsigned int total(const struct sample *s)
 	return n;
 }
 
-/* The error by batch means: times that follow each other depend on each other. Sorts @s. */
+/* Compute the error by batch means, because successive times depend on each other. Sorts @s. */
 void estimate(struct sample *s, struct estimate *e)
 {
 	double batch[BATCHES];
@@ -176,10 +176,10 @@ void print_sample(const char *what, struct sample *s, const struct prediction *p
 			       (double)s->ended[o] / total(s), p->chain.p[o]);
 }
 
-/* @data: lines "x response ...", as --sweep prints them. */
+/* Draw @data: lines "x response ...", as --sweep prints them. */
 void plot(const char *png, const char *data, const struct model *m, const char *key, bool log)
 {
-	/* Without a file it would draw on the standard output. */
+	/* gnuplot would draw on the standard output if it could not open the file */
 	FILE *f = popen("gnuplot >/dev/null", "w");
 
 	if (!f)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The prediction: a request's chain gives visits and what timers cost, the network what N requests
- * wait for each other; from that the round trip, of which timers depend, until nothing changes.
+ * The prediction. A request's chain gives its visits to stations, and the cost of timers. The
+ * network gives the time for which N requests wait for each other. The round trip follows from
+ * both, and the timers depend on it. So all of this is repeated until the round trip is constant.
  */
 #include <gsl/gsl_deriv.h>
 #include <gsl/gsl_errno.h>
@@ -11,7 +12,7 @@
 #define ITERATIONS	100
 #define PRECISION	(1 / 1e9)
 
-/* One frame's way, where each station takes @slower times its service. */
+/* Time of one frame from process to process, if each station takes @slower times its service. */
 static double way(const struct model *m, int from, enum frame_kind kind, const double *slower)
 {
 	enum station process[SIDES] = { station_of(m, PROCESS_I), station_of(m, PROCESS_T) };
@@ -23,7 +24,7 @@ static double way(const struct model *m, int from, enum frame_kind kind, const d
 	       m->kernel_receive * slower[receive] + m->lib_receive * slower[process[!from]];
 }
 
-/* What DO_RTT measures: engine.c; on a stream, the kernel's. */
+/* The round trip that DO_RTT of engine.c measures, or the kernel on a stream. */
 static double round_trip(const struct model *m, const double *slower)
 {
 	double us = way(m, INITIATOR, FRAME_REQUEST, slower);
@@ -38,8 +39,8 @@ static double round_trip(const struct model *m, const double *slower)
 }
 
 /*
- * A new connection: hello_send() of endpoint.c, until both frames come through. It waits for
- * timeout_us, doubled each time up to 64 of these, whatever round trips were.
+ * A new connection: endpoint.c calls hello_send() until both frames come through. The timeout is
+ * timeout_us, doubled each time up to 64 times that. It does not depend on round trips.
  */
 double handshake_us(const struct model *m)
 {
@@ -59,7 +60,10 @@ double handshake_us(const struct model *m)
 	return us;
 }
 
-/* Handshakes for each request that is over, one at a time: engine.c, fail(); session_lost(). */
+/*
+ * Mean number of handshakes after a request, with a window of 1: see fail() of engine.c and
+ * session_lost() of endpoint.c.
+ */
 static double handshakes(const struct model *m, const struct chain *c)
 {
 	if (m->protocol == STREAM)
@@ -67,7 +71,10 @@ static double handshakes(const struct model *m, const struct chain *c)
 	return m->protocol == AM_NWAY ? 1 - c->p[SUCCESS] : m->crash;
 }
 
-/* Of a sum of exponential times: (sum of squares) / (square of sum); of fixed ones 0. */
+/*
+ * Squared coefficient of variation of a service time: (sum of squares) / (square of sum) for a sum
+ * of exponential times, 0 for fixed times.
+ */
 static double variation(const struct model *m, enum station s)
 {
 	double t[] = { m->kernel_receive, m->lib_receive, m->lib_send, m->kernel_send,
@@ -98,7 +105,7 @@ void network_of(const struct model *m, const struct chain *c, struct network *n)
 		n->variation[k] = variation(m, k);
 		n->delay -= c->demand[k];
 	}
-	/* Of packets that are on their way together, more than one is served at a time. */
+	/* packets that are on their way together may be served at the same time */
 	if (n->delay < 0)
 		n->delay = 0;
 }
@@ -152,7 +159,7 @@ void predict(struct model *m, struct prediction *p)
 			p->queues.utilization[k] = s.throughput / s.success / 1e6 *
 				(p->network.demand[k] + p->network.ghost[k]);
 		p->success = s.success;
-		/* Those that fail with others: nobody answers. */
+		/* requests that fail together with others get no answer */
 		p->chain.p[GAVE_UP_REQUEST] += p->chain.p[SUCCESS] - s.success;
 		p->chain.p[SUCCESS] = s.success;
 		p->response = s.response;
@@ -205,7 +212,7 @@ unsigned int sensitivities(const struct model *m, struct sensitivity *s)
 			gsl_deriv_forward(&f, x, h, &s[n].derivative, &error);
 		else
 			gsl_deriv_central(&f, x, h, &s[n].derivative, &error);
-		/* No more than what is left to the iteration: noise. */
+		/* a derivative below the precision of the iteration is noise */
 		error = fmax(error, PRECISION * p.response / h);
 		if (fabs(s[n].derivative) <= error)
 			s[n].derivative = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The same over sockets: libam over udp, edp and esp, and one message and its answer at a time on a
- * stream of AF_ESP. What the network loses is the affair of who has set it up, as by netem.
+ * Measurement over sockets: libam over udp, edp and esp, or one message and its answer at a time on
+ * a stream of AF_ESP. This program sets up no losses of the network; netem, for example, does.
  */
 #include <errno.h>
 #include <gsl/gsl_rng.h>
@@ -57,7 +57,7 @@ static void must(int error, const char *what)
 		refuse(NULL, 0, "%s: %s", what, AM_ErrorName(error));
 }
 
-/* Handler faults, as the model's chain has them. */
+/* Draw a fault of the handler, as in the model's chain. */
 static struct choice choose(void)
 {
 	struct choice c[4];
@@ -88,7 +88,7 @@ static void serve_request(void *token, int id, int a1, int a2, int a3)
 		AM_Reply1(token, ANSWER, id);
 }
 
-/* Nothing leaves a process that has crashed. */
+/* Drop all frames of a process that has crashed. */
 static enum am_verdict filter(void *arg, uint8_t *frame, size_t len)
 {
 	(void)arg;
@@ -252,7 +252,7 @@ static int esp_socket(void)
 	return fd;
 }
 
-/* Small ones say so by their size; each packet of others is a whole one. */
+/* A message of one packet is a small one; all packets of others are full. */
 static size_t message_size(double packets)
 {
 	return packets > 1 ? packets * MSS : 32;

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * N requests of one session. A crash of the target ends all of them, and a late handler lets all
- * wait; a request that waits for a timer makes none of either. So what matters is who waits.
+ * N requests of one session. A crash of the target ends all of them, and all of them wait for a
+ * late handler. A request that waits for a timer causes neither. So the states count requests that
+ * wait.
  *
- * Two scales of time: requests that lose nothing take some round trips (quick), those that wait for
- * long take the same D, which is longer than the others go on for without one that waits, crashes
- * or is late. States, where a requests go on, each of which is over with X(a) / a:
+ * There are two scales of time. A request that loses nothing takes some round trips (quick). All
+ * requests that wait for long take the same time D. It is longer than the time for which the others
+ * go on until one of them waits, crashes or is late. In these states, a requests go on, and each of
+ * them ends at the rate X(a) / a:
  *
- *	A(a)		the other N - a wait: with each that comes to wait a becomes a - 1
- *	A(0)		all wait. After D the first one goes on: B(1, 1)
- *	B(r, a)		r have come back, of which a go on. The others come as they had come
- *			to wait, with (N - r) of them left going on; all have come: A(a)
+ *	A(a)	The other N - a requests wait. Each one that begins to wait leads to A(a - 1).
+ *	A(0)	All requests wait. After D the first one goes on: B(1, 1).
+ *	B(r, a)	r requests have come back, and a of them go on. The next one comes back at the
+ *		rate at which it had begun to wait: N - r requests went on then. When all have
+ *		come back, A(a) follows.
  *
- * A crash, or a late handler, ends that; then it begins again with A(N). From A(N), and from A(0),
- * to there or to A(0) there are no cycles: each state is left for later ones only.
+ * A crash, or a late handler, ends this, and A(N) follows. There are no cycles on the way from A(N)
+ * or A(0) to the next A(N) or A(0), because each state leads to later states only.
  */
 #include <math.h>
 #include <stdlib.h>
 #include "performability.h"
 
-/* Of a request that is over. */
+/* Probabilities of what happens next to a request that goes on. */
 struct fate {
 	double		quick, slow, fail, late, crash;
 };
@@ -28,19 +31,19 @@ struct window {
 	const struct model *m;
 	unsigned int	n;
 	double		*rate;		/* X(a) */
-	double		quick_us, least;	/* of quick ones: and without waits */
-	double		slow_us;
-	double		give_up;	/* when nobody answers */
-	double		down;		/* from a crash until its requests are over; */
-	double		down_alone;	/* ... if only one was not waiting */
+	double		quick_us, least;	/* time of quick requests; without any wait */
+	double		slow_us;	/* D: time of requests that wait for long */
+	double		give_up;	/* time until a request without answers gives up */
+	double		down;		/* time from a crash until all requests have ended */
+	double		down_alone;	/* the same if only one request was not waiting */
 	struct fate	fate;
 };
 
-/* What is gathered from a state until the session's end, or all wait. */
+/* Expected sums from a state on, until the session ends or all requests wait. */
 struct gain {
-	double		good, us;	/* successes without long waits; how long all took */
-	double		came, back;	/* requests that came to wait for long; successes */
-	double		fail, time;
+	double		good, us;	/* successes without long waits; their times */
+	double		came, back;	/* requests that began a long wait; that came back */
+	double		fail, time;	/* failures; time */
 	double		waits;		/* probability that all wait */
 };
 
@@ -61,22 +64,23 @@ static void succeed(struct gain *g, double n, double us)
 	g->us += n * us;
 }
 
-/* How long a request that goes on takes beside a - 1 others. */
+/* Time of a request that goes on beside a - 1 others. */
 static double takes(const struct window *w, unsigned int a)
 {
 	return a / w->rate[a] - w->m->think;
 }
 
 /*
- * A handler holds the process for H. Those who go on are not answered: they wait, or give up, so
- * that others wait in their place. Who waits for a timer does so for the rest of H, too.
+ * Add the effects of a late handler, which holds the process for H. Requests that go on get no
+ * answer. They wait, or give up, and then the next requests wait in their place. A request that
+ * waits for a timer waits for the rest of H, too.
  */
 static void held(const struct window *w, unsigned int a, struct gain *g)
 {
 	double h = w->m->handler_max_us, times = floor(h / w->give_up), d = w->slow_us, longer;
 	unsigned int others = w->n - a;
 
-	/* Who waits is not acknowledged either: it gives up likewise. */
+	/* a request that waits for a timer gets no ACK either, and gives up, too */
 	if (times > 0 && d < w->give_up) {
 		a = w->n;
 		others = 0;
@@ -94,7 +98,7 @@ static void held(const struct window *w, unsigned int a, struct gain *g)
 	succeed(g, others, d + longer);
 }
 
-/* One of a requests that go on is over: what follows, of all that can but coming to wait. */
+/* Add the effects of what happens to one of @a requests that go on, except those of a long wait. */
 static void over(const struct window *w, unsigned int a, double p, struct gain *g)
 {
 	const struct fate *f = &w->fate;
@@ -108,7 +112,7 @@ static void over(const struct window *w, unsigned int a, double p, struct gain *
 	succeed(g, p * f->quick, takes(w, a));
 }
 
-/* A state that is left at last: what came in each stay, by the probability to leave. */
+/* Scale the sums of one stay in a state, which another stay follows with probability @stays. */
 static void leave(struct gain *g, double stays)
 {
 	g->good /= 1 - stays;
@@ -134,7 +138,7 @@ static void solve_a(const struct window *w, struct gain *A)
 	}
 }
 
-/* From A(0): B(1, 1), when D is over. */
+/* Return the sums from A(0) on: after D, B(1, 1) follows. */
 static struct gain solve_b(const struct window *w, const struct gain *A)
 {
 	const struct fate *f = &w->fate;
@@ -168,7 +172,7 @@ static struct gain solve_b(const struct window *w, const struct gain *A)
 	return g;
 }
 
-/* X(a), without faults. */
+/* Compute X(a), without faults. */
 static void rates(struct window *w, const struct model *clean, const struct chain *c)
 {
 	struct network_solution q;
@@ -184,7 +188,7 @@ static void rates(struct window *w, const struct model *clean, const struct chai
 	}
 }
 
-/* A session, from its begin to its end. */
+/* Return the sums of a session, from its beginning to its end. */
 static struct gain session(const struct window *w)
 {
 	struct gain *A = calloc(w->n + 1, sizeof(*A)), again, g;
@@ -202,8 +206,9 @@ static struct gain session(const struct window *w)
 }
 
 /*
- * What is long: longer than the others go on. Until that is so of what is found, for who waits
- * less than that comes back meanwhile.
+ * Find the limit beyond which a wait is long: the time for which the other requests go on. Repeat
+ * until that holds for the waits beyond the limit, because a request that waits for less comes back
+ * meanwhile. Returns the rate at which the other requests crash the process.
  */
 static double find_slow(struct window *w, const struct model *m, double cycle, struct waits *waits)
 {
@@ -223,7 +228,10 @@ static double find_slow(struct window *w, const struct model *m, double cycle, s
 	return hazard;
 }
 
-/* Frames to a process that is down are lost; who hears nothing finds out when it is back. */
+/*
+ * Find the times from a crash until requests have ended. Frames to a process that is down are lost.
+ * A request without answers learns of the crash after the restart.
+ */
 static void find_down(struct window *w, const struct model *clean)
 {
 	struct model m = *clean;
@@ -234,7 +242,7 @@ static void find_down(struct window *w, const struct model *clean)
 	chain_solve(&m, &c);
 	w->down_alone = c.mean;
 	w->down = c.mean;
-	/* One of AMVIA that was acknowledged trusts; the others' does not, as with N-way. */
+	/* AMVIA: a request with an ACK waits for the reply; others retransmit, as with N-way */
 	if (m.protocol == AM_AMVIA) {
 		m.protocol = AM_NWAY;
 		chain_solve(&m, &c);
@@ -290,7 +298,7 @@ void session_solve(const struct model *m, struct session *s)
 	g = session(&w);
 	lives = g.came > 0 ? g.back / g.came : 0;
 	short_us = waits.slow_us;
-	/* Those that wait longer than the mean see the others wait, and come back. */
+	/* Requests that wait longer than the mean see the others wait and come back. */
 	if (waits.slow > 0)
 		chain_waits(&own, 1.05 * waits.slow_us, 1.01 * w.least, hazard, &longest);
 	if (waits.slow > 0 && longest.slow > 0) {

@@ -125,7 +125,7 @@ struct tcp {
 	enum tcp_timer timer;	/* kind of the deadline DUE_SEND */
 	u64 due[DUES];		/* deadlines; 0: off */
 	u64 armed;		/* time of the pending event that looks at @due; 0: none */
-	bool cwr;		/* the window was reduced: the next new segment tells the receiver */
+	bool cwr;		/* the window was reduced, and the next new segment tells it */
 	bool open;		/* the handshake is over */
 	struct tcp_cubic cubic;
 	double alpha;		/* DCTCP: share of marked segments */
