@@ -127,7 +127,7 @@ static int print(const struct registry *g)
 	return fflush(stdout) ? fail("stdout", AM_ERR_SYSTEM) : 0;
 }
 
-/* Of each transport where it is. */
+/* Remove a name from each transport that has it. */
 static int delete(struct registry *g, const char *path, const char *name)
 {
 	struct registry_entry *e;
@@ -163,7 +163,10 @@ static int parse_number(const char *text, unsigned int most, unsigned int *n)
 
 static int serve(eb_t bundle, char **addresses, int n)
 {
-	/* What comes late finds its place another's, and asks again. */
+	/*
+	 * A client that is silent for 0.1 s may lose its place to another; if it comes back, it
+	 * asks again.
+	 */
 	struct am_options o = {
 		.credits = 2, .peers = 1024, .idle_us = 100000, .handler_max_us = 3600000000u,
 	};
@@ -267,9 +270,9 @@ int main(int argc, char **argv)
 	}
 	if (!argc && access(path, F_OK))
 		return fail(path, AM_ERR_SYSTEM);
-	/* The disk's errors are told to who asks. */
+	/* Clients are told of the disk's errors, which don't end the server. */
 	signal(SIGXFSZ, SIG_IGN);
-	/* Nor is it the end when nobody reads what is printed. */
+	/* A closed stdout doesn't end the server, either. */
 	signal(SIGPIPE, SIG_IGN);
 	server.now = seconds;
 	error = registry_open(g, path, seconds());

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Active Messages over ESP datagrams or records, UDP, RDMA verbs, or memory: endpoints that send
- * each other requests and replies, each of which names the function that takes it.
+ * Active Messages over ESP datagrams or records, UDP, RDMA verbs, or memory. Endpoints send each
+ * other requests and replies; each of these names its handler, the function that takes it.
  * Documentation/active-messages.rst explains it.
  *
- * An endpoint belongs to a bundle, a bundle to one thread at a time. Calls return AM_OK or an
- * error of enum am_error.
+ * An endpoint belongs to a bundle, a bundle to one thread at a time. Calls return AM_OK or an error
+ * of enum am_error.
  */
 #ifndef AM_H
 #define AM_H
@@ -33,30 +33,30 @@ typedef uint64_t am_handle_t;		/* of an entry of the send pool or the receive po
 enum am_error {
 	AM_OK,
 	AM_ERR_BAD_ARG,		/* no such index, handler, address ... */
-	AM_ERR_RESOURCE,	/* no memory; the own table of peers is full */
+	AM_ERR_RESOURCE,	/* no memory, or this endpoint's table of peers is full */
 	AM_ERR_SYSTEM,		/* a system call failed, see errno */
-	AM_ERR_IN_HANDLER,	/* a handler may only reply, and that of a reply not even this */
-	AM_ERR_NO_REPLY,	/* the request was replied to, or given up */
+	AM_ERR_IN_HANDLER,	/* a request's handler may only reply, a reply's may send nothing */
+	AM_ERR_NO_REPLY,	/* the request has its reply, or was given up */
 	AM_ERR_TOO_BIG,
 	AM_ERR_NOT_MAPPED,
 	AM_ERR_NETWORK,		/* the peer doesn't answer */
-	AM_ERR_VERSION,		/* the peer speaks another version, */
-	AM_ERR_PROTOCOL,	/* another protocol, */
-	AM_ERR_TAG,		/* has another tag, */
-	AM_ERR_FULL,		/* or no room for another peer */
-	AM_ERR_TIMEOUT,		/* that of AM_SetTimeout() is over */
+	AM_ERR_VERSION,		/* the peer speaks another version */
+	AM_ERR_PROTOCOL,	/* the peer has another protocol */
+	AM_ERR_TAG,		/* the peer has another tag */
+	AM_ERR_FULL,		/* the peer's table of peers is full */
+	AM_ERR_TIMEOUT,		/* the time that the call may wait is over */
 	AM_ERR_AGAIN,		/* the connection is being made */
 	AM_ERR_STALE,		/* the entry is in use for something else by now */
 	AM_ERR_LOG_DAMAGED,	/* the log doesn't agree with its checksums, or with itself */
-	AM_ERR_LOG_FOREIGN,	/* no log, of another version, another endpoint or other options */
-	AM_ERR_NAME_INVALID,	/* no text that can be registered */
-	AM_ERR_NAME_UNKNOWN,	/* nobody has registered it */
-	AM_ERR_NAME_TAKEN,	/* somebody else has */
+	AM_ERR_LOG_FOREIGN,	/* no log, or one of another version, endpoint or options */
+	AM_ERR_NAME_INVALID,	/* not a name that can be registered */
+	AM_ERR_NAME_UNKNOWN,	/* the name isn't registered */
+	AM_ERR_NAME_TAKEN,	/* the name belongs to another host, or has another key */
 	AM_ERR_NAME_FULL,	/* the name server has no room for more, or none for this host */
-	AM_ERR_NAME_STORE,	/* it can't write its registry */
+	AM_ERR_NAME_STORE,	/* the name server can't write its registry */
 };
 
-/* What a transfer's acknowledgment, and what its operation has come to. */
+/* How the acknowledgment of a transfer stands. */
 enum am_ack {
 	AM_NOT_ACKED,
 	AM_ACKED,
@@ -65,6 +65,7 @@ enum am_ack {
 	AM_REPLY_RTX_EXCEEDED,	/* acknowledged, but no reply came */
 };
 
+/* How the operation of a transfer stands. */
 enum am_operation {
 	AM_NOT_PROCESSED,
 	AM_REQUEST_SENT,
@@ -87,7 +88,7 @@ enum am_transfer_state {
 	AM_STATE_DONE,		/* 3; target: replied */
 	AM_STATE_ABANDONED,	/* 4 */
 	AM_STATE_RESENT,	/* 0' */
-	AM_STATE_RELEASED,	/* target: replied, and the initiator said that it knows */
+	AM_STATE_RELEASED,	/* target: replied, and the initiator has acknowledged the reply */
 };
 
 /* Why a request failed. */
@@ -96,9 +97,9 @@ enum am_cause {
 	AM_CAUSE_NETWORK,	/* the network, or the node: nothing ever came back */
 	AM_CAUSE_RESTARTED,	/* the peer has forgotten this connection */
 	AM_CAUSE_HANDLER,	/* there is no such handler for messages of this size */
-	AM_CAUSE_SEGMENT,	/* bulk data beyond the segment */
+	AM_CAUSE_SEGMENT,	/* bulk data would go beyond the segment */
 	AM_CAUSE_SLOW,		/* the handler takes too long */
-	AM_CAUSE_REPLY,		/* it was acknowledged, then nothing came */
+	AM_CAUSE_REPLY,		/* the request was acknowledged, but no reply came */
 	AM_CAUSE_DECIDED,	/* given up by AM_Decide() */
 };
 
@@ -127,17 +128,17 @@ enum am_protocol_id {
 	AM_AMUDP	= 3,	/* request, reply, acknowledgment */
 };
 
-/* What a frame does on its way, for tests. */
+/* A filter's verdict on a frame, for tests. AM_BLOCK: the transport doesn't take the frame now. */
 enum am_verdict { AM_PASS, AM_DROP, AM_BLOCK };
 
 struct am_faults {
 	uint32_t	seed;
-	/* of 1000 frames sent: */
+	/* How many of 1000 frames that are sent suffer each fault. */
 	unsigned int	drop, duplicate, corrupt, delay;
-	/* Says of each frame first what becomes of it; may change it. */
+	/* Called for each frame before the faults; may change the frame. */
 	enum am_verdict	(*filter)(void *arg, uint8_t *frame, size_t len);
 	void		*arg;
-	/* Before and after each store to the log. */
+	/* Called before and after each store to the log. */
 	void		(*step)(void *arg);
 };
 
@@ -151,61 +152,64 @@ struct am_options {
 	struct am_net		*net;		/* for "mem" */
 	enum am_protocol_id	protocol;	/* AM_NWAY */
 	unsigned int		credits;	/* requests outstanding at each peer: N (16) */
-	unsigned int		pool;		/* descriptors: k (64) */
+	unsigned int		pool;		/* descriptors of the send pool: k (64) */
 	unsigned int		peers;		/* size of the table of peers (64) */
-	unsigned int		retries;	/* a request unacknowledged is sent again (10) */
-	unsigned int		reply_retries;	/* ... one acknowledged (4) */
-	unsigned int		timeout_us;	/* until a round trip was measured (100,000) */
-	unsigned int		min_timeout_us;	/* (2,000) */
+	unsigned int		retries;	/* retransmissions before the acknowledgment (10) */
+	unsigned int		reply_retries;	/* retransmissions after the acknowledgment (4) */
+	unsigned int		timeout_us;	/* timeout before the first round trip (100,000) */
+	unsigned int		min_timeout_us;	/* shortest timeout (2,000) */
 	unsigned int		reply_timeout_us; /* from acknowledgment to reply (1,000,000) */
-	unsigned int		handler_max_us;	/* what a handler may take (1,000,000) */
-	unsigned int		idle_us;	/* silence after which a peer's place is another's
-						 * when the table is full (60,000,000)
+	unsigned int		handler_max_us;	/* time for a handler and its reply (1,000,000) */
+	unsigned int		idle_us;	/* silence after which a full table gives a peer's
+						 * place to another (60,000,000)
 						 */
 	const char		*log;		/* file of the transaction log (none) */
-	unsigned int		log_data;	/* bytes of a message that it takes (AM_MAX_LONG) */
-	unsigned int		log_sync;	/* 1: each step waits for the disk (0) */
+	unsigned int		log_data;	/* most bytes of a logged message (AM_MAX_LONG) */
+	unsigned int		log_sync;	/* 1: each step of the log waits for the disk (0) */
 	struct am_faults	faults;
 };
 
 struct am_stats {
 	uint64_t	requests;		/* made */
-	uint64_t	replies;		/* that came, each once */
+	uint64_t	replies;		/* received, each counted once */
 	uint64_t	abandoned;		/* requests */
 	uint64_t	handlers_run;		/* of requests */
 	uint64_t	frames_sent;
 	uint64_t	frames_received;
-	uint64_t	resent;		/* requests sent again */
+	uint64_t	resent;		/* requests retransmitted */
 	uint64_t	replies_resent;
-	uint64_t	duplicates;		/* requests that were here already */
-	uint64_t	late;			/* frames about what is over */
-	uint64_t	stalls;		/* requests that had to wait */
+	uint64_t	duplicates;		/* requests that came again */
+	uint64_t	late;			/* frames about a finished transfer or greeting */
+	uint64_t	stalls;		/* requests that waited for peer, credit or descriptor */
 	uint64_t	not_taken;		/* frames that the transport didn't take */
 	uint64_t	send_errors;
 	uint64_t	receive_errors;	/* of the transport, as when the device has left */
-	uint64_t	bad_length;		/* truncated, or not as long as they say */
+	uint64_t	bad_length;		/* truncated, or of another length than they say */
 	uint64_t	bad_checksum;
 	uint64_t	bad_version;
 	uint64_t	bad_type;
-	uint64_t	bad_field;		/* what no sender would write */
+	uint64_t	bad_field;		/* frames with a value that no sender writes */
 	uint64_t	bad_handler;		/* unknown, or for another size */
 	uint64_t	bad_segment;
-	uint64_t	bad_session;		/* of a stranger, or a former life */
+	uint64_t	bad_session;		/* of a stranger, or of an earlier connection */
 	uint64_t	bad_tag;
 	uint64_t	bad_protocol;
 	uint64_t	peers_refused;	/* the table was full */
-	uint64_t	no_buffer;		/* requests left alone for lack of one */
-	uint64_t	refused;		/* calls from handlers that may not */
+	uint64_t	no_buffer;		/* requests dropped for lack of a reply buffer */
+	uint64_t	refused;		/* calls that a handler may not make */
 	uint64_t	slow_handlers;
 	uint64_t	log_errors;		/* the disk failed; see log_sync */
 	uint64_t	buffers;		/* now in use: requests, replies kept */
 	uint64_t	buffers_peak;
 };
 
-/* Handlers; @args that were not sent are 0. @data ends with the call, but for bulk. */
+/*
+ * Handlers. Arguments that were not sent are 0. @data is valid until the handler returns; bulk data
+ * stay in the segment.
+ */
 typedef void (*am_short_t)(void *token, int a0, int a1, int a2, int a3);
 typedef void (*am_data_t)(void *token, void *data, int nbytes, int a0, int a1, int a2, int a3);
-/* Of a request of one's own that was abandoned. */
+/* Called for each request of the endpoint that was abandoned. */
 typedef void (*am_return_t)(ep_t ep, am_handle_t handle, const struct am_state *state, void *arg);
 
 /* Bundles */
@@ -214,12 +218,12 @@ enum { AM_SEQ };			/* one thread at a time */
 int AM_AllocateBundle(int type, eb_t *bundle);
 int AM_FreeBundle(eb_t bundle);		/* with its endpoints */
 int AM_Poll(eb_t bundle);
-/* Until a handler ran, a request's state changed, or a connection was made, lost or refused. */
+/* Wait until a handler ran, a request changed state, or a connection was made, lost or refused. */
 int AM_WaitSema(eb_t bundle);
-int AM_SetTimeout(eb_t bundle, int ms);	/* of calls that wait; -1 (default): none */
+int AM_SetTimeout(eb_t bundle, int ms);	/* for each call that waits; -1 (default): none */
 
 /* Endpoints */
-int AM_AllocateEndpoint(eb_t bundle, ep_t *ep, en_t *name);	/* by $AM_ADDRESS */
+int AM_AllocateEndpoint(eb_t bundle, ep_t *ep, en_t *name);	/* at $AM_ADDRESS */
 int AM_AllocateEndpointWith(eb_t bundle, const struct am_options *options, ep_t *ep, en_t *name);
 int AM_FreeEndpoint(ep_t ep);
 int AM_MoveEndpoint(ep_t ep, eb_t from, eb_t to);
@@ -244,20 +248,22 @@ int AM_NameFromString(const char *text, en_t *name);
 int AM_NameToString(const en_t *name, char *text, size_t size);
 
 /*
- * The name server, am-named, by which endpoints find each other. @server is its name, NULL: that
- * of $AM_NAME_SERVER. The calls wait for its answer, @ms milliseconds at most (-1: as long as it
- * takes); meanwhile they poll @ep's bundle. Names are 1 to AM_MAX_NAME graphic characters of ASCII.
+ * Calls to the name server, am-named, by which endpoints find each other. @server is its name;
+ * NULL: that of $AM_NAME_SERVER. Each call waits for the answer, @ms milliseconds at most (-1:
+ * without limit), and polls @ep's bundle meanwhile. Names are 1 to AM_MAX_NAME graphic characters
+ * of ASCII.
  */
 #define AM_MAX_NAME	63
 
 /*
- * The name is @ep's for @lease seconds (0: until it is unregistered). Who calls again from the same
- * host with the same @key has it from then on; so a lease is renewed, and a program begins again.
+ * Give @ep the name for @lease seconds (0: until it is unregistered). A later call from the same
+ * host with the same @key gives the name to that call's endpoint: so a program renews a lease, or
+ * has its name again after a restart.
  */
 int AM_Register(ep_t ep, const en_t *server, const char *name, uint64_t key, unsigned int lease,
 		int ms);
 int AM_Unregister(ep_t ep, const en_t *server, const char *name, uint64_t key, int ms);
-/* Of an endpoint of the same kind of transport as @ep: for AM_Map(). */
+/* Find the endpoint of a name, on the same kind of transport as @ep; @found is for AM_Map(). */
 int AM_Lookup(ep_t ep, const en_t *server, const char *name, en_t *found, int ms);
 
 int AM_MaxShort(void);
@@ -330,10 +336,10 @@ int am_reply_xfer(void *token, handler_t handler, int offset, const void *source
 	am_reply_xfer(token, h, off, src, n, 4, (int)(a), (int)(b), (int)(c), (int)(d))
 
 /*
- * In the handler of a request: the reply comes later, by the token returned, from outside of
- * handlers. NULL: there is no memory, or this is no request that waits for a reply. The token is
- * freed by the reply that returns AM_OK or AM_ERR_NO_REPLY (handler_max_us is over), and with the
- * endpoint; after other errors it is still good.
+ * Put the reply off, in the handler of a request; the program replies later, outside of handlers,
+ * with the token returned. NULL: there is no memory, or this is no request that waits for a reply.
+ * The token is freed by a reply that returns AM_OK or AM_ERR_NO_REPLY (handler_max_us is over), and
+ * with the endpoint; after other errors it is still valid.
  */
 void *AM_Defer(void *token);
 
@@ -341,13 +347,13 @@ void *AM_Defer(void *token);
 int AM_GetTransferHandle(ep_t ep, am_handle_t *handle);	/* of the last request */
 int AM_GetTokenHandle(void *token, am_handle_t *handle);
 int AM_GetTransferState(ep_t ep, am_handle_t handle, struct am_state *state);
-/* Entries that are known, of the send pool or the receive pool: how many, the first @n. */
+/* Return the number of known entries of the send or receive pool, and the first @n handles. */
 int AM_ListSent(ep_t ep, am_handle_t *handles, int n);
 int AM_ListReceived(ep_t ep, am_handle_t *handles, int n);
 
 /*
  * The transaction log. The handle of an entry is its record's number, also after a restart.
- * Data end with the next use of the entry.
+ * Pointers to data are valid until the entry is used again.
  */
 struct am_packet {
 	handler_t	handler;	/* 0: none */
@@ -362,13 +368,13 @@ struct am_record {
 	struct am_state		state;
 	struct am_packet	request;
 	struct am_packet	reply;
-	int			undecided;	/* it waits for AM_Decide() since the restart */
+	int			undecided;	/* waits for AM_Decide() since the restart */
 };
 
 enum am_decision {
 	AM_GIVE_UP,
-	AM_SEND_AGAIN,		/* a request, with its old instance number */
-	AM_RUN_AGAIN,		/* the handler: of a request received, of a reply */
+	AM_SEND_AGAIN,		/* send a request, with its old instance number */
+	AM_RUN_AGAIN,		/* run the handler of a request received, or of a reply */
 };
 
 int AM_GetRecord(ep_t ep, am_handle_t handle, struct am_record *record);
@@ -379,8 +385,8 @@ const char *AM_AckName(int ack);
 const char *AM_OperationName(int operation);
 const char *AM_CauseName(int cause);
 
-/* Memory as a network. Its clock goes on when somebody polls or waits. */
-struct am_net *AM_NewNet(unsigned int queue);	/* frames that wait at each host */
+/* A network in memory. Its clock advances only when an endpoint polls or waits. */
+struct am_net *AM_NewNet(unsigned int queue);	/* most frames that wait at each host */
 void AM_FreeNet(struct am_net *net);		/* after its endpoints */
 
 #pragma GCC visibility pop

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Bundles: polling, waiting. And the names of what the library's enums say.
+ * Bundles: polling and waiting; and the names of the values of the library's enums.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include "internal.h"
 
-#define MAX_WAIT_US	1000000		/* then it looks again */
+#define MAX_WAIT_US	1000000		/* longest sleep between two looks */
 
 int AM_AllocateBundle(int type, eb_t *bundle)
 {
@@ -37,8 +37,8 @@ int AM_SetTimeout(eb_t bundle, int ms)
 }
 
 /*
- * One look at each endpoint: unsent requests, frames, and then a timer, for what it waits for may
- * be here. Did anything happen?
+ * Look once at each endpoint: at unsent requests, at frames, then at a timer, because the frame
+ * that the timer waits for may be here. Returns whether anything happened.
  */
 bool progress(struct am_bundle *bundle)
 {
@@ -63,8 +63,8 @@ int AM_Poll(eb_t bundle)
 }
 
 /*
- * When something is to be done even if nothing comes: the time, or UINT64_MAX. Where a timer is
- * armed, progress() has asked the clock: @start is what it said.
+ * Return when there is work even if no frame comes; UINT64_MAX: never. @start is the last reading
+ * of the clock, which progress() took if a timer is armed.
  */
 static uint64_t deadline(struct am_bundle *bundle, uint64_t *start)
 {
@@ -74,10 +74,10 @@ static uint64_t deadline(struct am_bundle *bundle, uint64_t *start)
 
 	*start = 0;
 	for (ep = bundle->endpoints; ep; ep = ep->next) {
-		/* Nobody tells when the transport takes them. */
+		/* No event tells when the transport takes frames: look again soon. */
 		if ((ep->unsent || ep->transport.nheld) && at > now(ep) + 1000)
 			at = now(ep) + (ep->transport.fd < 0 ? 1 : 1000);
-		/* Nor of descriptors. */
+		/* No event tells when a descriptor is free. */
 		if (ep->transport.unwatched && at > now(ep) + MAX_WAIT_US)
 			at = now(ep) + MAX_WAIT_US;
 		for (t = ep->timers; t; t = t->next)
@@ -89,7 +89,7 @@ static uint64_t deadline(struct am_bundle *bundle, uint64_t *start)
 	return at;
 }
 
-/* Has a transport failed? Who asks is told once. */
+/* Has a transport failed? Each failure is reported once, to the first call that waits. */
 static bool failed(struct am_bundle *bundle)
 {
 	struct am_endpoint *ep;
@@ -104,8 +104,8 @@ static bool failed(struct am_bundle *bundle)
 }
 
 /*
- * Until a frame is there, or a timer is due, or it is @end, if there is an end; behind progress(),
- * and where there is an end, a look at the clock.
+ * Sleep until a frame is here, a timer is due, or @end has come (unless @forever). The caller has
+ * called progress(), and read the clock if there is an end.
  */
 int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 {
@@ -120,7 +120,7 @@ int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 		until = end;
 	for (ep = bundle->endpoints; ep; ep = ep->next) {
 		if (ep->transport.fd < 0) {
-			/* Here nobody else is who could send something. */
+			/* No other process can send a frame to a network in memory. */
 			if (until == UINT64_MAX)
 				return AM_ERR_TIMEOUT;
 			mem_advance(ep->transport.net, until);
@@ -137,7 +137,7 @@ int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever)
 	if (until != UINT64_MAX && until - start > MAX_WAIT_US)
 		until = start + MAX_WAIT_US;
 	ms = until == UINT64_MAX ? -1 : (int)((until - start + 999) / 1000);
-	/* Some can't be waited for. */
+	/* There are more endpoints than fds: look at the rest in 1 ms. */
 	if (ep)
 		ms = 1;
 	if (poll(fds, n, ms) < 0 && errno != EINTR)

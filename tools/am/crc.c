@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * CRC32C (RFC 3720, B.4) as the processor does it best: its own instruction, or tables, eight bytes
- * a step.
+ * CRC32C (RFC 3720, B.4), by the processor's own instruction if it has one, else by tables, eight
+ * bytes a step.
  */
 #include <endian.h>
 #include "internal.h"
@@ -14,7 +14,7 @@
 
 static uint32_t tables[8][256];
 
-/* tables[i]: what a byte does that i bytes follow. */
+/* Fill the tables: tables[i] has the effect of a byte that i bytes follow. */
 static bool tables_make(void)
 {
 	uint32_t c;
@@ -120,7 +120,7 @@ __attribute__((constructor)) static void form_choose(void)
 		form++;
 }
 
-/* Of what @c is of, and of @data behind it; to begin with ~0. */
+/* Continue the checksum @c over @data; the first @c is ~0. */
 uint32_t crc32c(uint32_t c, const void *data, size_t n)
 {
 	return form->crc(c, data, n);

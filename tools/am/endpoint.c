@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Endpoints and their peers: who they are, and the connection to each.
+ * Endpoints and their peers: their names, and the connection to each.
  *
- * A connection is one initiator's. It greets with a number of its own choice (the nonce); the
- * target answers with a session's number, by which it knows the requests that follow. So what an
- * initiator sent in a former life, and what a stranger sends, is told from what is new.
+ * A connection carries the requests of one initiator. The initiator greets with a random number
+ * (the nonce); the target answers with a session's number, which each request then has. So the
+ * target tells these requests from a stranger's, and from those that the initiator sent before a
+ * restart.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -44,7 +45,7 @@ static void peer_drop(struct peer *p)
 		ep->last = NULL;
 }
 
-/* Has it requests that aren't over? */
+/* Are requests to the peer outstanding? */
 static bool has_requests(const struct peer *p)
 {
 	unsigned int i;
@@ -55,7 +56,11 @@ static bool has_requests(const struct peer *p)
 	return false;
 }
 
-/* A place for a new peer; in a full table that of one of whom nothing more is expected. */
+/*
+ * Find a place for a new peer. A full table gives that of a peer without maps and outstanding
+ * requests which has no connection, or was silent for idle_us; of several, the one that was silent
+ * longest.
+ */
 static struct peer *peer_new(struct am_endpoint *ep, const en_t *name)
 {
 	struct peer *p, *place = NULL;
@@ -69,7 +74,7 @@ static struct peer *peer_new(struct am_endpoint *ep, const en_t *name)
 		}
 		if (p->maps || has_requests(p))
 			continue;
-		/* A connection without maps was restored. */
+		/* A peer without maps has p->hello if the log has restored its connection. */
 		if ((p->hello != HELLO_NONE || p->known) && now(ep) - p->heard < ep->opt.idle_us)
 			continue;
 		if (!place || p->heard < place->heard)
@@ -89,7 +94,7 @@ static struct peer *peer_new(struct am_endpoint *ep, const en_t *name)
  * Connections
  */
 
-/* A number that nobody can guess. */
+/* Return a number that can't be guessed. */
 static uint32_t secret(void)
 {
 	uint32_t x;
@@ -128,7 +133,7 @@ void hello_send(struct peer *p)
 	p->hellos++;
 }
 
-/* Begins a connection, or begins it anew. */
+/* Begin a connection, or begin it anew. */
 void hello_start(struct peer *p)
 {
 	p->hello = HELLO_SENT;
@@ -161,7 +166,7 @@ static void hello_answer(struct am_endpoint *ep, const en_t *to, const struct wi
 	answer_send(ep, to, &no);
 }
 
-/* Somebody greets. */
+/* Answer a HELLO; @p is NULL if @from isn't in the table of peers yet. */
 void hello_take(struct am_endpoint *ep, struct peer *p, const en_t *from, const struct wire *w)
 {
 	tag_t tag = (tag_t)(uint32_t)w->args[0] << 32 | (uint32_t)w->args[1];
@@ -261,7 +266,7 @@ int AM_Map(ep_t ep, int index, en_t name, tag_t tag)
 	if (p->maps && p->tag != tag)
 		return AM_ERR_BAD_ARG;
 	ep->map[index] = p;
-	/* The connection may be an old one, of the log. */
+	/* The log may have restored the connection. */
 	if (!p->maps++ && (p->hello != HELLO_DONE || p->tag != tag)) {
 		p->tag = tag;
 		hello_start(p);
@@ -308,7 +313,7 @@ int AM_Connect(ep_t ep, int index, int wait)
 	p = ep->map[index];
 	if (!p)
 		return AM_ERR_NOT_MAPPED;
-	/* Who asks again wants it tried again; who polls is told of the failure first. */
+	/* A caller that waits wants another try; one that polls is told of the failure. */
 	if (p->hello == HELLO_FAILED && wait)
 		hello_start(p);
 	if (ep->bundle->timeout_ms >= 0)
@@ -357,7 +362,7 @@ static void set_defaults(struct am_options *o)
 	DEFAULT(log_data, AM_MAX_LONG);
 }
 
-/* Frees what there is. */
+/* Free all that was allocated. */
 static void destroy(struct am_endpoint *ep)
 {
 	struct token *t;
@@ -381,7 +386,7 @@ static void destroy(struct am_endpoint *ep)
 	free(ep);
 }
 
-/* The memory, the transport being open. */
+/* Allocate memory; the transport is open, so its MTU is known. */
 static bool allocate(struct am_endpoint *ep)
 {
 	const struct am_options *o = &ep->opt;
@@ -434,7 +439,7 @@ int AM_AllocateEndpointWith(eb_t bundle, const struct am_options *options, ep_t 
 		free(ep);
 		return error;
 	}
-	/* The caller's. */
+	/* These strings are the caller's. */
 	ep->opt.address = NULL;
 	ep->opt.log = NULL;
 	error = allocate(ep) ? AM_OK : AM_ERR_RESOURCE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The protocols, each two tables: what the initiator of a request does, and what its target does,
- * by state and event. An event without a rule changes nothing. Documentation/active-messages.rst
- * has the same tables.
+ * The protocols, each as two tables of rules by state and event: one for the initiator of a
+ * request, one for its target. An event without a rule changes nothing.
+ * Documentation/active-messages.rst has the same tables.
  */
 #include "internal.h"
 
@@ -10,8 +10,8 @@
 
 #define MAX_GAP	0x3fff	/* requests of one slot abandoned in a row, in one session */
 
-#define ANY	0xff	/* state of a rule: all that have none of their own for the event */
-#define KEEP	0xff	/* status of a rule: what it was */
+#define ANY	0xff	/* state of a rule: all that have no earlier rule for the event */
+#define KEEP	0xff	/* status of a rule: leave it as it is */
 
 /* Short names, so that a rule is a line. */
 #define S(name)	AM_STATE_##name
@@ -58,7 +58,7 @@ static const struct rule amvia_initiator[] = {
 	RULE(S(SENT), ACK, ACKED, AM_ACKED, AM_REQUEST_PROCESSING, DO_RTT | WAIT_REPLY),
 	RULE(S(RESENT), ACK, ACKED, AM_ACKED, AM_REQUEST_PROCESSING, DO_RTT | WAIT_REPLY),
 	RULE(S(ACKED), TIMER, ACKED, AM_ACKED, AM_REQUEST_PROCESSING, DO_SEND | WAIT_REPLY),
-	/* It came before the acknowledgment, or that was lost. */
+	/* The reply came before the acknowledgment, or the acknowledgment was lost. */
 	RULE(S(SENT), REPLY, DONE, PROCESSED, DO_RELEASE | DO_RUN),
 	RULE(S(RESENT), REPLY, DONE, PROCESSED, DO_RELEASE | DO_RUN),
 	RULE(S(ACKED), REPLY, DONE, PROCESSED, DO_RELEASE | DO_RUN),
@@ -72,7 +72,7 @@ static const struct rule amvia_initiator[] = {
 
 static const struct rule amvia_target[] = {
 	RULE(S(CREATED), REQUEST, SENT, AM_NOT_ACKED, AM_REQUEST_RECVD, DO_ACK),
-	/* It came again, since the acknowledgment could not be sent. */
+	/* The request came again, because the acknowledgment could not be sent. */
 	RULE(S(SENT), REQUEST, SENT, AM_NOT_ACKED, AM_REQUEST_RECVD, DO_ACK),
 	RULE(S(CREATED), NO_HANDLER, ABANDONED, AM_ERR_ACK, AM_NOT_PROCESSED, DO_NACK),
 	RULE(S(SENT), NO_HANDLER, ABANDONED, AM_ERR_ACK, AM_NOT_PROCESSED, DO_NACK),
@@ -81,7 +81,7 @@ static const struct rule amvia_target[] = {
 	RULE(S(ACKED), DONE, DONE, AM_ACKED, AM_REPLY_SENT, DO_SEND),
 	RULE(S(ACKED), TIMER, ABANDONED, AM_ACKED, AM_REPLY_TIMEOUT, DO_NACK),
 	RULE(S(ACKED), LATE, ABANDONED, AM_ACKED, AM_HANDLER_TIMEOUT, DO_NACK),
-	/* The initiator gets the acknowledgment when it asks. */
+	/* The initiator gets the acknowledgment when it retransmits the request. */
 	RULE(S(SENT), AGAIN, ACKED, AM_ACKED, AM_REPLY_NOT_SENT, WAIT_HANDLER | DO_RUN),
 	RULE(S(ACKED), AGAIN, ACKED, AM_ACKED, AM_REPLY_NOT_SENT, WAIT_HANDLER | DO_RUN),
 	RULE(S(SENT), DECLINED, ABANDONED, AM_NOT_ACKED, AM_DECLINED, DO_NACK),
@@ -90,7 +90,7 @@ static const struct rule amvia_target[] = {
 	RULE(S(ABANDONED), DUPLICATE, ABANDONED, KEEP, KEEP, DO_NACK),
 };
 
-/* The initiator acknowledges the reply; all buffers are of one pool. */
+/* The initiator acknowledges the reply; requests and replies share one pool of buffers. */
 static const struct rule amudp_initiator[] = {
 	RULE(S(CREATED), TIMER, CREATED, AM_NOT_ACKED, AM_NOT_PROCESSED, WAIT_HANDLER),
 	RULE(S(CREATED), POST, SENT, WAITING, WAIT_HANDLER),
@@ -148,7 +148,7 @@ static const struct rule *find(const struct rule *rules, unsigned int n, int sta
 	return NULL;
 }
 
-/* Is it what a rule leads to, or where all begin? */
+/* Does a rule lead to this status, or is it the first one? */
 bool status_possible(const struct rule *rules, unsigned int n, int state, int ack, int operation)
 {
 	unsigned int i;
@@ -160,7 +160,7 @@ bool status_possible(const struct rule *rules, unsigned int n, int state, int ac
 	return state == AM_STATE_CREATED && ack == AM_NOT_ACKED && operation == AM_NOT_PROCESSED;
 }
 
-/* Twice the round trip, an eighth more for each 512 bytes, and doubled each time. */
+/* Return twice the round trip, an eighth more for each 512 bytes, doubled with each timeout. */
 static uint64_t ack_timeout(const struct peer *p, const struct am_message *m, unsigned int sent)
 {
 	const struct am_options *o = &p->ep->opt;
@@ -172,7 +172,7 @@ static uint64_t ack_timeout(const struct peer *p, const struct am_message *m, un
 	return us << (sent < 2 ? 0 : sent < 8 ? sent - 1 : 6);
 }
 
-/* The timer that a rule asks for, or none. */
+/* Arm the timer that a rule asks for, if any. */
 static void arm(struct peer *p, struct timer *t, unsigned int actions, const struct am_message *m,
 		unsigned int sent)
 {
@@ -196,7 +196,7 @@ static void send_again(struct request *r)
 	r->sent++;
 	r->sent_all++;
 	r->peer->ep->stats.resent++;
-	/* Acknowledged: the target has it all. */
+	/* If it is acknowledged, the target has all pieces: the last one asks for the answer. */
 	message_send(r->peer, &r->msg, &w, r->state == AM_STATE_ACKED);
 }
 
@@ -215,10 +215,10 @@ static void measure(struct request *r)
 	struct peer *p = r->peer;
 	uint64_t us;
 
-	/* Of one that was sent again, nobody knows which one was answered. */
+	/* After a retransmission it is unknown which copy was answered. */
 	if (r->sent_all != 1)
 		return;
-	/* That of many frames is too long for others, but better than none. */
+	/* The round trip of a large message is too long for others, but better than none. */
 	if (large && p->srtt && !p->srtt_large)
 		return;
 	us = p->ep->time - r->sent_at;
@@ -228,7 +228,7 @@ static void measure(struct request *r)
 		p->srtt = 1;
 }
 
-/* Tells the application; nothing of the request is needed any more. */
+/* Tell the application of an abandoned request; the caller has released its entry. */
 static void fail(struct request *r, struct peer *p)
 {
 	struct am_endpoint *ep = p->ep;
@@ -243,14 +243,14 @@ static void fail(struct request *r, struct peer *p)
 		ep->bundle->depth--;
 	}
 	/*
-	 * With one bit, what comes late could be taken for the next one's. And 2^15 numbers that
-	 * the target hasn't seen would make the next one look old.
+	 * With one bit, a late answer could be taken for the next request's. And after 2^15 numbers
+	 * that the target hasn't seen, the next one would look old.
 	 */
 	if (p->hello == HELLO_DONE && (p->one_bit || (r->instance & MAX_GAP) == MAX_GAP))
 		hello_start(p);
 }
 
-/* Returns the rule's actions, 0 if there is no rule. */
+/* Follow the rule for an event. Returns its actions, 0 if there is no rule. */
 unsigned int request_step(struct request *r, enum event e, uint8_t cause)
 {
 	struct peer *p = r->peer;
@@ -299,7 +299,7 @@ static int answer(struct reply *r, enum wire_type type)
 	return message_send(r->peer, &r->msg, &w, false);
 }
 
-/* Returns the actions of all rules that were followed. */
+/* Follow the rule for an event, and the one after an ACK. Returns the actions of both. */
 unsigned int reply_step(struct reply *r, enum event e)
 {
 	struct peer *p = r->peer;
@@ -329,9 +329,7 @@ unsigned int reply_step(struct reply *r, enum event e)
 	return a;
 }
 
-/*
- * Timers: a list of those that are armed, of which each look takes one.
- */
+/* Timers: armed ones are in a list; each look takes one of them. */
 
 void timer_stop(struct am_endpoint *ep, struct timer *t)
 {
@@ -364,7 +362,7 @@ static void request_timer(struct request *r)
 {
 	const struct am_options *o = &r->peer->ep->opt;
 
-	/* The transport hasn't taken it: the time counts as if it had been lost. */
+	/* The transport hasn't taken the request: the time counts as if it had been lost. */
 	if (r->state == AM_STATE_CREATED)
 		r->sent++;
 	if (r->state == AM_STATE_ACKED && r->sent > o->reply_retries)
@@ -394,7 +392,7 @@ void timers_look(struct am_endpoint *ep)
 
 	if (!t)
 		return;
-	/* What it waits for may be behind what the last look asked for. */
+	/* The last look may have left frames, among them the one that the timer waits for. */
 	if (ep->transport.full && t->at <= now(ep)) {
 		ep->transport.full = FULL;
 		input(ep);

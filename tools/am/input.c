@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Frames that come: judged, and given to the connection, the request or the reply that they are
+ * Frames that arrive: they are checked, and given to the connection, request or reply that they are
  * about. Handlers are called from here.
  */
 #include <errno.h>
@@ -28,7 +28,9 @@ enum wire_reason handler_check(struct am_endpoint *ep, const struct wire *w)
 	}
 }
 
-/* Calls one that was checked. Data of a medium message stay where they came in. */
+/*
+ * Call a handler that handler_check() allows. Data of a medium message stay in the receive buffer.
+ */
 void call_handler(struct am_endpoint *ep, struct token *t, const struct wire *w)
 {
 	const struct handler *h = &ep->handlers[w->handler];
@@ -50,7 +52,7 @@ void call_handler(struct am_endpoint *ep, struct token *t, const struct wire *w)
 	ep->bundle->events++;
 }
 
-/* A piece of a bulk message, to its place in the segment. True: it was the last one missing. */
+/* Copy a piece of a bulk message to its place in the segment. True: all pieces are here. */
 bool pieces_add(struct am_endpoint *ep, struct pieces *p, const struct wire *w)
 {
 	uint64_t bit = 1ull << w->piece % 64, *have = &p->have[w->piece / 64];
@@ -73,7 +75,9 @@ bool pieces_add(struct am_endpoint *ep, struct pieces *p, const struct wire *w)
 			memcpy(ep->seg + w->offset + (size_t)w->piece * w->piece_size, w->data,
 			       w->len);
 	}
-	/* All are here, but the request could not be acknowledged: the last one comes again. */
+	/*
+	 * If all were here before, the request was not acknowledged, and its last piece came again.
+	 */
 	return p->count == wire_pieces(w);
 }
 
@@ -87,7 +91,7 @@ static void reply_take(struct peer *p, struct request *r, const struct wire *w)
 		return;
 	if (!why)
 		log_copy(ep, &r->answer, w);
-	/* The request was processed, even if nobody here wants to know. */
+	/* The request was processed, even if this endpoint has no handler for the reply. */
 	if (!(request_step(r, EV_REPLY, AM_CAUSE_NONE) & DO_RUN))
 		return;
 	ep->stats.replies++;
@@ -122,7 +126,7 @@ static void nack_take(struct request *r, const struct wire *w)
 	}
 }
 
-/* An answer to a request of ours. */
+/* Take an answer to a request of this endpoint. */
 static void answer_take(struct peer *p, const struct wire *w)
 {
 	struct am_endpoint *ep = p->ep;
@@ -141,7 +145,7 @@ static void answer_take(struct peer *p, const struct wire *w)
 		return;
 	}
 	r = p->out[w->slot];
-	/* What came of it will be asked for again. */
+	/* The request waits for AM_Decide(): sent again, it will be answered again. */
 	if (r && r->undecided) {
 		ep->stats.late++;
 		return;
@@ -149,8 +153,8 @@ static void answer_take(struct peer *p, const struct wire *w)
 	if (!r || r->instance != w->instance || r->state == AM_STATE_CREATED) {
 		ep->stats.late++;
 		/*
-		 * The target keeps that reply until it hears of it. But it may be wanted yet, by a
-		 * request of which the log didn't know whether it had left.
+		 * The target keeps that reply until it gets FINAL. But the slot's request may need
+		 * the reply yet: the log that restored it didn't know whether it had left.
 		 */
 		if (w->type == WIRE_REPLY && ep->protocol->pooled &&
 		    !(r && r->instance == w->instance))
@@ -171,7 +175,7 @@ static void answer_take(struct peer *p, const struct wire *w)
 	}
 }
 
-/* The peer doesn't want a connection. */
+/* Take the peer's refusal of a connection. */
 static void refusal_take(struct peer *p, const struct wire *w, bool other_version)
 {
 	static const int errors[] = {
@@ -200,7 +204,7 @@ static void refuse(struct am_endpoint *ep, const en_t *to, const struct wire *w,
 	answer_send(ep, to, &no);
 }
 
-/* A request, or what its initiator says at the end. */
+/* Take a request, or the FINAL by which its initiator acknowledges the reply. */
 static void initiator_says(struct am_endpoint *ep, struct peer *p, const en_t *from,
 			   struct wire *w)
 {
@@ -285,7 +289,9 @@ static void frame_take(struct am_endpoint *ep, struct frame *f)
 		answer_take(p, &w);
 }
 
-/* Frames that are here, one more than the credits at most; were there any? */
+/*
+ * Take the frames that are here, at most one more than the credits. Returns whether there were any.
+ */
 bool input(struct am_endpoint *ep)
 {
 	uint64_t events = 0;

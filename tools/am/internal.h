@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of libam have in common.
+ * Declarations shared by the files of libam:
  *
  *	request.c	AM_Request: a descriptor, a credit, then post
- *	input.c		what comes in
+ *	input.c		frames that arrive
  *	reply.c		the target's side: handlers, replies
- *	engine.c	the protocols, as tables; what is done by their rules
+ *	engine.c	the protocols, as tables; the actions of their rules
  *	endpoint.c	endpoints, peers and their connections
  *	bundle.c	polling and waiting
- *	log.c		the transaction log: what is known of all these, in a file
- *	name.c		what is asked of a name server; names.h: its messages
+ *	log.c		the transaction log: the state of all these, in a file
+ *	name.c		questions to a name server; names.h: their messages
  *	wire.c		frames; crc.c: their checksum
  *	transport.c	faults; mem.c, socket.c, stream.c: transports
  *	plugin.c	loads verbs.c, a transport that is a library of its own
@@ -25,21 +25,21 @@
 
 /* ---- crc.c ---- */
 
-/* One of the ways to compute it; what prepare() refuses, the processor can't. */
+/* A way to compute the checksum. prepare() returns false where the processor lacks it. */
 struct crc_form {
 	const char	*name;
 	bool		(*prepare)(void);
 	uint32_t	(*crc)(uint32_t c, const void *data, size_t n);
 };
 
-extern const struct crc_form crc_forms[];	/* the best first, to one without a name */
+extern const struct crc_form crc_forms[];	/* the best first; the last has no name */
 uint32_t crc32c(uint32_t c, const void *data, size_t n);
 
 /* ---- wire.c ---- */
 
 #define WIRE_VERSION	1
 #define WIRE_HEADER	32
-#define WIRE_MIN_PIECE	512		/* of bulk data, but for the last one */
+#define WIRE_MIN_PIECE	512		/* bytes of each piece of bulk data but the last */
 #define WIRE_PIECES	(AM_MAX_LONG / WIRE_MIN_PIECE)
 /* The smallest frame that a transport must carry. */
 #define WIRE_MIN_MTU	(WIRE_HEADER + 4 * AM_MAX_ARGS + WIRE_MIN_PIECE)
@@ -51,7 +51,7 @@ enum wire_type {
 
 enum wire_size { WIRE_EMPTY, WIRE_SHORT, WIRE_MEDIUM, WIRE_BULK };
 
-/* Why not: in the handler field of a NACK. */
+/* Reason of a refusal, in the handler field of a NACK. */
 enum wire_reason {
 	WHY_HANDLER = 1, WHY_SEGMENT, WHY_SESSION, WHY_GAVE_UP, WHY_LOST,
 	WHY_VERSION, WHY_PROTOCOL, WHY_TAG, WHY_FULL,
@@ -91,7 +91,7 @@ static inline unsigned int wire_pieces(const struct wire *w)
 
 struct frame {
 	en_t	from;
-	size_t	len;		/* more than there was room for: truncated */
+	size_t	len;		/* more than the room: the frame was truncated */
 	uint8_t	*data;
 };
 
@@ -102,33 +102,33 @@ struct transport_ops {
 	void (*close)(struct transport *t);
 	/* 0: taken, 1: not now, -1: an error. */
 	int (*send)(struct transport *t, const en_t *to, const void *data, size_t len);
-	/* Up to @n frames that are here; how many, or -1: an error. */
+	/* Take up to @n frames that are here. Returns how many, or -1: an error. */
 	int (*receive)(struct transport *t, struct frame *frames, int n, size_t room);
 	uint64_t (*now)(struct transport *t);
-	/* "Not now" is about one peer: others' frames may be taken. */
+	/* send()'s "not now" is about one peer: frames for others may be taken. */
 	bool by_peer;
-	/* Before somebody sleeps until fd is readable, if need be: is something here by now? */
+	/* Prepare for a sleep until fd is readable; NULL: not needed. True: don't sleep. */
 	bool (*arm)(struct transport *t);
-	/* The name as this transport gets it with a frame. */
+	/* Make @name as this transport gets it with a frame. */
 	int (*normalize)(struct transport *t, en_t *name);
 };
 
-#define HELD	16		/* frames that a fault delays, at most */
-#define FULL	16		/* looks after which all that there is room for is asked for */
+#define HELD	16		/* most frames that the fault "delay" holds */
+#define FULL	16		/* transport.full's limit: ask for all there is room for */
 
 struct transport {
 	const struct transport_ops	*ops;
 	en_t				name;
 	size_t				mtu;
-	int				fd;	/* -1: memory */
-	int				error;	/* for who waits next; -1: it was told */
+	int				fd;	/* to poll; -1: none (memory) */
+	int				error;	/* errno for the next wait; 0: none, -1: reported */
 	struct streams			*streams;
 	struct verbs			*verbs;
 	struct am_net			*net;
 	unsigned int			node;	/* in net */
 	unsigned int			ifindex;
-	unsigned int			full;	/* looks in a row that found what they asked for */
-	bool				unwatched; /* for want of descriptors: who wants one */
+	unsigned int			full;	/* looks in a row that got all they asked for */
+	bool				unwatched; /* the listener, for lack of descriptors */
 	struct am_faults		faults;
 	uint32_t			random;
 	struct held {
@@ -141,18 +141,18 @@ struct transport {
 };
 
 extern const struct transport_ops mem_ops, udp_ops, edp_ops, esp_ops;
-/* Of plugin.c, which loads libraries: a program that is linked statically is without. */
+/* In plugin.c, which loads libraries: a program without plugin.c has no verbs. */
 extern const struct transport_ops verbs_ops;
 #pragma weak verbs_ops
 
-/* What a library that is loaded has as AM_PLUGIN: made for the same struct transport. */
+/* The symbol of a loaded library; made for the same struct transport. */
 #define PLUGIN_VERSION	1
 #define PLUGIN_SYMBOL	am_plugin
 
 struct plugin {
 	uint32_t		version;
 	uint32_t		size;		/* of struct transport */
-	struct transport_ops	ops;		/* now, normalize: of who loads it */
+	struct transport_ops	ops;		/* now and normalize are set by plugin.c */
 };
 
 int transport_open(struct transport *t, const struct am_options *o);
@@ -172,8 +172,8 @@ uint64_t monotonic(struct transport *t);
 
 void mem_advance(struct am_net *net, uint64_t until);
 
-/* A name in two: who has it, and which of his endpoints it is. */
-#define NAME_HOST	8		/* an IPv4 or MAC address; of memory nothing */
+/* Split a name in two: its host, and its endpoint at that host (port, or number of a node). */
+#define NAME_HOST	8		/* bytes: an IPv4 or MAC address; memory: zeroes */
 
 void name_split(const en_t *name, uint8_t *host, uint32_t *port);
 /* @like: any name of the same transport, as this host knows it. */
@@ -198,16 +198,16 @@ struct am_message {
 	uint32_t	offset;
 	int32_t		args[AM_MAX_ARGS];
 	uint8_t		*data;
-	size_t		room;		/* of data */
+	size_t		room;		/* bytes allocated for data */
 	bool		logged;		/* data are in the log, where they have a fixed place */
 	uint32_t	crc;		/* of data in the log */
 };
 
-/* Pieces of a message that came. */
+/* The pieces of a message that have come. */
 struct pieces {
 	uint64_t	have[WIRE_PIECES / 64];
 	uint32_t	total, offset;
-	uint16_t	size, count;	/* count: that came; 0: none */
+	uint16_t	size, count;	/* count: pieces that have come */
 	uint16_t	handler;
 };
 
@@ -215,7 +215,7 @@ struct pieces {
 struct request {
 	struct timer	timer;
 	struct am_endpoint *ep;
-	struct peer	*peer;		/* NULL: it is over */
+	struct peer	*peer;		/* NULL: the request is over */
 	struct request	*next_unsent;
 	uint32_t	serial;
 	uint32_t	session;
@@ -226,12 +226,12 @@ struct request {
 	bool		echoed;		/* acknowledged again after a reply timeout */
 	bool		undecided;	/* restored from the log; waits for AM_Decide() */
 	bool		handled;	/* the reply's handler has returned */
-	en_t		name;		/* the peer's, of an entry that is over, too */
-	unsigned int	sent;		/* times, since the last acknowledgment, */
-	unsigned int	sent_all;	/* and altogether */
+	en_t		name;		/* the peer's; stays when the request is over */
+	unsigned int	sent;		/* times sent; counts from 1 again when acknowledged */
+	unsigned int	sent_all;	/* times sent altogether */
 	uint64_t	sent_at;
 	struct am_message	msg;
-	struct am_message	answer;		/* for the log */
+	struct am_message	answer;		/* the reply, for the log */
 	struct pieces	reply;
 };
 
@@ -245,7 +245,7 @@ struct reply {
 	uint8_t		state, ack, operation, reason;
 	bool		known;		/* the instance number is that of a request that came */
 	bool		running;	/* its handler runs, or put the reply off */
-	bool		buffer;		/* it has one for its reply; AMUDP: of the pool */
+	bool		buffer;		/* has a buffer for the reply; AMUDP: of the pool */
 	bool		replied;
 	bool		undecided;	/* restored from the log; waits for AM_Decide() */
 	unsigned int	sent;
@@ -273,14 +273,14 @@ struct peer {
 	unsigned int	credits;
 	struct request	**out;		/* credits entries */
 	uint16_t	*instance;
-	uint64_t	srtt;		/* 0: not measured */
-	bool		srtt_large;	/* of large messages, for want of others */
-	bool		one_bit;	/* instance numbers */
+	uint64_t	srtt;		/* µs; 0: not measured */
+	bool		srtt_large;	/* srtt is of large messages, for lack of others */
+	bool		one_bit;	/* instance numbers have one bit */
 	unsigned int	unsent;		/* requests that the transport hasn't taken */
-	unsigned int	refused;	/* in which pass it took none */
+	unsigned int	refused;	/* pass of the transport's last refusal */
 	/* As target */
 	bool		known, offered;
-	bool		one_bit_in;	/* instance numbers of its requests */
+	bool		one_bit_in;	/* instance numbers of its requests have one bit */
 	uint32_t	peer_nonce, peer_session;
 	uint32_t	offered_nonce, offered_session;
 	unsigned int	offered_credits, peer_credits;
@@ -297,12 +297,12 @@ struct protocol;
 struct token {
 	struct am_endpoint *ep;
 	struct peer	*peer;
-	bool		request;	/* of a request */
+	bool		request;	/* the handler is that of a request */
 	bool		deferred;
 	uint16_t	slot;
 	uint32_t	serial;
 	am_handle_t	handle;
-	struct token	*next;		/* deferred ones of the endpoint */
+	struct token	*next;		/* in the endpoint's list of deferred tokens */
 };
 
 struct am_endpoint {
@@ -319,20 +319,20 @@ struct am_endpoint {
 	size_t			seg_size;
 	struct peer		*peers;
 	struct peer		**map;
-	struct peer		*last;		/* found */
+	struct peer		*last;		/* the peer that was found last */
 	struct request		*pool;
 	unsigned int		next_entry;
 	am_handle_t		last_handle;
 	unsigned int		requests;	/* in flight */
 	struct request		*unsent, **unsent_end;
-	unsigned int		pass;		/* over those */
-	uint64_t		time;		/* what the clock said last */
+	unsigned int		pass;		/* number of the last pass over unsent */
+	uint64_t		time;		/* last reading of the clock, µs */
 	struct timer		*timers, **timers_end;
 	struct token		*deferred;
 	uint32_t		serial;
 	uint8_t			*buffers;	/* credits + 1, each of an MTU */
 	struct frame		*frames;
-	uint8_t			*out;		/* the frame that is made */
+	uint8_t			*out;		/* the frame being made */
 	struct am_log		*log;		/* NULL: none */
 	void			*context;	/* for the handlers of name.c, named.c */
 	struct am_stats		stats;
@@ -341,7 +341,7 @@ struct am_endpoint {
 struct am_bundle {
 	struct am_endpoint	*endpoints;
 	int			timeout_ms;
-	unsigned int		depth;		/* of handlers */
+	unsigned int		depth;		/* handlers that are running */
 	uint64_t		events;
 };
 
@@ -355,16 +355,16 @@ enum event {
 	EV_FORGOTTEN,	/* the peer doesn't know the session */
 	/* Target */
 	EV_REQUEST,	/* all of a request is here, and its handler was found */
-	EV_NO_HANDLER,	/* or not */
+	EV_NO_HANDLER,	/* the request can't be handled */
 	EV_ACK_SENT,
 	EV_DUPLICATE,	/* the request came again */
-	EV_DONE,	/* the handler has returned, or the reply that it put off is there */
+	EV_DONE,	/* the handler has returned, or its deferred reply was made */
 	EV_LATE,	/* the handler has taken too long */
 	EV_FINAL,
-	EV_AGAIN,	/* the handler shall run after a restart, */
-	EV_DECLINED,	/* or shall not */
+	EV_AGAIN,	/* the handler shall run after a restart */
+	EV_DECLINED,	/* the handler shall not run after a restart */
 	/* Both */
-	EV_TIMER, EV_SPENT,	/* the timer; it was sent as often as may be */
+	EV_TIMER, EV_SPENT,	/* the timer is due; SPENT: and no retransmission is left */
 };
 
 /* Bits of a rule: what is done, in this order. */
@@ -375,7 +375,7 @@ enum {
 	DO_ACK		= 8,
 	DO_NACK		= 16,
 	DO_RUN		= 32,
-	WAIT_ACK	= 64,	/* twice the round trip, each time longer */
+	WAIT_ACK	= 64,	/* twice the round trip, doubled with each retransmission */
 	WAIT_REPLY	= 128,	/* reply_timeout_us */
 	WAIT_HANDLER	= 256,	/* handler_max_us */
 	DO_RELEASE	= 512,	/* buffer and credit */
@@ -389,7 +389,7 @@ struct rule {
 
 struct protocol {
 	enum am_protocol_id	id;
-	bool			pooled;		/* replies take from the pool, too */
+	bool			pooled;		/* replies take from the send pool, too */
 	const struct rule	*initiator, *target;
 	unsigned int		ninitiator, ntarget;
 };
@@ -452,18 +452,19 @@ struct peer *peer_find(struct am_endpoint *ep, const en_t *name);
 #define LOG_VERSION	1
 
 /*
- * The file: struct log_header; of each peer a struct log_peer; of each credit of each the next
- * instance; a struct log_record of each entry of the send pool, and of each credit of each peer;
- * then data of each record, log_data bytes of the request and as many of the reply.
+ * The file has a struct log_header; a struct log_peer for each peer; the next instance for each
+ * credit of each peer; a struct log_record for each entry of the send pool, and for each credit of
+ * each peer; then the data of each record, log_data bytes for the request and as many for the
+ * reply.
  *
- * All but header and data are entries: a word, then two copies of what it is about. The word says
- * which copy is valid (its number's lowest bit) and has its CRC, and is stored at once; so there is
- * one that is whole, whenever the process ends.
+ * All but header and data are entries: a word, then two copies of the structure. The word has a
+ * number, whose lowest bit tells which copy is valid, and that copy's CRC. It is written by one
+ * store, so there is a whole copy whenever the process ends.
  */
 struct log_header {
 	char		magic[8];
 	uint32_t	version;
-	uint32_t	id;		/* random; in each CRC */
+	uint32_t	id;		/* random; every entry's CRC covers it */
 	uint32_t	protocol, credits, pool, peers, data;
 	en_t		name;
 	uint8_t		zero[3];
@@ -478,7 +479,7 @@ struct log_peer {
 	en_t		name;
 	uint8_t		zero[3];
 	uint32_t	flags;
-	uint32_t	serial;		/* not less than any before */
+	uint32_t	serial;		/* the last one that the endpoint gave */
 	uint32_t	session;
 	tag_t		tag;
 	uint32_t	credits;
@@ -503,7 +504,7 @@ struct log_record {
 	uint16_t	zero;
 	uint32_t	serial, session;
 	struct log_message request, reply;
-	en_t		name;		/* of the send pool */
+	en_t		name;		/* the peer's; send pool only */
 	uint8_t		zero2[3];
 };
 
@@ -519,9 +520,9 @@ void log_copy(struct am_endpoint *ep, struct am_message *m, const struct wire *w
 bool log_too_big(struct am_endpoint *ep, uint32_t total);
 void log_places(struct reply *r);
 
-/* The name @path is on the disk. */
+/* Write the name @path to the disk. */
 int file_sync_name(const char *path);
-/* A file that will get another name: new, or left by one who was killed here; locked, empty. */
+/* Open a file to be renamed: new, or left by a process that was killed; locked and empty. */
 int file_open_part(const char *part, int *fd);
 
 /* ---- name.c ---- */
@@ -533,7 +534,7 @@ bool registered_name_valid(const char *name, size_t len);
 bool progress(struct am_bundle *bundle);
 int wait_a_while(struct am_bundle *bundle, uint64_t end, bool forever);
 
-/* Whatever runs for no more than a frame takes ep->time of who asked before it. */
+/* Read the clock. Code that runs no longer than a frame takes uses ep->time of an earlier call. */
 static inline uint64_t now(struct am_endpoint *ep)
 {
 	return ep->time = ep->transport.ops->now(&ep->transport);

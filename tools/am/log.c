@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The transaction log: what an endpoint knows of its transfers and connections, in a file that is
+ * The transaction log: the state of an endpoint's transfers and connections, in a file that is
  * mapped. internal.h has its layout.
  *
- * A step is a commit: the copy of an entry that isn't valid is written, then the word that makes it
- * so. A process that is killed has made all stores before some instruction and none behind it, so
- * these need no more order than the compiler's; the page cache keeps them. A machine that fails
- * keeps what was written to the disk, in any order: with log_sync, msync() stands before and after
- * each word.
+ * Each step is a commit: it writes the copy of an entry that isn't valid, then the word that makes
+ * this copy the valid one. A process that is killed has made all stores before some instruction and
+ * none after it, and the page cache keeps them; so only the compiler must keep their order. A
+ * machine that fails has some of the stores on its disk, in any order; so with log_sync, msync()
+ * comes before and after each word.
  *
- * Data have one place, which is only written while no valid copy speaks of them.
+ * Data have one place, which is written only while no valid copy refers to it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ struct am_log {
 	uint8_t		*map;
 	uint64_t	size;
 	uint32_t	id;
-	/* Where what is */
+	/* Offsets in the file. */
 	uint64_t	peers, slots, records, data;
 };
 
@@ -69,7 +69,7 @@ static uint64_t received(const struct reply *r)
 	return ep->opt.pool + (uint64_t)(r->peer - ep->peers) * ep->opt.credits + r->slot;
 }
 
-/* By the limits of the options, these are less than 2^45. */
+/* Lay out the file. By the limits of the options, offsets are less than 2^45. */
 static void lay_out(struct am_log *l, const struct am_options *o)
 {
 	uint64_t slots = (uint64_t)o->peers * o->credits, records = o->pool + slots;
@@ -81,7 +81,7 @@ static void lay_out(struct am_log *l, const struct am_options *o)
 	l->size = l->data + records * 2 * o->log_data;
 }
 
-/* The places of a record's data. */
+/* Set the places of a record's data. */
 static void give_places(struct am_endpoint *ep, uint64_t record, struct am_message *request,
 			struct am_message *reply)
 {
@@ -112,7 +112,7 @@ static void step(struct am_endpoint *ep)
 {
 	const struct am_faults *f = &ep->transport.faults;
 
-	/* What was stored before is stored, what comes after is not. */
+	/* A process killed here has made the stores before this, and none after it. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (f->step)
 		f->step(f->arg);
@@ -159,7 +159,7 @@ static void commit(struct am_endpoint *ep, uint64_t at, const void *body, size_t
 	step(ep);
 }
 
-/* The valid copy, to where nobody can change it. */
+/* Copy and check the valid copy: @body can't be changed by another process. */
 static int load(const struct am_log *l, uint64_t at, void *body, size_t n)
 {
 	const uint8_t *entry = l->map + at;
@@ -184,7 +184,7 @@ void log_seal(struct am_endpoint *ep, struct am_message *m)
 	step(ep);
 }
 
-/* A message that came; of several pieces, when all are in the segment. */
+/* Copy a message that came to the log. The data of one in pieces are in the segment. */
 void log_copy(struct am_endpoint *ep, struct am_message *m, const struct wire *w)
 {
 	if (!ep->log)
@@ -221,7 +221,7 @@ void log_request(struct request *r)
 	if (!ep->log)
 		return;
 	memset(&rec, 0, sizeof(rec));
-	/* Also of one that is forgotten: its handle was given to somebody. */
+	/* A forgotten entry keeps its serial, because the program may have its handle. */
 	rec.serial = r->serial;
 	if (r->known) {
 		rec.known = 1;
@@ -240,7 +240,7 @@ void log_request(struct request *r)
 	commit(ep, record_at(ep->log, r - ep->pool), &rec, sizeof(rec));
 }
 
-/* Before its place takes new data. */
+/* Forget an entry, before its place takes new data. */
 void log_forget(struct request *r)
 {
 	if (!r->ep->log)
@@ -312,8 +312,8 @@ void log_peer(struct peer *p)
 }
 
 /*
- * Restoring: nothing that the file says is believed before it is checked, even where the checksum
- * is right.
+ * Restoring: all that the file says is checked before it is believed, even if the checksum is
+ * right.
  */
 
 static int unpack(struct am_endpoint *ep, struct am_message *m, const struct log_message *from)
@@ -343,7 +343,7 @@ static int unpack(struct am_endpoint *ep, struct am_message *m, const struct log
 	return AM_OK;
 }
 
-/* A handle that was given to anyone is no other's later. */
+/* Note a serial of the log, so that no later handle is the same. */
 static void serial_seen(struct am_endpoint *ep, uint32_t serial)
 {
 	if (serial > ep->serial)
@@ -378,12 +378,12 @@ static int restore_reply(struct reply *r)
 	r->undecided = rec.state == AM_STATE_SENT || rec.state == AM_STATE_ACKED;
 	if (r->undecided && r->request.size == WIRE_EMPTY)
 		return AM_ERR_LOG_DAMAGED;
-	/* Its handler may have begun: nobody else may begin it. */
+	/* Its handler may have begun, so that a duplicate must not start it. */
 	r->running = r->undecided;
 	r->sent = rec.state == AM_STATE_DONE;
 	r->buffer = r->undecided || rec.state == AM_STATE_DONE;
 	ep->stats.buffers += r->buffer;
-	/* Until the initiator says that it has it. */
+	/* Retransmit the reply until the initiator has acknowledged it. */
 	if (ep->protocol->pooled && rec.state == AM_STATE_DONE)
 		timer_arm(ep, &r->timer, ep->opt.timeout_us);
 	return AM_OK;
@@ -471,7 +471,7 @@ static int restore_peer(struct peer *p)
 	return AM_OK;
 }
 
-/* A request that isn't over has its slot, as it had. */
+/* Give a request that isn't over its old slot. */
 static int restore_slot(struct request *r)
 {
 	struct peer *p = peer_find(r->ep, &r->name);
@@ -482,7 +482,7 @@ static int restore_slot(struct request *r)
 		return AM_ERR_LOG_DAMAGED;
 	mask = p->one_bit ? 1 : 0xffff;
 	next = p->instance[r->slot];
-	/* The number is counted on when the record is there. */
+	/* The process may have ended between the record and the slot's next number. */
 	if (((r->instance ^ next) & mask) == 0)
 		p->instance[r->slot]++;
 	else if (((r->instance + 1) ^ next) & mask)
@@ -550,7 +550,7 @@ static int restore(struct am_endpoint *ep)
 	for (i = 0; i < ep->opt.peers; i++) {
 		struct peer *p = &ep->peers[i];
 
-		/* With one bit, what comes late could be taken for the next one's. */
+		/* With one bit, a late answer could be taken for the next request's. */
 		if (p->hello == HELLO_DONE && p->one_bit && !p->out[0])
 			p->hello = HELLO_NONE;
 		for (j = 0; p->hello == HELLO_DONE && j < p->credits; j++)
@@ -579,7 +579,7 @@ static void make_header(const struct am_endpoint *ep, uint32_t id, struct log_he
 	h->crc = crc32c(~0u, h, offsetof(struct log_header, crc));
 }
 
-/* The file's blocks, so that no store fails for want of them; and the mapping. */
+/* Allocate the file's blocks, so that no store fails for want of them, and map it. */
 static int map_file(struct am_log *l)
 {
 	if (l->size > SIZE_MAX || (off_t)l->size < 0)
@@ -594,7 +594,7 @@ static int map_file(struct am_log *l)
 	return AM_ERR_SYSTEM;
 }
 
-/* A log of an endpoint that knows nothing. */
+/* Write the log of an endpoint without peers and transfers. */
 static int fill(struct am_endpoint *ep)
 {
 	struct am_log *l = ep->log;
@@ -637,12 +637,12 @@ int file_open_part(const char *part, int *fd)
 	*fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) || fstat(*fd, &st))
 		return AM_ERR_SYSTEM;
-	/* Before it was locked, another may have finished it: now it is that one's. */
+	/* Another process may have renamed it before it was locked here, and uses it now. */
 	if (lstat(part, &named) || st.st_dev != named.st_dev || st.st_ino != named.st_ino) {
 		errno = EWOULDBLOCK;
 		return AM_ERR_SYSTEM;
 	}
-	/* Nobody else's. */
+	/* Refuse a link, or another user's file. */
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid()) {
 		errno = EEXIST;
 		return AM_ERR_SYSTEM;
@@ -650,7 +650,7 @@ int file_open_part(const char *part, int *fd)
 	return fchmod(*fd, 0600) || ftruncate(*fd, 0) ? AM_ERR_SYSTEM : AM_OK;
 }
 
-/* As another name first, so that there is a whole log or none. */
+/* Create the log by another name first, so that there is a whole log or none. */
 static int create(struct am_endpoint *ep, const char *path)
 {
 	struct am_log *l = ep->log;
@@ -709,7 +709,7 @@ static int open_old(struct am_endpoint *ep, const char *path)
 	error = map_file(l);
 	if (error || !ep->opt.log_sync)
 		return error;
-	/* What is believed from now on: its writer may have been killed before it synced. */
+	/* Sync what is believed from now on: its writer may have been killed before it did. */
 	return msync(l->map, l->size, MS_SYNC) ? AM_ERR_SYSTEM : file_sync_name(path);
 }
 
@@ -740,7 +740,7 @@ int log_open(struct am_endpoint *ep, const char *path)
 	return old ? restore(ep) : AM_OK;
 }
 
-/* Leaves the file as it is. */
+/* Close the log, and leave the file as it is. */
 void log_close(struct am_endpoint *ep)
 {
 	struct am_log *l = ep->log;
@@ -792,7 +792,9 @@ int AM_GetRecord(ep_t ep, am_handle_t handle, struct am_record *record)
 	return AM_OK;
 }
 
-/* The message as if it came now. @brief: room for data that a handler may write to. */
+/*
+ * Set @w to the message, as if it came now. @brief has room for data that a handler may write to.
+ */
 static int again(struct am_endpoint *ep, const struct am_message *m, struct wire *w,
 		 uint8_t *brief)
 {
@@ -810,7 +812,7 @@ static int again(struct am_endpoint *ep, const struct am_message *m, struct wire
 	return AM_OK;
 }
 
-/* Of a request that isn't over. */
+/* Decide about a request that isn't over. */
 static int decide_request(struct request *q, enum am_decision decision)
 {
 	switch (decision) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A network in memory: a queue at each host. Its time is the number of looks at queues, in
- * microseconds, and jumps where somebody waits; so what happens depends on nothing else.
+ * A network in memory: a queue at each host. Its clock counts looks at queues, each as a
+ * microsecond, and jumps ahead when an endpoint waits. So a run depends on nothing else.
  */
 #include <stdlib.h>
 #include "internal.h"
@@ -33,7 +33,7 @@ struct am_net *AM_NewNet(unsigned int queue)
 	if (!net)
 		return NULL;
 	net->limit = queue ? queue : 1;
-	/* 0 is "never" to those who note a time. */
+	/* Code that notes a time takes 0 for "never". */
 	net->now = 1;
 	return net;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What is asked of a name server. Each question has an endpoint of its own, on the host of the
- * caller's: so it takes no handler, index or record of the log from that, and may speak another
- * protocol. What is asked twice is answered as if it were once; so it is asked again where nobody
- * knows whether the server has heard it.
+ * Questions to a name server. Each question has an endpoint of its own, on the host of the
+ * caller's. So it takes no handler, index or log record of the caller's endpoint, and may use
+ * another protocol. The server answers a repeated question as if it came once; so the library
+ * repeats it as long as it may be unheard.
  */
 #include <endian.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void take_answer(void *token, void *data, int n, int code, int port, int 
 	struct question *q = t->ep->context;
 
 	(void)c; (void)d;
-	/* What a stranger requests here is none. */
+	/* A stranger's request is no answer. */
 	if (t->request || q->answered)
 		return;
 	q->answered = true;
@@ -68,7 +68,7 @@ static int open_own(ep_t ep, ep_t *own)
 
 	if (error)
 		return error;
-	/* Any port of that address. */
+	/* Use any port of that address. */
 	colon = strrchr(text, ':');
 	*colon = 0;
 	o.address = text;
@@ -94,7 +94,7 @@ static int error_of(int code)
 	return code >= 0 && code < (int)ARRAY_SIZE(errors) ? errors[code] : AM_ERR_PROTOCOL;
 }
 
-/* What is to be done now; AM_ERR_AGAIN: nothing. */
+/* Take the next step of a question. AM_ERR_AGAIN: it isn't answered yet. */
 static int look(ep_t own, struct question *q)
 {
 	struct peer *p = own->map[0];
@@ -102,7 +102,7 @@ static int look(ep_t own, struct question *q)
 	int error;
 
 	if (q->answered) {
-		/* It was the first time that did it, of which the server's answer was lost. */
+		/* An earlier request unregistered the name, but its answer was lost. */
 		if (q->handler == NAMES_UNREGISTER && q->times > 1 && q->code == NAMES_UNKNOWN)
 			return AM_OK;
 		return error_of(q->code);
@@ -141,7 +141,7 @@ static int converse(ep_t own, struct question *q, int ms)
 			why = error;
 		if (end && now(own) >= end)
 			return why;
-		/* Its table of peers is full, but not for long. */
+		/* The server's table of peers is full, but not for long. */
 		if (error == AM_ERR_FULL && !again) {
 			again = now(own) + ASK_AGAIN_US;
 		} else if (error == AM_ERR_FULL && now(own) >= again) {

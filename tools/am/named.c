@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The name server's handlers. A name belongs to the host that the request came from, which the
- * handshake of its connection has shown, and to who knows its key.
+ * The name server's handlers. A name belongs to the host that registered it, and there to programs
+ * that know its key. The handshake of the connection has shown which host a request came from.
  */
 #include <endian.h>
 #include "named.h"
@@ -16,7 +16,7 @@ static void answer(void *token, enum names_code code)
 	AM_ReplyI2(token, NAMES_ANSWER, NULL, 0, code, 0);
 }
 
-/* The version, which is the first thing to look at. */
+/* Check the version, before anything else. */
 static bool version_right(struct named *s, void *token, int version)
 {
 	if (version == NAMES_VERSION)
@@ -26,7 +26,7 @@ static bool version_right(struct named *s, void *token, int version)
 	return false;
 }
 
-/* Whose message it is, and the name in it. */
+/* Set @r to a message's host and the name in it. */
 static bool take_record(struct named *s, void *token, const void *name, int len,
 			struct registry_record *r)
 {
@@ -86,7 +86,7 @@ static void take_unregister(void *token, void *data, int n, int version, int b, 
 		return;
 	e = registry_find(&s->registry, r.kind, r.name, s->now());
 	if (!e) {
-		/* It may have been taken from memory only. */
+		/* The name may have been removed from memory, but not from the file. */
 		code = registry_settle(&s->registry);
 		if (code == NAMES_OK) {
 			s->stats.unknown++;
@@ -126,7 +126,7 @@ static void take_lookup(void *token, void *data, int n, int version, int b, int 
 	AM_ReplyI2(token, NAMES_ANSWER, e->r.host, NAME_HOST, NAMES_OK, e->r.port);
 }
 
-/* An endpoint that answers. */
+/* Open an endpoint that answers. */
 int named_open(struct named *s, eb_t bundle, const struct am_options *options, ep_t *ep,
 	       en_t *name)
 {

@@ -22,7 +22,7 @@ struct registry_header {
 };
 
 struct registry_record {
-	char		name[AM_MAX_NAME + 1];	/* zeroes behind it */
+	char		name[AM_MAX_NAME + 1];	/* then zeroes */
 	uint8_t		kind;			/* of transport */
 	uint8_t		host[NAME_HOST];
 	uint8_t		zero[3];
@@ -34,7 +34,7 @@ struct registry_record {
 
 struct registry_entry {
 	struct registry_record	r;
-	uint64_t		end;		/* of its lease; 0: none */
+	uint64_t		end;		/* end of the lease; 0: none */
 };
 
 struct registry {
@@ -42,27 +42,27 @@ struct registry {
 	int			fd;		/* of the file, locked; -1: there is none yet */
 	unsigned int		n, room, most, most_of_host;
 	struct registry_entry	*entries;
-	bool			replaced;	/* the last save() has made a new file */
-	bool			unsure;		/* whether the last change is on the disk */
+	bool			replaced;	/* the last save() has renamed a new file */
+	bool			unsure;		/* the last change may not be on the disk */
 	bool			stale;		/* the file has names whose lease is over */
-	/* Before and after each step to the file, for tests. */
+	/* Called before and after each step to the file, for tests. */
 	void			(*step)(void);
 };
 
-/* What happened, for who runs a server. */
+/* Counters for the administrator. */
 struct named_stats {
 	uint64_t	lookups;
 	uint64_t	registered;	/* new names */
-	uint64_t	renewed;	/* leases, and all else that is as it was */
-	uint64_t	replaced;	/* addresses or leases, by their owner */
+	uint64_t	renewed;	/* registrations that changed only the lease's end */
+	uint64_t	replaced;	/* registrations by the owner that changed port or lease */
 	uint64_t	unregistered;
 	uint64_t	expired;
-	uint64_t	unknown;	/* refused: the name isn't registered, */
-	uint64_t	taken;		/* is another's, */
-	uint64_t	full;		/* has no room in the registry, */
-	uint64_t	host_full;	/* or its host has too many; */
-	uint64_t	invalid;	/* no name, no address, no message of this version */
-	uint64_t	bad_version;	/* or one of another */
+	uint64_t	unknown;	/* refused: the name isn't registered */
+	uint64_t	taken;		/* refused: the name is another's */
+	uint64_t	full;		/* refused: the registry is full */
+	uint64_t	host_full;	/* refused: the host has too many names */
+	uint64_t	invalid;	/* refused: the name or the port is invalid */
+	uint64_t	bad_version;	/* refused: a message of another version */
 	uint64_t	store_errors;	/* the disk failed */
 };
 
@@ -73,14 +73,14 @@ struct named {
 };
 
 /*
- * Errors of registry_open(): AM_ERR_SYSTEM (errno; EWOULDBLOCK: another has it),
+ * Errors of registry_open(): AM_ERR_SYSTEM (errno; EWOULDBLOCK: another process has it),
  * AM_ERR_LOG_DAMAGED, AM_ERR_LOG_FOREIGN, AM_ERR_RESOURCE.
  */
 int registry_open(struct registry *g, const char *path, uint64_t now);
 void registry_close(struct registry *g);
 struct registry_entry *registry_find(struct registry *g, uint8_t kind, const char *name,
 				     uint64_t now);
-/* Whose message @r is has the right to change it. */
+/* Does the name of @e belong to the host and key of @r? */
 bool registry_owns(const struct registry_record *r, const struct registry_entry *e);
 enum names_code registry_set(struct registry *g, const struct registry_record *r, uint64_t now,
 			     struct named_stats *stats);

@@ -16,10 +16,10 @@
 #include "internal.h"
 
 #define NAMES_VERSION	1
-#define NAMES_TAG	0x414d206e616d6573ull	/* so that nobody takes another for a server */
+#define NAMES_TAG	0x414d206e616d6573ull	/* no other endpoint passes for a server */
 #define NAMES_KEY	8			/* bytes of a key */
 
-/* Handlers: of the server; of who asks. */
+/* Handlers of the server, and of the client. */
 enum { NAMES_REGISTER = 1, NAMES_UNREGISTER, NAMES_LOOKUP };
 enum { NAMES_ANSWER = 1 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * RDMA verbs: the transport itself (verbs.c) is libam-verbs.so, which is loaded when somebody wants
- * it, so that others don't need libibverbs.
+ * RDMA verbs: the transport itself (verbs.c) is libam-verbs.so, which is loaded for the first
+ * address that needs it, so that other programs don't need libibverbs.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ static struct plugin *load(void)
 
 	if (p)
 		return p;
-	/* Where LD_LIBRARY_PATH says, for one that isn't installed. */
+	/* First by LD_LIBRARY_PATH, for a library that isn't installed. */
 	lib = dlopen("libam-verbs.so", RTLD_NOW);
 	if (!lib)
 		lib = dlopen(PLUGINS "/libam-verbs.so", RTLD_NOW);
@@ -59,7 +59,7 @@ static void close_nothing(struct transport *t)
 	(void)t;
 }
 
-/* Until it is loaded. */
+/* The operations until the library is loaded. */
 const struct transport_ops verbs_ops = {
 	.open = open_verbs,
 	.close = close_nothing,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * The names that are registered, and the file that keeps them. A change is a new file, which is on
- * the disk before it gets the old one's name; so there is a whole one whenever the process is
- * killed, or the power fails, and what was answered is in it.
+ * the disk before it is renamed to the old one. So whenever the process is killed, or the power
+ * fails, there is a whole file, and it has all that was answered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,8 +70,8 @@ static int write_records(struct registry *g, int fd)
 }
 
 /*
- * Is the locked file still the one of that name? Who makes another where somebody has removed it
- * needs the new one, which is locked, too: so the answer holds until that gets the name.
+ * Check that the locked file still has the name. If it was removed, another server that makes a new
+ * one needs PATH.new, which is locked as well; so the answer holds until PATH.new is renamed.
  */
 static int still_named(struct registry *g)
 {
@@ -84,7 +84,10 @@ static int still_named(struct registry *g)
 	return AM_ERR_SYSTEM;
 }
 
-/* All that is known becomes the file. After an error it is the old one, or else ->unsure. */
+/*
+ * Write all names to a new file, and rename it. After an error the old file is there, or ->unsure
+ * is set.
+ */
 static int save(struct registry *g)
 {
 	int fd, error, why;
@@ -109,7 +112,7 @@ static int save(struct registry *g)
 	step(g);
 	if (!error && g->fd >= 0)
 		error = still_named(g);
-	/* Where there was none, there may be another's by now. */
+	/* If there was no file, another server may have made one by now. */
 	if (!error && renameat2(AT_FDCWD, part, AT_FDCWD, g->path,
 				g->fd < 0 ? RENAME_NOREPLACE : 0))
 		error = AM_ERR_SYSTEM;
@@ -122,7 +125,7 @@ static int save(struct registry *g)
 		return error;
 	}
 	free(part);
-	/* It was locked before anybody could find it. */
+	/* The new file was locked before another server could find it. */
 	if (g->fd >= 0)
 		close(g->fd);
 	g->fd = fd;
@@ -137,8 +140,7 @@ static int save(struct registry *g)
 }
 
 /*
- * Reading: nothing that the file says is believed before it is checked, even where the checksum is
- * right.
+ * Reading: all that the file says is checked before it is believed, even if the checksum is right.
  */
 
 static bool record_valid(const struct registry_record *r)
@@ -197,7 +199,9 @@ static int make_room(struct registry *g, unsigned int room)
 	return AM_OK;
 }
 
-/* Who was to renew a lease could not for a while: all of them begin anew. */
+/*
+ * Take the records. All leases begin anew, because none could be renewed while the server was away.
+ */
 static int take_records(struct registry *g, const struct registry_record *r, unsigned int n,
 			uint64_t now)
 {
@@ -220,7 +224,7 @@ static int load(struct registry *g, uint64_t now)
 
 	if (flock(g->fd, LOCK_EX | LOCK_NB) || fstat(g->fd, &st))
 		return AM_ERR_SYSTEM;
-	/* Before it was locked, the server that has it may have made a new one. */
+	/* The server that uses the file may have replaced it before it was locked here. */
 	if (stat(g->path, &named) || st.st_dev != named.st_dev || st.st_ino != named.st_ino) {
 		errno = EWOULDBLOCK;
 		return AM_ERR_SYSTEM;
@@ -244,7 +248,7 @@ static int load(struct registry *g, uint64_t now)
 	if (!error)
 		error = take_records(g, r, h.count, now);
 	free(r);
-	/* Who wrote it may have been killed before the disk had its name. */
+	/* Its writer may have been killed before the name was on the disk. */
 	return error ? error : file_sync_name(g->path);
 }
 
@@ -311,7 +315,7 @@ static unsigned int of_host(const struct registry *g, const struct registry_reco
 	return n;
 }
 
-/* Those of which the lease is over; they leave the file with the next change. */
+/* Remove the names whose lease is over; they leave the file with the next change. */
 static void drop(struct registry *g, uint64_t now, struct named_stats *stats)
 {
 	unsigned int i, n = 0, was = g->n;
@@ -342,7 +346,7 @@ static enum names_code add(struct registry *g, const struct registry_record *r, 
 	}
 	g->entries[g->n++] = (struct registry_entry) { *r, lease_end(r, now) };
 	if (save(g)) {
-		/* It is in the file otherwise, but maybe not for long. */
+		/* If the file was replaced, the name is in it, but perhaps not on the disk. */
 		if (!g->replaced)
 			g->n--;
 		stats->store_errors++;
@@ -382,7 +386,7 @@ enum names_code registry_set(struct registry *g, const struct registry_record *r
 	return NAMES_OK;
 }
 
-/* Is what was done before on the disk? */
+/* Make sure that earlier changes are on the disk. */
 enum names_code registry_settle(struct registry *g)
 {
 	return g->unsure && save(g) ? NAMES_STORE : NAMES_OK;
@@ -402,7 +406,7 @@ enum names_code registry_remove(struct registry *g, struct registry_entry *e)
 	return NAMES_STORE;
 }
 
-/* From time to time: the file has what is known, and not those whose lease is over. */
+/* Write the file if leases are over, or if a change may not be on the disk. Called regularly. */
 void registry_look(struct registry *g, uint64_t now, struct named_stats *stats)
 {
 	drop(g, now, stats);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "internal.h"
 
-#define RECEIVED	0x8000000000000000ull	/* of a handle */
+#define RECEIVED	0x8000000000000000ull	/* bit of a handle: an entry of the receive pool */
 
 am_handle_t reply_handle(const struct reply *r)
 {
@@ -23,7 +23,7 @@ void reply_release(struct reply *r)
 	r->buffer = false;
 }
 
-/* The slot of a new request; what the last one left is needed by nobody. */
+/* Prepare the slot for a new request; the state of the last one is needed no longer. */
 static void begin(struct reply *r, uint16_t instance)
 {
 	struct am_endpoint *ep = r->peer->ep;
@@ -48,8 +48,8 @@ static void begin(struct reply *r, uint16_t instance)
 }
 
 /*
- * For the reply to a request that is all here: one of which pieces are missing has no timer, and
- * would keep it from the others if its initiator has died.
+ * Take a buffer for the reply to a request that is all here. A request with missing pieces takes
+ * none: it has no timer, so it would keep the buffer if its initiator has died.
  */
 static bool take_buffer(struct reply *r)
 {
@@ -67,7 +67,10 @@ static bool take_buffer(struct reply *r)
 	return true;
 }
 
-/* The handler is done with it, or the reply that it put off is there; @late: too late. */
+/*
+ * Send the reply when the handler has returned, or its deferred reply was made. @late is the event
+ * if that took too long.
+ */
 static int finish(struct reply *r, enum event late)
 {
 	struct am_endpoint *ep = r->peer->ep;
@@ -80,7 +83,7 @@ static int finish(struct reply *r, enum event late)
 		reply_step(r, late);
 		return AM_ERR_NO_REPLY;
 	}
-	/* Every request has a reply. */
+	/* Every request has a reply: an empty one if the handler made none. */
 	if (!r->replied) {
 		r->msg.size = WIRE_EMPTY;
 		r->msg.handler = 0;
@@ -109,7 +112,7 @@ static void run(struct reply *r, const struct wire *w)
 	finish(r, EV_LATE);
 }
 
-/* What AM_Decide() makes of one that was restored; without @w it doesn't run. */
+/* Run the handler of a request that the log restored, after AM_Decide(); @w NULL: decline it. */
 void reply_resume(struct reply *r, const struct wire *w)
 {
 	r->undecided = false;
@@ -119,12 +122,12 @@ void reply_resume(struct reply *r, const struct wire *w)
 		run(r, w);
 }
 
-/* What comes back when the request in @r is repeated. */
+/* Answer a request that came again. */
 static void repeated(struct reply *r, const struct wire *w)
 {
 	struct am_endpoint *ep = r->peer->ep;
 
-	/* Of those of several pieces the last one asks. */
+	/* Of a request's pieces only the last one asks for an answer. */
 	if (w->size == WIRE_BULK && w->piece + 1u < wire_pieces(w))
 		return;
 	ep->stats.duplicates++;
@@ -171,7 +174,7 @@ struct reply *replies_new(struct peer *p, unsigned int n)
 	return in;
 }
 
-/* The initiator took the offer: what is known of its former life is over. */
+/* Take over the offered connection, which the initiator uses now, and forget the last one. */
 static bool promote(struct peer *p)
 {
 	unsigned int i;
@@ -243,7 +246,7 @@ void request_take(struct peer *p, struct wire *w)
  * Replies
  */
 
-/* The entry that a token is for, as long as it waits for a reply. */
+/* Return a token's entry; NULL if it waits for no reply any more. */
 static struct reply *token_reply(const struct token *t)
 {
 	struct reply *r;
@@ -374,7 +377,7 @@ int AM_GetDestEndpoint(void *token, ep_t *ep)
  * States
  */
 
-/* The entry of a handle: @q, or of the receive pool @r; the other is NULL. */
+/* Find the entry of a handle: @q of the send pool, or @r of the receive pool; the other is NULL. */
 int handle_find(struct am_endpoint *ep, am_handle_t handle, struct request **q, struct reply **r)
 {
 	unsigned int entry = handle >> 32, slot = handle >> 32 & 0xffff;

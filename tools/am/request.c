@@ -11,7 +11,10 @@
  * Frames
  */
 
-/* To who may be no peer. 0: sent, or lost like any other; 1: the transport doesn't take it now. */
+/*
+ * Send a frame to @to, which need not be a peer. Returns 0: sent, or lost like any other; 1: the
+ * transport doesn't take it now.
+ */
 int answer_send(struct am_endpoint *ep, const en_t *to, struct wire *w)
 {
 	size_t len = wire_write(ep->out, w);
@@ -34,7 +37,7 @@ int frame_send(struct peer *p, struct wire *w)
 	return answer_send(p->ep, &p->name, w);
 }
 
-/* All pieces of @m, or the last. 1: the transport took none. */
+/* Send all pieces of @m, or only the last one. Returns 1 if the transport took none. */
 int message_send(struct peer *p, const struct am_message *m, struct wire *w, bool last_only)
 {
 	unsigned int count;
@@ -56,7 +59,7 @@ int message_send(struct peer *p, const struct am_message *m, struct wire *w, boo
 
 		w->data = m->data + before;
 		w->len = m->total - before < w->piece_size ? m->total - before : w->piece_size;
-		/* What follows will be missed, and sent again. */
+		/* The pieces from here on count as lost, and are retransmitted. */
 		if (frame_send(p, w))
 			return !w->piece || last_only;
 	}
@@ -64,7 +67,7 @@ int message_send(struct peer *p, const struct am_message *m, struct wire *w, boo
 	return 0;
 }
 
-/* Can there be such a message, and would it fit in? */
+/* Check that a message is valid, and that its data fit into the log. */
 int message_check(const struct am_message *m, handler_t handler, enum wire_size size, int offset,
 		  const void *source, int nbytes, int nargs)
 {
@@ -77,7 +80,7 @@ int message_check(const struct am_message *m, handler_t handler, enum wire_size 
 	return AM_OK;
 }
 
-/* A copy, so that the caller's memory is free at once. */
+/* Copy a message, so that the caller may reuse its memory at once. */
 int message_fill(struct am_message *m, handler_t handler, enum wire_size size, int offset,
 		 const void *source, int nbytes, int nargs, const int *args)
 {
@@ -119,13 +122,16 @@ am_handle_t request_handle(const struct am_endpoint *ep, const struct request *r
 	return (am_handle_t)(r - ep->pool) << 32 | r->serial;
 }
 
-/* The entry that was used longest ago, so that its state can be asked for as long as may be. */
+/*
+ * Return the free entry that was used longest ago, so that the program can ask long for the state
+ * of each request.
+ */
 static struct request *free_entry(struct am_endpoint *ep)
 {
 	unsigned int i;
 	struct request *r;
 
-	/* Where replies need the pool, too, half of it is theirs. */
+	/* If replies take from the pool, too, half of it is theirs. */
 	if (ep->protocol->pooled &&
 	    (ep->requests >= ep->opt.pool / 2 || ep->stats.buffers >= ep->opt.pool))
 		return NULL;
@@ -164,7 +170,8 @@ void request_release(struct request *r)
 }
 
 /*
- * Requests that the transport hasn't taken yet, in order; each has a timer, as those that were sent
+ * Requests that the transport hasn't taken yet, in order. Each has a timer, like those that were
+ * sent.
  */
 
 static void unsent_add(struct request *r)
@@ -218,7 +225,9 @@ static bool post(struct request *r)
 	return true;
 }
 
-/* One pass: each peer's, until one is refused; all, if that isn't about the peer. */
+/*
+ * Send unsent requests, in one pass. After a refusal, skip that peer's others (by_peer), or stop.
+ */
 void unsent_look(struct am_endpoint *ep)
 {
 	struct request **link = &ep->unsent, *r;
@@ -236,13 +245,13 @@ void unsent_look(struct am_endpoint *ep)
 	}
 }
 
-/* Behind others that do. */
+/* Must a new request wait behind others? */
 static bool must_wait(const struct peer *p)
 {
 	return p->ep->transport.ops->by_peer ? p->unsent : !!p->ep->unsent;
 }
 
-/* What AM_Decide() makes of one that was restored. */
+/* Continue with a request that the log restored, after AM_Decide(). */
 void request_resume(struct request *r)
 {
 	r->undecided = false;
@@ -256,7 +265,10 @@ void request_resume(struct request *r)
  * Requests
  */
 
-/* A message with the handlers' restrictions checked, in a descriptor with a credit. */
+/*
+ * Start a request in descriptor @r, with a credit, @slot. The caller has checked that no handler
+ * runs.
+ */
 static int start(struct am_endpoint *ep, struct peer *p, struct request *r, int slot,
 		 handler_t handler, enum wire_size size, int offset, const void *source,
 		 int nbytes, int nargs, const int *args)
@@ -329,7 +341,10 @@ static int request(ep_t ep, int index, handler_t handler, enum wire_size size, i
 	p = ep->map[index];
 	if (!p)
 		return AM_ERR_NOT_MAPPED;
-	/* As on every operation: one entry is looked at; what it waits for may be here. */
+	/*
+	 * Each operation looks at one timer, and before it at frames: the one that it waits for may
+	 * be here.
+	 */
 	if (ep->timers && ep->timers->at <= now(ep))
 		input(ep);
 	timers_look(ep);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Datagram sockets: UDP, and EDP, the datagrams of AF_ESP. And names of endpoints as text; what
- * has to do with AF_ESP's addresses is stream.c's, too.
+ * Datagram sockets: UDP, and EDP, the datagrams of AF_ESP; and names of endpoints as text. stream.c
+ * uses the functions for AF_ESP's addresses, too.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,13 +15,13 @@
 #include <linux/af_esp.h>
 #include "internal.h"
 
-#define UDP_MTU		1472	/* that Ethernet carries whole */
-#define BATCH		32	/* frames that one system call takes */
+#define UDP_MTU		1472	/* largest datagram that Ethernet carries unfragmented */
+#define BATCH		32	/* most frames that one system call takes */
 
 _Static_assert(sizeof(struct sockaddr_in) == sizeof(((en_t *)0)->address), "a name's size");
 _Static_assert(sizeof(struct sockaddr_esp) == sizeof(((en_t *)0)->address), "a name's size");
 
-/* A number to the end of @text, or up to @end. */
+/* Parse a port: @text is a number up to its end. */
 static int parse_port(const char *text, unsigned int *port)
 {
 	unsigned long n;
@@ -203,7 +203,7 @@ en_t name_join(const en_t *like, const uint8_t *host, uint32_t port)
 	return name;
 }
 
-/* A socket bound to @a, which becomes the address that it has. */
+/* Open a socket bound to @a, which becomes the address that it has. */
 static int open_socket(struct transport *t, int family, void *a)
 {
 	socklen_t len = sizeof(t->name.address);
@@ -221,8 +221,9 @@ static void close_socket(struct transport *t)
 }
 
 /*
- * Room for all that a peer may send at once. The kernel doubles the number, for what frames need
- * besides data, and keeps it below net.core.rmem_max; what doesn't fit will be sent again.
+ * Make room for all that a peer may send at once. The kernel doubles the number, for its own needs
+ * of each frame, and keeps it below net.core.rmem_max. Frames that don't fit are lost and
+ * retransmitted.
  */
 static int make_room(int fd, const struct am_options *o)
 {
@@ -252,7 +253,7 @@ static int udp_open(struct transport *t, const struct am_options *o)
 	return AM_OK;
 }
 
-/* Frames' size, and the name of @t, whose socket @fd of AF_ESP is bound to @a. */
+/* Set the MTU and the name of @t, whose socket @fd of AF_ESP is bound to @a. */
 int esp_describe(struct transport *t, int fd, enum am_kind kind, struct sockaddr_esp *a)
 {
 	socklen_t len = sizeof(int);
@@ -282,7 +283,10 @@ static int edp_open(struct transport *t, const struct am_options *o)
 	return error ? error : esp_describe(t, t->fd, AM_KIND_EDP, &a);
 }
 
-/* The socket tells once that its device has left: what failed may have been it. */
+/*
+ * Set ->error if the device has left. The socket reports that only once, perhaps to the call that
+ * has just failed.
+ */
 void device_look(struct transport *t, int fd)
 {
 	struct ifreq ifr = { .ifr_ifindex = t->ifindex };
@@ -304,7 +308,7 @@ static int send_socket(struct transport *t, const en_t *to, const void *data, si
 	return -1;
 }
 
-/* 0: there is nothing; -1: an error. */
+/* Receive a datagram. Returns 1; 0: there is none; -1: an error. */
 static int receive_one(struct transport *t, struct frame *f, size_t room)
 {
 	socklen_t len = sizeof(f->from.address);
@@ -341,8 +345,8 @@ static int receive_some(struct transport *t, struct frame *frames, int n, size_t
 }
 
 /*
- * Behind one that comes there is seldom another, and to ask costs nearly as much as to receive. So
- * it is one at first; then one, two, four ... as long as all that were asked for are here.
+ * After a datagram there is seldom another, and asking costs nearly as much as receiving. So ask
+ * for one at first; then for one, two, four ... as long as all that were asked for are here.
  */
 static int receive_socket(struct transport *t, struct frame *frames, int n, size_t room)
 {
@@ -370,13 +374,13 @@ uint64_t monotonic(struct transport *t)
 	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
 }
 
-/* Where a name is the same on all hosts. */
+/* Check a name's kind, where a name is the same on all hosts. */
 int same_kind(struct transport *t, en_t *name)
 {
 	return name->kind == t->name.kind ? AM_OK : AM_ERR_BAD_ARG;
 }
 
-/* Another host's name of itself has its own device in it. */
+/* Set the device of a name: another host's name of itself has that host's own. */
 int name_normalize(struct transport *t, en_t *name, enum am_kind kind)
 {
 	struct sockaddr_esp a;

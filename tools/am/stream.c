@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Records of AF_ESP: each side makes a connection for what it sends; each frame is a record. The
- * first record of a connection says at which port its maker listens, which with his address is his
- * name. Anybody on his host can say so: nothing is sent by a connection that somebody else made.
- * One that ends loses what was on its way, as datagrams may: the protocols send it again.
+ * Records of AF_ESP. Each side makes a connection for the frames that it sends; each frame is a
+ * record. The first record of a connection is the port at which its maker listens; with the maker's
+ * address this is the maker's name. Any process of that host can claim the port, so frames are sent
+ * only by connections that this endpoint has made. A connection that ends loses the frames on their
+ * way, as datagrams may be lost; the protocols retransmit them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,25 +16,25 @@
 #include "internal.h"
 
 #define BACKLOG		128
-#define WAITING		16	/* frames that a connection in the making keeps, at most */
-#define EVENTS		16	/* looked at in one go */
-#define UNNAMED		64	/* connections that haven't said whose they are, at most */
+#define WAITING		16	/* most frames that wait while a connection is made */
+#define EVENTS		16	/* most events of one look */
+#define UNNAMED		64	/* most connections that have no name yet */
 
 struct connection {
 	struct connection *next;
 	int		fd;
-	en_t		name;		/* kind 0: it hasn't said it */
+	en_t		name;		/* kind 0: the peer hasn't sent it */
 	bool		own;		/* made here; others are only read */
 	bool		making;		/* the peer hasn't answered */
 	bool		dead;
-	bool		full;		/* it is told when there is room again */
-	/* What isn't sent yet: frames, and the rest of one. */
+	bool		full;		/* EPOLLOUT is watched: the queue was full */
+	/* Data that wait: frames, and the rest of one. */
 	unsigned int	nwaiting;
 	size_t		len[WAITING];
 	uint8_t		*waiting[WAITING];
 	size_t		rest, rest_sent;
 	uint8_t		*out;
-	/* A record of which the end isn't here. */
+	/* The beginning of a record whose end isn't here. */
 	size_t		have;
 	uint8_t		*in;
 };
@@ -58,7 +59,10 @@ static bool watch(struct transport *t, int how, struct connection *c, int fd, ui
 	return !epoll_ctl(t->fd, how, fd, &e);
 }
 
-/* Not by close() alone: a process that was forked may have it, too, and then it stays watched. */
+/*
+ * Unwatch and close. close() alone is not enough: if a forked process has the socket, too, it stays
+ * watched.
+ */
 static void unwatch(struct transport *t, int fd)
 {
 	epoll_ctl(t->fd, EPOLL_CTL_DEL, fd, NULL);
@@ -77,7 +81,7 @@ static struct connection *connection_new(struct transport *t, int fd, uint32_t e
 	if (!c)
 		return NULL;
 	c->fd = fd;
-	/* Who has left without a word is noticed. */
+	/* So that a peer that has vanished is noticed. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	c->out = malloc(t->mtu);
 	c->in = malloc(t->mtu);
@@ -128,7 +132,9 @@ static struct connection *find(struct transport *t, const en_t *name, bool own)
 	return NULL;
 }
 
-/* 0: all of it, or the rest is kept; 1: nothing now; -1: the connection is over. */
+/*
+ * Send a frame. Returns 0: sent, or its rest is kept; 1: nothing now; -1: the connection is over.
+ */
 static int put(struct connection *c, const void *data, size_t len)
 {
 	ssize_t n = send(c->fd, data, len, MSG_NOSIGNAL);
@@ -163,7 +169,7 @@ static int put_rest(struct connection *c)
 	return 0;
 }
 
-/* Frames that waited for the connection. */
+/* Send the frames that waited for the connection. */
 static int put_waiting(struct connection *c)
 {
 	unsigned int i;
@@ -199,7 +205,7 @@ static int keep(struct connection *c, const void *data, size_t len)
 	return 0;
 }
 
-/* All that waits: 0, or 1: some still does; -1: the connection is over. */
+/* Send all that waits. Returns 0; 1: some still waits; -1: the connection is over. */
 static int flush(struct transport *t, struct connection *c)
 {
 	int r = put_rest(c);
@@ -215,7 +221,7 @@ static int flush(struct transport *t, struct connection *c)
 	return r;
 }
 
-/* Begins one, with what says who we are. */
+/* Make a connection; its first record is this endpoint's port. */
 static struct connection *make(struct transport *t, const en_t *to)
 {
 	struct sockaddr_esp own = address_of(&t->name), a = address_of(to);
@@ -252,7 +258,7 @@ static int send_stream(struct transport *t, const en_t *to, const void *data, si
 	struct connection *c = find(t, to, true);
 	int r;
 
-	/* A record can't be empty: such a frame is lost, as nobody wants it. */
+	/* A record can't be empty: an empty frame is lost, which is of no use to a peer. */
 	if (!len)
 		return 0;
 	if (!c)
@@ -273,11 +279,9 @@ static int send_stream(struct transport *t, const en_t *to, const void *data, si
 	return r;
 }
 
-/*
- * What comes
- */
+/* Receiving */
 
-/* Those that haven't said whose they are: the oldest is given up where there are @most or more. */
+/* Give up the oldest connection without a name, if there are @most or more of them. */
 static bool give_up_unnamed(struct transport *t, unsigned int most)
 {
 	struct connection *c, *oldest = NULL;
@@ -312,12 +316,14 @@ static void accept_all(struct transport *t)
 	full = errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
 	if (full)
 		give_up_unnamed(t, 1);
-	/* It would wake whoever waits, again and again. */
+	/*
+	 * Don't watch the listener while accept() fails: it would wake the caller again and again.
+	 */
 	if (full != t->unwatched && watch(t, EPOLL_CTL_MOD, NULL, s->listener, full ? 0 : EPOLLIN))
 		t->unwatched = full;
 }
 
-/* The first record of one that the peer made. */
+/* Take the first record of a connection that the peer made. */
 static void introduced(struct transport *t, struct connection *c, const uint8_t *data, size_t len)
 {
 	struct connection *older;
@@ -340,7 +346,7 @@ static void introduced(struct transport *t, struct connection *c, const uint8_t 
 	c->name = name;
 }
 
-/* A record into @f: 1; 0: there is none. */
+/* Receive a record into @f. Returns 1; 0: there is none. */
 static int take(struct connection *c, struct frame *f, size_t room)
 {
 	struct iovec iov = { .iov_base = f->data + c->have, .iov_len = room - c->have };
@@ -361,7 +367,7 @@ static int take(struct connection *c, struct frame *f, size_t room)
 	} else if (!(m.msg_flags & MSG_EOR)) {
 		memcpy(c->in, f->data, f->len);
 		c->have = f->len;
-		/* It can't be one of ours. */
+		/* A record longer than the MTU is not libam's. */
 		c->dead |= c->have == room;
 		return 0;
 	}
@@ -370,7 +376,7 @@ static int take(struct connection *c, struct frame *f, size_t room)
 	return 1;
 }
 
-/* Up to @n records of @c. */
+/* Receive up to @n records of @c. */
 static int take_all(struct transport *t, struct connection *c, struct frame *f, int n, size_t room)
 {
 	int i = 0;
@@ -398,7 +404,7 @@ static void made(struct transport *t, struct connection *c)
 	flush(t, c);
 }
 
-/* Why, or 0 if that is known. */
+/* Close the listener, which has failed. Returns the reason, or 0 if it was reported. */
 static int listener_failed(struct transport *t)
 {
 	socklen_t len = sizeof(int);
@@ -407,7 +413,7 @@ static int listener_failed(struct transport *t)
 	getsockopt(t->streams->listener, SOL_SOCKET, SO_ERROR, &e, &len);
 	unwatch(t, t->streams->listener);
 	t->streams->listener = -1;
-	/* Told once. */
+	/* Report it once. */
 	if (t->error)
 		return 0;
 	return e ? e : ENETDOWN;
@@ -447,7 +453,7 @@ static int receive_stream(struct transport *t, struct frame *frames, int n, size
 		accept_all(t);
 	if (!failed)
 		return got;
-	/* Frames first: who waits next is told. */
+	/* Frames come first; the next call that waits is told of the failure. */
 	if (got) {
 		t->error = failed;
 		return got;
@@ -488,7 +494,7 @@ static int esp_open(struct transport *t, const struct am_options *o)
 	t->fd = epoll_create1(EPOLL_CLOEXEC);
 	fd = socket(AF_ESP, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	t->streams->listener = fd;
-	/* Who begins again is not kept off by the connections that he had (TIME_WAIT). */
+	/* A program that is started again may have connections in TIME_WAIT. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (t->fd < 0 || fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) ||
 	    listen(fd, BACKLOG) || getsockname(fd, (struct sockaddr *)&a, &len) ||

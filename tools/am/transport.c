@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Between an endpoint and its transport: which one it is, and faults for tests, the same for all.
+ * Between an endpoint and its transport: the choice of a transport, and faults for tests, the same
+ * for all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@ static bool chance(struct transport *t, unsigned int of_1000)
 	return of_1000 && random_next(&t->random) % 1000 < of_1000;
 }
 
-/* Some bits flip, or the end is missing. */
+/* Flip some bits, or cut off the end. */
 static void corrupt(struct transport *t, uint8_t *data, size_t *len)
 {
 	unsigned int n = random_next(&t->random) % 4;
@@ -59,7 +60,7 @@ static void held_leave(struct transport *t)
 	}
 }
 
-/* 0: taken, 1: not now, -1: an error. Faults may change @data. */
+/* Send a frame. Returns 0: taken, 1: not now, -1: an error. Faults may change @data. */
 int transport_send(struct transport *t, const en_t *to, uint8_t *data, size_t len)
 {
 	const struct am_faults *f = &t->faults;

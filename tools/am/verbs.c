@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * RDMA verbs, what VIA has become: an endpoint is a queue pair of unreliable datagrams, with
- * registered memory from which frames are sent and into which they come. A library of its own
- * (plugin.c).
+ * RDMA verbs, the descendant of VIA. An endpoint is a queue pair of unreliable datagrams, with
+ * registered memory from which frames are sent and into which they come. This is a library of its
+ * own (plugin.c).
  *
- * A queue pair has the number that the device gives it. So that an endpoint has a port, as with
- * others, and who has it is the kernel's to say, there is a UDP socket at the same address: at it
- * peers ask for the queue pair and for its key, without which the device takes no frame. Each frame
- * has its sender's port as immediate data; the sender's address is in the header that the device
- * puts before it.
+ * The device numbers its queue pairs. So that an endpoint has a port, as with other transports, and
+ * the kernel tells which process has it, there is a UDP socket at the same address. Peers ask there
+ * for the number of the queue pair and for its key, without which the device takes no frame. Each
+ * frame has its sender's port as immediate data; the sender's address is in the header that the
+ * device puts before it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,22 +23,22 @@
 #include <unistd.h>
 #include "internal.h"
 
-#define GRH		40	/* bytes before each frame that came */
-#define MAX_QUEUE	1024	/* frames that may wait, if they are pieces */
-#define BATCH		32	/* frames that one look takes */
+#define GRH		40	/* bytes of header before each frame that came */
+#define MAX_QUEUE	1024	/* most frames of a queue, unless there are more credits */
+#define BATCH		32	/* most completions that one look takes */
 #define GIDS		1024
-#define SPARE		16	/* peers that are answered, and aren't known */
-#define ASK_US		10000	/* between questions to one that hasn't answered, */
-#define SILENT_US	100000	/* and silence after which one that has is asked again */
-#define LOST_US		1000000	/* after which one that hasn't answered is forgotten */
-#define BACK_OFF_US	100000	/* without frames to one to whom sending failed */
-#define LOOK		16	/* at the socket, in so many polls without a frame once, */
-#define BUSY_LOOK	64	/* and in so many with frames */
-#define LINGER_MS	100	/* for what still leaves when an endpoint closes */
+#define SPARE		16	/* remotes that are no peers, but are answered */
+#define ASK_US		10000	/* between questions to a remote that hasn't answered */
+#define SILENT_US	100000	/* silence after which a remote that answered is asked again */
+#define LOST_US		1000000	/* after which a remote that hasn't answered is forgotten */
+#define BACK_OFF_US	100000	/* time without frames to a remote to which sending failed */
+#define LOOK		16	/* polls without a frame for each look at the socket */
+#define BUSY_LOOK	64	/* polls for each look at the socket, if frames come */
+#define LINGER_MS	100	/* longest wait for frames that leave when an endpoint closes */
 
 enum { QUESTION = 0x414d5131, ANSWER = 0x414d4131 };
 
-/* At the UDP socket; in network order. */
+/* A message at the UDP socket, in network order. */
 struct talk {
 	uint32_t	kind;
 	uint32_t	nonce;		/* of the question */
@@ -51,8 +51,8 @@ struct remote {
 	uint32_t	nonce, qpn, qkey;
 	uint64_t	used, heard, asked, failed;
 	unsigned int	flying;		/* frames that the device has */
-	bool		keeps;		/* a frame until it answers, */
-	unsigned int	kept;		/* in this buffer */
+	bool		keeps;		/* a frame waits until it answers */
+	unsigned int	kept;		/* buffer of the frame that waits */
 	size_t		len;
 };
 
@@ -64,24 +64,24 @@ struct verbs {
 	struct ibv_cq		*received, *sent;
 	struct ibv_qp		*qp;
 	struct ibv_mr		*mr;
-	uint8_t			port, gid;	/* of the device; index */
+	uint8_t			port, gid;	/* of the device; index in its table */
 	uint32_t		qkey;
 	unsigned int		depth;		/* of both queues */
 	uint8_t			*memory, *to_send;
 	size_t			size, receive_size;
 	bool			broken;		/* the queue pair has an error */
-	bool			gone;		/* the device */
+	bool			gone;		/* the device is gone */
 	/* Buffers to send from. */
 	unsigned int		*free, nfree;
-	struct remote		**flying;	/* the device has it, for this one */
+	struct remote		**flying;	/* by buffer: its remote while the device has it */
 	unsigned int		nflying;
-	/* Buffers that frames came in, given back with the next look: their handlers have run. */
+	/* Buffers of frames that came; the next look gives them back: their handlers have run. */
 	unsigned int		given[BATCH], ngiven;
-	struct ibv_wc		here[BATCH];	/* what was found before somebody would sleep */
+	struct ibv_wc		here[BATCH];	/* found just before a sleep */
 	int			nhere;
 	unsigned int		idle, polls;
-	unsigned int		asking;		/* remotes that haven't answered, */
-	unsigned int		keeping;	/* of which so many keep a frame */
+	unsigned int		asking;		/* remotes that haven't answered */
+	unsigned int		keeping;	/* remotes that keep a frame */
 	uint64_t		swept;
 	struct remote		*remotes, *last;
 	unsigned int		nremotes, most;
@@ -116,7 +116,7 @@ static en_t name_of(uint32_t ip, uint16_t port)
 	return name;
 }
 
-/* An IPv4 address as one of IPv6: so RoCE v2 has it. */
+/* Map an IPv4 address to IPv6, as RoCE v2 has it. */
 static union ibv_gid gid_of(const struct sockaddr_in *a)
 {
 	union ibv_gid g = { .raw = { [10] = 0xff, [11] = 0xff } };
@@ -136,7 +136,7 @@ static int post_receives(struct verbs *v, const unsigned int *buffers, unsigned 
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		/* Where IPv6 has its version; the device doesn't write there before IPv4. */
+		/* Clear the version of IPv6; the device doesn't write there before IPv4. */
 		*receive_buffer(v, buffers[i]) = 0;
 		sge[i] = (struct ibv_sge) {
 			.addr = (uintptr_t)receive_buffer(v, buffers[i]), .length = v->receive_size,
@@ -150,7 +150,7 @@ static int post_receives(struct verbs *v, const unsigned int *buffers, unsigned 
 	return n ? ibv_post_recv(v->qp, wr, &bad) : 0;
 }
 
-/* A queue pair that is new or reset: receives, and may send. */
+/* Let a queue pair that is new or reset receive and send. Returns an errno. */
 static int bring_up(struct verbs *v)
 {
 	struct ibv_qp_attr a = {
@@ -176,7 +176,7 @@ static int bring_up(struct verbs *v)
 	return e;
 }
 
-/* One look at what has left: its buffers are free. How many. */
+/* Look once at frames that have left, and free their buffers. Returns how many. */
 static int sent_look(struct transport *t)
 {
 	struct verbs *v = t->verbs;
@@ -192,7 +192,7 @@ static int sent_look(struct transport *t)
 			v->broken = true;
 		if (!r)
 			continue;
-		/* This one has broken it; those behind it fail with it. It is asked anew. */
+		/* This frame broke the queue pair; later ones fail with it. Ask its remote anew. */
 		if (wc[i].status != IBV_WC_SUCCESS && wc[i].status != IBV_WC_WR_FLUSH_ERR) {
 			r->failed = t->ops->now(t);
 			r->heard = 0;
@@ -205,7 +205,7 @@ static int sent_look(struct transport *t)
 	return n;
 }
 
-/* One that failed, as without a route to a peer. What was on its way is lost. */
+/* Reset a queue pair that failed, as without a route to a peer. Frames on their way are lost. */
 static bool revive(struct transport *t)
 {
 	struct verbs *v = t->verbs;
@@ -267,7 +267,7 @@ static int post(struct transport *t, struct remote *r, unsigned int buffer, size
 
 static void say(struct verbs *v, const struct sockaddr_in *to, const struct talk *talk)
 {
-	/* Lost like any other if it can't be sent. */
+	/* If it can't be sent, it is lost like any other. */
 	sendto(v->socket, talk, sizeof(*talk), MSG_DONTWAIT, (const struct sockaddr *)to,
 	       sizeof(*to));
 }
@@ -315,8 +315,8 @@ static struct remote *find(struct verbs *v, const en_t *name)
 }
 
 /*
- * Anybody makes remotes that don't answer, who sends what is answered and claims a port. So they
- * have their time, and but a part of the buffers.
+ * Forget remotes that don't answer. Any host can make such: with a frame that is answered, and that
+ * claims a port where nothing answers. So they have LOST_US, and only a part of the buffers.
  */
 static void sweep(struct transport *t)
 {
@@ -332,7 +332,7 @@ static void sweep(struct transport *t)
 			forget(v, r);
 }
 
-/* For one more frame that is kept. */
+/* Make room for one more frame that is kept. */
 static void make_room(struct verbs *v)
 {
 	struct remote *r, *oldest = NULL;
@@ -346,8 +346,9 @@ static void make_room(struct verbs *v)
 }
 
 /*
- * In a full table the place of one that hasn't answered, if there is one, and of these that which
- * was used longest ago; NULL: frames on their way need all.
+ * Find the remote of a name, or make one. A full table gives the place of a remote that hasn't
+ * answered, else of any; of several, the one that was used longest ago. NULL: all have frames on
+ * their way.
  */
 static struct remote *find_or_make(struct transport *t, const en_t *name)
 {
@@ -388,7 +389,10 @@ static void answered(struct transport *t, struct remote *r, const struct talk *t
 	r->heard = t->ops->now(t);
 	r->qpn = ntohl(talk->qpn);
 	r->qkey = ntohl(talk->qkey);
-	/* Its MAC address may be another by now; not while frames that use the old one leave. */
+	/*
+	 * The remote's MAC address may be another by now. Keep the old one while frames that use it
+	 * leave.
+	 */
 	if (r->flying)
 		return;
 	ah = ibv_create_ah(v->pd, &attr);
@@ -406,7 +410,7 @@ static void answered(struct transport *t, struct remote *r, const struct talk *t
 	post(t, r, r->kept, r->len);
 }
 
-/* Questions and answers. */
+/* Take questions and answers. */
 static void look(struct transport *t)
 {
 	struct verbs *v = t->verbs;
@@ -462,7 +466,7 @@ static int send_verbs(struct transport *t, const en_t *to, const void *data, siz
 		/* It may be another program by now, with another queue pair. */
 		ask(t, r, SILENT_US);
 	}
-	/* As lost: another failure would again cost others their frames. */
+	/* Drop it: another failure would again cost other remotes their frames. */
 	if (r->failed && r->used - r->failed < BACK_OFF_US)
 		return 0;
 	if (!v->nfree || (!r->ah && r->keeps))
@@ -490,8 +494,8 @@ static bool checksum_is_right(const uint8_t *ip_header)
 }
 
 /*
- * The IPv4 address in the header before a frame; 0: it has none. A header of IPv4 is in the last 20
- * bytes, and what is before it may look like one of IPv6.
+ * Return the IPv4 address in the header before a frame; 0: it has none. A header of IPv4 is in the
+ * last 20 bytes, and the bytes before it may look like one of IPv6.
  */
 static uint32_t sender(const uint8_t *grh)
 {
@@ -506,7 +510,7 @@ static uint32_t sender(const uint8_t *grh)
 	return ip;
 }
 
-/* False: it is no frame. */
+/* Make a frame of a completion. False: it is none. */
 static bool take(struct transport *t, const struct ibv_wc *wc, struct frame *f)
 {
 	uint8_t *data = receive_buffer(t->verbs, wc->wr_id);
@@ -528,7 +532,7 @@ static bool take(struct transport *t, const struct ibv_wc *wc, struct frame *f)
 	return true;
 }
 
-/* Nothing wakes anybody any more. */
+/* Give up the device: it wakes no sleeper any more. */
 static void give_up(struct transport *t)
 {
 	struct verbs *v = t->verbs;
@@ -550,7 +554,10 @@ static int receive_verbs(struct transport *t, struct frame *frames, int n, size_
 		return 0;
 	if (n > BATCH)
 		n = BATCH;
-	/* The handlers of these have returned. Whoever is revived gets all of them. */
+	/*
+	 * The handlers of these frames have returned. If the queue pair is broken, revive() gives
+	 * all buffers.
+	 */
 	if (!v->broken && post_receives(v, v->given, v->ngiven))
 		v->broken = true;
 	v->ngiven = 0;
@@ -574,7 +581,9 @@ static int receive_verbs(struct transport *t, struct frame *frames, int n, size_
 		if (take(t, &wc[i], &frames[got]))
 			got++;
 	}
-	/* Not while frames are here that came before: after it the buffers are the device's. */
+	/*
+	 * Not while frames are here that came before: revive() gives their buffers to the device.
+	 */
 	if (v->broken && !good && !revive(t)) {
 		give_up(t);
 		errno = ENETDOWN;
@@ -590,7 +599,10 @@ static int receive_verbs(struct transport *t, struct frame *frames, int n, size_
 	return got;
 }
 
-/* Nobody sleeps while something is here that came before the device was told to tell of it. */
+/*
+ * Let the device tell of the next frame. True: don't sleep, because one came before that, or the
+ * queue pair is broken.
+ */
 static bool arm_verbs(struct transport *t)
 {
 	struct verbs *v = t->verbs;
@@ -601,7 +613,7 @@ static bool arm_verbs(struct transport *t)
 		return false;
 	if (v->broken || v->nhere)
 		return true;
-	/* Then the socket may be what has woken it. */
+	/* The UDP socket may be what ends the sleep: then the next poll looks at it. */
 	v->idle = 0;
 	while (!ibv_get_cq_event(v->channel, &cq, &none))
 		ibv_ack_cq_events(cq, 1);
@@ -664,7 +676,7 @@ static void close_verbs(struct transport *t)
 	t->verbs = NULL;
 }
 
-/* The device that has the address, with RoCE v2. */
+/* Open the device that has the address, with RoCE v2. */
 static bool open_device(struct verbs *v, const struct sockaddr_in *a)
 {
 	union ibv_gid want = gid_of(a);
@@ -695,7 +707,10 @@ static bool open_device(struct verbs *v, const struct sockaddr_in *a)
 	return v->context;
 }
 
-/* Queues: a message from each credit of a peer, as far as that isn't too much, and one more. */
+/*
+ * Set the MTU, and the queues' depth: a message from each credit of a peer, if that isn't too much,
+ * and one more frame.
+ */
 static bool measure(struct transport *t, const struct am_options *o)
 {
 	struct verbs *v = t->verbs;
@@ -801,7 +816,7 @@ static int open_verbs(struct transport *t, const struct am_options *o)
 	t->name = name_of(a.sin_addr.s_addr, a.sin_port);
 	if (getrandom(&v->qkey, sizeof(v->qkey), 0) != sizeof(v->qkey))
 		return AM_ERR_SYSTEM;
-	/* The others are the kernel's own. */
+	/* Keys with the highest bit are the kernel's own. */
 	v->qkey &= 0x7fffffff;
 	if (!open_device(v, &a) || !measure(t, o))
 		return AM_ERR_SYSTEM;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Frames: 32 bytes of header in network order, arguments, data. The first eight bytes, and the
- * checksum over all, are those of each version.
+ * Frames: 32 bytes of header in network order, arguments, data. All versions have the same first
+ * eight bytes, and the same checksum over all.
  *
  *	 0	version, type, length of the frame
  *	 4	CRC32C of the frame with this field 0
@@ -15,7 +15,7 @@
 #include <arpa/inet.h>
 #include "internal.h"
 
-/* The field that it is for counts as 0. */
+/* Compute a frame's checksum; its own field counts as 0. */
 static uint32_t frame_crc(uint8_t *frame, size_t len)
 {
 	uint32_t was, c;
@@ -49,14 +49,14 @@ static uint32_t get32(const uint8_t *p)
 	return (uint32_t)get16(p) << 16 | get16(p + 2);
 }
 
-/* Length and checksum of a frame that is otherwise ready. */
+/* Write length and checksum of a frame that is otherwise ready. */
 void wire_seal(uint8_t *frame, size_t len)
 {
 	put16(frame + 2, len);
 	put32(frame + 4, frame_crc(frame, len));
 }
 
-/* Returns the frame's length. */
+/* Write a frame. Returns its length. */
 size_t wire_write(uint8_t *frame, const struct wire *w)
 {
 	uint8_t *p = frame + WIRE_HEADER;
@@ -82,7 +82,7 @@ size_t wire_write(uint8_t *frame, const struct wire *w)
 	return p + w->len - frame;
 }
 
-/* What no sender writes; else no code behind has to doubt what a frame says of itself. */
+/* Are the fields such as a sender writes? Later code relies on what they say of the frame. */
 static bool fields_right(const struct wire *w)
 {
 	uint32_t before;

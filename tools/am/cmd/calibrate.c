@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * am calibrate: how many credits N the N-way protocol needs on a device, by an access method (seed
- * 001: to be found by experiment). N is tried as 1, 2, 4 ..., then between the last that isn't
- * enough and the first that is.
+ * 001: to be found by experiment). It tries N = 1, 2, 4 ..., then numbers between the last that
+ * isn't enough and the first that is.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
 
 /**
- * struct trial - of one N
+ * struct trial - the trial of one N
  * @rate:	requests answered in a second
  */
 struct trial {
@@ -21,7 +21,7 @@ struct trial {
 #define MAX_TRIALS	32
 
 /**
- * struct search - the command line, and what was found for one address
+ * struct search - the command line, and the trials at one address
  * @within:	percent of the best rate that may be lacking
  */
 struct search {
@@ -88,7 +88,7 @@ static const struct argp argp = {
 	NULL, NULL, NULL
 };
 
-/* Requests answered in a second, of a burst. */
+/* Send a burst. Returns the requests answered in a second. */
 static double rate(struct layer *l, const struct search *s)
 {
 	double start = clock_ns();
@@ -100,7 +100,7 @@ static double rate(struct layer *l, const struct search *s)
 	return s->messages * 1e9 / (clock_ns() - start);
 }
 
-/* The trial of @credits, which is made once. */
+/* Return the trial of @credits; make it if it wasn't made before. */
 static const struct trial *try(struct search *s, const char *address, unsigned int credits)
 {
 	double samples[MAX_ROUNDS];
@@ -126,7 +126,7 @@ static const struct trial *try(struct search *s, const char *address, unsigned i
 	return t;
 }
 
-/* The best rate of all tried: what the answer is measured by. */
+/* Return the best rate of all trials, by which the answer is measured. */
 static double best(const struct search *s)
 {
 	double most = 0;

@@ -3,11 +3,11 @@
  * am - measures Active Messages: am(1).
  *
  *	main.c		finds the command
- *	logp.c		am logp: its options, and what is measured of a layer
+ *	logp.c		am logp: its options, and the measurement of a layer
  *	calibrate.c	am calibrate: the credits that a device and an access method need
- *	serve.c		what both ask
+ *	serve.c		the server of both
  *	layer.c		requests to it by Active Messages
- *	raw.c		and by datagrams alone
+ *	raw.c		requests to it by datagrams alone
  *	stats.c		medians and their confidence
  *	report.c	table and JSON; plot.c: pictures
  */
@@ -29,7 +29,7 @@
 #define FRAME_OVERHEAD	36	/* bytes of a message's frame besides its data */
 #define RAW_MAX		1400	/* bytes of data of a raw datagram, and of a message in one frame */
 #define MAX_ROUNDS	1001
-#define MIN_ROUNDS	6	/* with less, no interval has 95 % */
+#define MIN_ROUNDS	6	/* with fewer, no interval has 95 % */
 #define MAX_MESSAGES	65536
 
 enum {
@@ -55,8 +55,8 @@ enum way { WAY_RAW, WAY_NWAY, WAY_ONEWAY, WAY_AMVIA, WAY_AMUDP, WAYS };
  *		protocols)
  * @gap_receives: receive overheads of the gap at the slower side (004, 3.4.2: g = o_s + 2 o_r;
  *		where o_s is longer, the slower side sends two instead: g = 2 o_s + o_r)
- * @own_sends:	messages that the initiator sends for a request,
- * @own_receives: and that it receives
+ * @own_sends:	messages that the initiator sends for a request
+ * @own_receives: messages that the initiator receives for a request
  */
 struct way_info {
 	const char		*name;
@@ -70,11 +70,11 @@ extern const struct way_info ways[WAYS];
 struct layer;
 
 struct layer_ops {
-	/* Posts a request of @size bytes of data, for a reply of @answer; waits for a credit. */
+	/* Send a request of @size bytes, for a reply of @answer bytes; wait for a credit. */
 	void (*request)(struct layer *l, size_t size, size_t answer);
-	/* Takes the replies that are here. */
+	/* Take the replies that are here. */
 	void (*poll)(struct layer *l);
-	/* Until there may be something to take; it has been taken. */
+	/* Wait until a reply may be here, and take it. */
 	void (*wait)(struct layer *l);
 	void (*close)(struct layer *l);
 };
@@ -84,9 +84,9 @@ struct layer_ops {
  * @transport:	its name, as at the beginning of an address
  * @address:	of the server, as the user wrote it
  * @credits:	requests that may be outstanding
- * @outstanding: those that are
+ * @outstanding: requests that are outstanding
  * @lost:	raw datagrams that were not answered in time
- * @serial:	of those that are answered now (raw)
+ * @serial:	raw: number of the datagrams whose answers count now
  * @timeout:	milliseconds that an answer may take
  */
 struct layer {
@@ -108,28 +108,28 @@ struct layer {
 void layer_open(struct layer *l, const char *address, enum way way, unsigned int credits,
 		int timeout);
 void layer_close(struct layer *l);
-/* Until nothing is outstanding. */
+/* Wait until no request is outstanding. */
 void layer_drain(struct layer *l);
-/* Requests that were sent again, or never answered. */
+/* Return the number of requests that were retransmitted (raw: never answered). */
 uint64_t layer_resent(struct layer *l);
 bool layer_carries(const struct layer *l, size_t size);
-/* Has @address datagrams that are a socket's? */
+/* Does @address have datagrams of a socket? */
 bool raw_can(const char *address);
 
 void raw_open(struct layer *l);
-/* Datagrams of @size bytes of data that arrive in a second, of @n one way without a pause. */
+/* Send @n datagrams of @size bytes without a pause. Returns those that arrive in a second. */
 double raw_rate(struct layer *l, size_t size, unsigned int n);
-/* The server's side of raw datagrams; returns if the network fails. */
+/* Serve raw datagrams; return if the network fails. */
 void raw_serve(int fd);
 int raw_socket(const en_t *name);
 
-/* What an error of Active Messages is about. */
+/* Return the words for an error of Active Messages. */
 const char *error_words(int e);
 
 en_t name_of_server(const char *address, unsigned int port);
 void name_set_port(en_t *name, unsigned int port);
 unsigned int name_port(const en_t *name);
-/* The transport and the device of @address, for an endpoint of one's own. */
+/* Write the transport and the device of @address, for an endpoint of this host. */
 void own_address(const char *address, char *own, size_t size);
 
 /* Handlers of the server; the first argument is the size of the reply. */
@@ -140,7 +140,7 @@ int serve(char **addresses);
 
 /* ---- time ---- */
 
-/* Nanoseconds. */
+/* Return nanoseconds. */
 double clock_ns(void);
 double clock_cost(void);
 
@@ -163,10 +163,10 @@ double middle(double *samples, size_t n);
 #define MAX_POINTS	20		/* bursts of 1, 2, 4 ... messages */
 #define DELAYS		4
 #define MAX_SIZES	32
-#define DELAYED		16		/* messages of a burst with delays, at most */
+#define DELAYED		16		/* most messages of a burst with delays */
 
 /**
- * struct size_result - P-LogP: what depends on the size of a message
+ * struct size_result - P-LogP: the parameters that depend on the size of a message
  * @bytes:	of data
  * @o_s:	send overhead, in ns as all times
  * @o_r:	receive overhead, of replies of that size
@@ -181,14 +181,14 @@ struct size_result {
  * struct result - the parameters of a layer
  * @o_s:	send overhead: a short burst's cost for each message
  * @o_r:	receive overhead, by delays
- * @o_r_gap:	receive overhead, by g = o_s + 2 o_r or what stands for it: o_r_of_gap()
+ * @o_r_gap:	receive overhead, from g = o_s + 2 o_r or its substitute: o_r_of_gap()
  * @gap:	between requests of a long burst, in the steady state
- * @own:	what the initiator itself does for a request
+ * @own:	work of the initiator itself for a request
  * @latency:	L, from the round trip
  * @trip:	the round trip
  * @per_byte:	G, ns: the gap of the largest message by its size
- * @gap_hidden:	the sender never waits, so its own work is all that @gap shows; unknown where
- *		@gap or @own is
+ * @gap_hidden:	the sender never waits, so @gap shows only its own work; unknown if @gap or @own
+ *		is unknown
  * @cost:	message cost by delay and length of burst
  * @delay:	ns
  * @points:	lengths of bursts, powers of two
@@ -210,7 +210,7 @@ struct result {
 };
 
 /**
- * struct run - what was asked for
+ * struct run - the measurements that the user asked for
  * @rounds:	samples of each figure
  * @messages:	of the longest burst
  */
@@ -221,12 +221,12 @@ struct run {
 	long		processors;
 };
 
-/* The table: layer @i of those that are measured so far, and what is said behind the last one. */
+/* Print the table: layer @i of those that are measured so far; after the last one, the remarks. */
 void report_layer(const struct run *run, const struct result *r, unsigned int i);
 void report_end(const struct run *run, const struct result *r, unsigned int n);
 void report_json(const struct run *run, const struct result *r, unsigned int n);
 void json_interval(const char *name, struct interval i, double unit);
-/* Figures in @dir, by gnuplot. */
+/* Draw figures in @dir, by gnuplot. */
 void plot(const char *dir, const struct run *run, const struct result *r, unsigned int n);
 
 /* ---- options ---- */
@@ -235,7 +235,7 @@ void plot(const char *dir, const struct run *run, const struct result *r, unsign
 	"ADDRESS: udp:IP[:PORT], verbs:IP[:PORT], edp:[MAC]%DEV[:PORT] or esp:[MAC]%DEV[:PORT]. " \
 	"See am(1)."
 
-/* A number from @low to @high, or the program ends. */
+/* Return the number from @low to @high in @text, or end the program. */
 unsigned int parse_number(struct argp_state *state, const char *what, const char *text,
 			  unsigned int low, unsigned int high);
 

@@ -22,7 +22,7 @@ const struct way_info ways[WAYS] = {
 
 static uint8_t data[AM_MAX_LONG], segment[AM_MAX_LONG];
 
-/* Of the only layer that is open. */
+/* The only layer that is open. */
 static struct layer *current;
 
 /*
@@ -84,7 +84,7 @@ en_t name_of_server(const char *address, unsigned int port)
 	return name;
 }
 
-/* Where packets to @address leave. */
+/* Return the address from which packets to @address leave. */
 static struct in_addr own_ip(const char *address)
 {
 	en_t name = name_of_server(address, 0);
@@ -103,7 +103,7 @@ void own_address(const char *address, char *own, size_t size)
 {
 	const char *percent = strchr(address, '%');
 
-	/* A device is found by its address. */
+	/* An RDMA device is found by its address. */
 	if (!strncmp(address, "verbs:", 6))
 		snprintf(own, size, "verbs:%s", inet_ntoa(own_ip(address)));
 	else if (percent)
@@ -212,10 +212,10 @@ static void am_open(struct layer *l)
 	char own[AM_NAME_LEN];
 	struct am_options o = {
 		.address = own, .protocol = l->way->protocol, .credits = l->credits,
-		/* The pool of AMUDP has its replies, too. */
+		/* AMUDP's replies take from the pool, too. */
 		.pool = 2 * l->credits + 2,
 		.peers = 1,
-		/* How long an answer may take is @timeout's alone. */
+		/* The timeout alone limits how long an answer may take. */
 		.retries = RETRIES, .reply_retries = RETRIES,
 	};
 	en_t name;

@@ -2,9 +2,9 @@
 /*
  * am logp: the cost of messages (seed 004, 3.4.2).
  *
- * A layer is measured in rounds, each of which gives one sample of each figure: bursts of 1, 2, 4
- * ... requests without a delay, of which only the requests are timed, not the replies that come
- * after the last one; the same with delays; round trips. What is derived is derived in each round.
+ * A layer is measured in rounds; a round gives one sample of each figure. It has bursts of 1, 2, 4
+ * ... requests, without a delay and with delays, and round trips. Only a burst's requests are
+ * timed, not the replies that come after the last one. Derived figures are derived in each round.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,30 +14,30 @@
 #include "cmd.h"
 
 #define TRIPS		11	/* round trips of a sample */
-#define SHORTEST	8	/* messages of the burst that shows o_s, if there are credits */
-#define SIZE_BURST	64	/* messages beyond the credits of a burst that shows g(size) */
+#define SHORTEST	8	/* messages of the burst that shows o_s, at most the credits */
+#define SIZE_BURST	64	/* messages of a burst that shows g(size), beyond the credits */
 #define SIZE_DELAYED	5	/* messages of the burst that shows o_r(size) */
 #define LONG		4	/* round trips after which a reply is here */
 #define RATE_BURST	1000	/* datagrams one way */
-#define POLLS		64	/* for one reply, at most */
+#define POLLS		64	/* most polls for one reply */
 
 static double clock_price;
 static long processors;
 
 /**
- * struct burst - what one took
+ * struct burst - the times of a burst
  * @cost:	ns for each message, without delays
  * @gap:	ns between messages, from when the credits were used up
- * @take:	ns of a poll that finds the reply to the last request: receiving it, and sending
- *		what is then to be sent; the median of those behind delays that were long enough
+ * @take:	ns of a poll that finds the reply to the last request: receiving it, and sending the
+ *		protocol's answer to it; the median of those after delays that were long enough
  */
 struct burst {
 	double cost, gap, take;
 };
 
 /*
- * With one processor only, the server may be here, too, and needs it: then the delay is sleep.
- * How long it was is measured in any case.
+ * Wait for @ns. With one processor only, the delay is sleep, because the server may be on this host
+ * and need it. The caller measures how long the delay was.
  */
 static void delay_for(double ns)
 {
@@ -51,7 +51,7 @@ static void delay_for(double ns)
 			;
 }
 
-/* The replies that are here: one poll takes fewer frames than a large one has. */
+/* Take the replies that are here: one poll takes fewer frames than a large reply may have. */
 static void take(struct layer *l)
 {
 	unsigned int i = 0;
@@ -91,7 +91,7 @@ static struct burst burst(struct layer *l, unsigned int messages, double delay, 
 	};
 }
 
-/* The median of some. */
+/* Return the median of TRIPS round trips. */
 static double round_trip(struct layer *l, size_t answer)
 {
 	double ns[TRIPS], start;
@@ -102,19 +102,22 @@ static double round_trip(struct layer *l, size_t answer)
 		l->ops->request(l, 0, answer);
 		layer_drain(l);
 		ns[i] = clock_ns() - start - clock_price;
-		/* What is left to do, as an acknowledgment. */
+		/* Do the remaining work, such as an acknowledgment. */
 		l->ops->poll(l);
 	}
 	return middle(ns, TRIPS);
 }
 
-/* Of one message, from what such a poll takes. */
+/* Return the receive overhead of one message, from the time of a poll (burst.take). */
 static double o_r_of(const struct way_info *w, double take, double o_s)
 {
 	return (take - (w->own_sends - 1) * o_s) / w->own_receives;
 }
 
-/* The slower side of a three-way protocol: by what is longer, it receives two or sends two. */
+/*
+ * Return the receive overhead by the gap. The slower side of a three-way protocol receives two
+ * messages or sends two, whichever takes longer.
+ */
 static double o_r_of_gap(const struct way_info *w, double gap, double o_s, double o_r)
 {
 	if (w->gap_receives == 2 && o_r < o_s)
@@ -130,7 +133,7 @@ static unsigned int shortest(const struct layer *l, unsigned int most)
 }
 
 /**
- * struct samples - of one layer, of each round
+ * struct samples - the samples of one layer, of each round
  */
 struct samples {
 	double cost[DELAYS][MAX_POINTS][MAX_ROUNDS];

@@ -28,7 +28,7 @@ static void curve_data(FILE *f, const char *block, const struct interval *cost, 
 	fprintf(f, "EOD\n");
 }
 
-/* A layer's message cost, a curve for each delay. */
+/* Draw a layer's message cost, a curve for each delay. */
 static void signature(FILE *f, const struct result *r, unsigned int i)
 {
 	char block[32];
@@ -46,7 +46,7 @@ static void signature(FILE *f, const struct result *r, unsigned int i)
 	fprintf(f, "\n");
 }
 
-/* A line at @ns, if that was measured, with its name: these in turns on both sides. */
+/* Draw a line at @ns with its name, if that was measured; names take turns on both sides. */
 static void level(FILE *f, unsigned int number, const char *name, double ns)
 {
 	if (isnan(ns))
@@ -57,7 +57,7 @@ static void level(FILE *f, unsigned int number, const char *name, double ns)
 		number, ns / US, ns / US, number + 1);
 }
 
-/* Figure 3.9: what is read from a signature. */
+/* Figure 3.9: the parameters that a signature shows. */
 static void explain(FILE *f, const char *dir, const struct result *r)
 {
 	begin(f, dir, "logp-signature", 500);
@@ -94,7 +94,7 @@ static bool measured(const struct result *r, unsigned int which)
 	return false;
 }
 
-/* Figure 3.11: the cost to send as a function of size; and P-LogP's others. */
+/* Figure 3.11: the cost to send as a function of size; and P-LogP's other parameters. */
 static void by_size(FILE *f, const char *dir, const struct result *r, unsigned int n)
 {
 	static const char *const what[] = { "o_s", "o_r", "g" };
@@ -139,7 +139,7 @@ void plot(const char *dir, const struct run *run, const struct result *r, unsign
 	fprintf(f, "set grid\nset key left top\nset logscale x 2\n"
 		"set xlabel 'M, messages of a burst'\n"
 		"set ylabel 'us a message'\nset yrange [0:*]\n");
-	/* Of the layers rather than of what carries them. */
+	/* Explain a layer rather than the datagrams that carry it. */
 	if (n > 1 && !strcmp(r->protocol, "raw"))
 		first++;
 	explain(f, dir, first);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Datagrams alone, of the size that a message's frame has: an echo with as many outstanding as
- * there are credits, and a count of what arrives one way. What Active Messages add to a round
- * trip is the difference.
+ * Datagrams alone, as large as a message's frame: an echo with as many outstanding as there are
+ * credits, and a count of those that arrive one way. The difference of the round trips is the work
+ * of Active Messages.
  */
 #include <endian.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 #include <linux/af_esp.h>
 #include "cmd.h"
 
-#define TRIES	50		/* of a question that is not answered */
+#define TRIES	50		/* tries of a question that isn't answered */
 
 enum raw_kind { RAW_ECHO = 1, RAW_COUNT, RAW_REPORT, RAW_ANSWER };
 
@@ -22,7 +22,8 @@ enum raw_kind { RAW_ECHO = 1, RAW_COUNT, RAW_REPORT, RAW_ANSWER };
  * struct raw - the beginning of each datagram, there in network order
  * @kind:	enum raw_kind
  * @answer:	bytes of data that the reply to RAW_ECHO shall have
- * @serial:	of the burst (RAW_COUNT, RAW_REPORT), or the layer's; in the answer, too
+ * @serial:	of the burst (RAW_COUNT, RAW_REPORT), or of the layer (RAW_ECHO); an answer has its
+ *		question's
  * @count:	datagrams of that burst that came
  * @ns:		between the first and the last of them
  */
@@ -64,7 +65,7 @@ int raw_socket(const en_t *name)
 	return fd;
 }
 
-/* What is here, if anything is; 0 else. */
+/* Receive a datagram if one is here; else return 0. */
 static ssize_t take(int fd, void *buf, size_t n, void *from, socklen_t *len)
 {
 	ssize_t got = recvfrom(fd, buf, n, MSG_DONTWAIT, from, len);
@@ -81,7 +82,7 @@ struct count {
 	double		first, last;
 };
 
-/* A datagram of @n bytes in @buf: its answer's length, 0 if there is none. */
+/* Answer a datagram of @n bytes, in @buf. Returns the answer's length; 0: none. */
 static size_t answer_to(uint8_t *buf, size_t n, struct count *c)
 {
 	struct raw r;
@@ -136,7 +137,7 @@ void raw_serve(int fd)
 			continue;
 		}
 		n = answer_to(buf, n, &c);
-		/* Lost like any other if it can't be sent. */
+		/* If it can't be sent, it is lost like any other. */
 		if (n)
 			sendto(fd, buf, n, 0, (struct sockaddr *)&from, len);
 	}
@@ -160,7 +161,7 @@ static void send_one(struct layer *l, enum raw_kind kind, size_t size, size_t an
 		error(EXIT_FAILED, errno, "%s raw", l->address);
 }
 
-/* False: there was nothing. */
+/* Receive an answer. False: there was none. */
 static bool receive_one(struct layer *l, struct raw *r)
 {
 	static uint8_t buf[FRAME_OVERHEAD + RAW_MAX];
@@ -198,7 +199,7 @@ static void raw_wait(struct layer *l)
 	raw_poll(l);
 	if (l->outstanding != before)
 		return;
-	/* Nobody sends it again; and an answer that is late is none of the next ones'. */
+	/* Nothing retransmits a datagram. A new serial keeps late answers from counting. */
 	if (!sleep_until_here(l, l->timeout)) {
 		l->lost += l->outstanding;
 		l->outstanding = 0;
@@ -260,7 +261,7 @@ void raw_open(struct layer *l)
 	error(EXIT_FAILED, 0, "%s raw: no answer; is 'am logp --serve' running there?", l->address);
 }
 
-/* A sender that is faster than the receiver loses what that has no room for. */
+/* A sender that is faster than the receiver loses the datagrams that this has no room for. */
 double raw_rate(struct layer *l, size_t size, unsigned int n)
 {
 	unsigned int i;

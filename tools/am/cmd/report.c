@@ -30,7 +30,7 @@ static struct interval value(const struct result *r, const struct parameter *p)
 	return i;
 }
 
-/* The raw datagrams to the same address; NULL: they were not measured. */
+/* Return the result of raw datagrams to the same address; NULL: they were not measured. */
 static const struct result *raw_of(const struct result *r, const struct result *all,
 				   unsigned int n)
 {
@@ -84,7 +84,7 @@ static void print_parameters(const struct result *r)
 	puts("");
 }
 
-/* What the layer adds to the datagrams that carry it. */
+/* Print what the layer adds to the datagrams that carry it. */
 static void print_overhead(const struct result *r, const struct result *raw)
 {
 	static const size_t bytes[] = { 0, RAW_MAX };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * am logp --serve: at each address an endpoint of each protocol, and raw datagrams. Each has a
+ * am logp --serve: an endpoint of each protocol at each address, and raw datagrams. Each has a
  * process of its own, so that none looks at the others' sockets.
  */
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "cmd.h"
 
-#define PEERS		4096	/* each layer that is measured is one, and stays a while */
+#define PEERS		4096	/* each measured layer is a peer, and stays a while */
 
 static uint8_t segment[AM_MAX_LONG], data[AM_MAX_LONG];
 
@@ -42,7 +42,7 @@ static void fail(const char *address, int e)
 }
 
 /**
- * struct opened - what a service says when it has begun, or has not
+ * struct opened - the message of a service that has begun, or failed to
  * @error:	of Active Messages
  * @why:	errno
  */
@@ -72,7 +72,7 @@ static int open_protocol(const char *text, enum am_protocol_id protocol, eb_t *b
 	return AM_OK;
 }
 
-/* A service's process: its endpoint is its own, which a parent's couldn't be. */
+/* Run a service in its process, which opens its endpoint, because it can't use a parent's. */
 static void run(const char *address, const char *text, enum am_protocol_id protocol, int out)
 {
 	struct opened o = { 0 };
@@ -101,7 +101,7 @@ static void run(const char *address, const char *text, enum am_protocol_id proto
 	error(EXIT_FAILED, errno, "%s", address);
 }
 
-/* @protocol 0: raw datagrams. Returns when it answers. */
+/* Begin a service, and return when it answers. @protocol 0: raw datagrams. */
 static void begin(const char *address, const char *text, enum am_protocol_id protocol, en_t *name)
 {
 	pid_t parent = getpid();
@@ -138,12 +138,12 @@ static void puts_name(const char *address, const en_t *name)
 	if (AM_NameToString(name, text, sizeof(text)))
 		fail(address, AM_ERR_SYSTEM);
 	puts(text);
-	/* Not again by a process that comes later. */
+	/* Don't let a later process print it again. */
 	if (fflush(stdout))
 		error(EXIT_FAILED, errno, "stdout");
 }
 
-/* @address without a port has PORT, which is that of raw datagrams. */
+/* Open the services at @address, which has PORT if it has no port: that of raw datagrams. */
 static void open_address(const char *address)
 {
 	char host[AM_NAME_LEN], text[AM_NAME_LEN + 8];
@@ -154,7 +154,7 @@ static void open_address(const char *address)
 	char *end;
 	en_t name;
 
-	/* Of "udp:IP" it is the first one. */
+	/* The first colon isn't that of a port, but that of "udp:IP". */
 	if (colon && colon != strchr(address, ':')) {
 		port = strtoul(colon + 1, &end, 10);
 		if (end == colon + 1 || *end || !port || port + WAYS > 65536)
@@ -185,12 +185,12 @@ int serve(char **addresses)
 	struct sched_param none = { 0 };
 	int status;
 
-	/* On its client's processor it doesn't break into a burst, unless chrt(1) wants that. */
+	/* Don't break into a burst of a client on the same processor, unless chrt(1) wants that. */
 	if (sched_getscheduler(0) == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_BATCH, &none);
 	for (; *addresses; addresses++)
 		open_address(*addresses);
-	/* None ends unless something is wrong, and it has said what. */
+	/* A service ends only if something is wrong, and it has printed what. */
 	wait(&status);
 	return EXIT_FAILED;
 }

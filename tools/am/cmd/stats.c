@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Medians, and how sure they are; and the clock.
+ * Medians and their confidence; and the clock.
  */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>
@@ -18,7 +18,7 @@ double clock_ns(void)
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-/* What reading it costs; the cheapest time of some. */
+/* Return the cost of reading the clock: the cheapest of some series. */
 double clock_cost(void)
 {
 	double least = INFINITY, start;
@@ -40,13 +40,13 @@ double middle(double *samples, size_t n)
 }
 
 /**
- * median_of() - the median of what @samples are drawn from
- * @samples:	independent ones, of whatever distribution
- * @n:		how many, MAX_ROUNDS at most
+ * median_of() - Estimate the median of the distribution that @samples are drawn from
+ * @samples:	independent samples, of any distribution
+ * @n:		their number, MAX_ROUNDS at most
  *
- * The k-th smallest and the k-th largest sample enclose it unless less than k samples are on one
- * side of it, and how many are is binomial. k is the largest number with which that happens in
- * 5 % of all cases or less.
+ * The k-th smallest and the k-th largest sample enclose the median, unless fewer than k samples are
+ * on one side of it. The number on one side is binomial. k is the largest number for which that
+ * happens in 5 % of all cases or less.
  *
  * Samples that are NAN are left out.
  *
