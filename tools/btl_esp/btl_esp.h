@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open MPI's byte transfer layer over AF_ESP: what its files share.
+ * Open MPI's byte transfer layer over AF_ESP: the declarations that its files share.
  *
- *	btl_esp_component.c	parameters, start, what is published, progress
+ *	btl_esp_component.c	parameters, start, published addresses, progress
  *	btl_esp_if.c		interfaces of this host that can carry ESP
  *	btl_esp_proc.c		peers, and which interface talks to which of theirs
  *	btl_esp_module.c	one interface: the functions that the PML calls
  *	btl_esp_endpoint.c	one connection: its beginning, its queue, its end
  *	btl_esp_frag.c		descriptors, and their bytes in a connection
  *
- * Locks: component.progress_lock is held by the one thread that receives and
- * accepts, and while an endpoint is freed; a nested or second call of progress
- * returns at once.  component.proc_lock guards the table of peers, and which
- * endpoints these and the modules have. An endpoint's lock guards its state,
- * socket and queue; who sends holds it alone, and begins to connect.  They are
- * taken in this order; no callback of the PML is called with any but the first.
+ * Locks, in the order in which they are taken: component.progress_lock is held by the one thread
+ * that receives and accepts, and while an endpoint is freed; a nested or second call of progress
+ * returns at once. component.proc_lock guards the table of peers, and the endpoints of peers and
+ * modules. An endpoint's lock guards its state, socket and queue; a sender holds this lock alone,
+ * also when it begins to connect. No callback of the PML is called with any lock but the first.
  */
 #ifndef MCA_BTL_ESP_H
 #define MCA_BTL_ESP_H
@@ -54,14 +53,14 @@
 #define container_of(pointer, type, member) \
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
-#define ESP_MAGIC	0x4d504945	/* the other byte order reads another */
+#define ESP_MAGIC	0x4d504945	/* a host of the other byte order reads another number */
 #define ESP_VERSION	2
 #define ESP_ORDER	0x0102
 #define ESP_MAX_LINKS	16
 #define ESP_MAX_MODULES	64
 #define ESP_RECV_BUFFER	(16 * 1024)
 
-/* What waits in the epoll set; ready() is called with progress_lock held. */
+/* A descriptor in the epoll set; ready() is called with progress_lock held. */
 struct mca_btl_esp_watch {
 	int		fd;
 	uint32_t	events;
@@ -71,7 +70,7 @@ struct mca_btl_esp_watch {
 /* An interface that carries ESP. */
 struct mca_btl_esp_if {
 	char		name[IFNAMSIZ];
-	char		label[IFNAMSIZ];	/* equal ones talk to each other */
+	char		label[IFNAMSIZ];	/* interfaces of equal labels talk to each other */
 	uint8_t		mac[6];
 	uint32_t	ifindex;
 	uint32_t	mtu;
@@ -94,7 +93,7 @@ struct mca_btl_esp_modex {
 	uint32_t	magic;
 	uint16_t	version;
 	uint16_t	order;
-	uint64_t	key;		/* who connects must know it */
+	uint64_t	key;		/* a process that connects must know it */
 	uint32_t	max_frag;	/* bytes of the largest fragment it sends */
 	uint32_t	count;
 	struct mca_btl_esp_addr	addrs[];
@@ -102,9 +101,9 @@ struct mca_btl_esp_modex {
 
 /* The first bytes in either direction of a connection. */
 enum mca_btl_esp_say {
-	ESP_HELLO	= 1,	/* of who connects */
-	ESP_WELCOME	= 2,	/* answer: this is our connection */
-	ESP_YIELD	= 3,	/* answer: mine to you is, or is to be */
+	ESP_HELLO	= 1,	/* from the process that connects */
+	ESP_WELCOME	= 2,	/* answer: this connection stays */
+	ESP_YIELD	= 3,	/* answer: the one that I make stays */
 };
 
 struct mca_btl_esp_ident {
@@ -113,23 +112,23 @@ struct mca_btl_esp_ident {
 	uint16_t	order;
 	uint32_t	say;
 	uint32_t	zero;
-	uint64_t	key;		/* of who accepts */
+	uint64_t	key;		/* of the process that accepts */
 	opal_process_name_t	name;
 };
 
-/* In front of each fragment; all begin at multiples of 8 bytes. */
+/* The header of each fragment; all begin at multiples of 8 bytes. */
 struct mca_btl_esp_hdr {
 	uint32_t	size;		/* without header and padding */
 	uint8_t		tag;
 	uint8_t		zero[3];
 };
 
-/* Tags that are none of the PML's. */
+/* Tags of this component; the PML doesn't use them. */
 #define ESP_TAG_BYE	0	/* no more will come */
-#define ESP_TAG_PUT	1	/* what follows belongs where struct mca_btl_esp_put says */
+#define ESP_TAG_PUT	1	/* bytes follow for the place in struct mca_btl_esp_put */
 #define ESP_PADDED(n)	(((size_t)(n) + 7) & ~(size_t)7)
 
-/* The fragment in front of SIZE bytes for the peer's memory, and padding. */
+/* The fragment before SIZE bytes for the peer's memory, and padding. */
 struct mca_btl_esp_put {
 	uint64_t	address;
 	uint64_t	size;
@@ -138,11 +137,11 @@ struct mca_btl_esp_put {
 struct mca_btl_esp_frag {
 	mca_btl_base_descriptor_t	base;
 	mca_btl_base_segment_t		segments[2];
-	struct mca_btl_base_endpoint_t	*ep;		/* that it is sent through */
+	struct mca_btl_base_endpoint_t	*ep;		/* the endpoint that sends it */
 	struct mca_btl_esp_hdr		hdr;
-	size_t				sent;	/* with header and padding */
+	size_t				sent;	/* bytes, with header and padding */
 	size_t				total;
-	mca_btl_base_rdma_completion_fn_t put_done;	/* of a put */
+	mca_btl_base_rdma_completion_fn_t put_done;	/* called when a put is sent */
 	void				*put_context;
 	void				*put_data;
 	opal_free_list_t		*list;
@@ -221,7 +220,7 @@ struct mca_btl_base_endpoint_t {
 	struct mca_btl_esp_watch	watch;
 	opal_list_t			queue;		/* fragments to be sent */
 
-	/* of who receives */
+	/* the receiver's state */
 	union {
 		struct mca_btl_esp_ident	ident;
 		struct mca_btl_esp_hdr		hdr;
@@ -229,7 +228,10 @@ struct mca_btl_base_endpoint_t {
 	} head;					/* begin of an answer or a fragment */
 	size_t				head_have;
 	char				*partial;	/* a fragment that has come in part */
-	/* where the next bytes belong: that one's rest, or the user's memory and a put's padding */
+	/*
+	 * where the next bytes belong: the rest of partial, or the user's memory and a put's
+	 * padding
+	 */
 	struct iovec			rest[2];
 	char				padding[8];
 };
@@ -276,8 +278,8 @@ void mca_btl_esp_frag_start_put(struct mca_btl_esp_frag *frag, void *from, uint6
 int mca_btl_esp_frag_gather(struct mca_btl_esp_frag *frag, struct iovec *iov);
 void mca_btl_esp_frag_sent(struct mca_btl_esp_frag *frag);
 
-#define ESP_FRAG_IOVS	4	/* of one fragment: header, two segments, padding */
-#define ESP_FRAG_SMALL	512	/* bytes; control messages, headers, sendi's */
+#define ESP_FRAG_IOVS	4	/* parts of a fragment: header, two segments, padding */
+#define ESP_FRAG_SMALL	512	/* bytes: for control messages, headers and sendi */
 extern const char mca_btl_esp_padding[8];
 
 #endif

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The component: its parameters, a module for each interface and link, what is
- * published of them, connections that come in, and progress.
+ * The component: its parameters, a module for each interface and link, their published addresses,
+ * incoming connections, and progress.
  *
- * Progress waits for nothing and looks at one epoll set of the component's own,
- * not at Open MPI's event base: that costs one system call where the event
- * library takes several for its timers, and takes part in the loop of whoever
- * waits (opal_progress()) all the same.
+ * Progress never waits. It looks at an epoll set of the component's own, not at Open MPI's event
+ * base, because that costs one system call where the event library makes several for its timers. A
+ * process that waits calls it all the same (opal_progress()).
  */
 #include "btl_esp.h"
 
@@ -26,7 +25,7 @@
 #define BACKLOG		1024
 #define STRANGERS	64
 
-/* A connection of somebody's whose HELLO is not complete. */
+/* An incoming connection whose HELLO is not complete. */
 struct mca_btl_esp_incoming {
 	opal_list_item_t		super;
 	struct mca_btl_esp_watch	watch;
@@ -77,8 +76,9 @@ static bool wanted(void)
 }
 
 /*
- * For the user: one line, of the first process of a host. Of what is IMPORTANT, as
- * what the user has set, also if this component wasn't asked for by name.
+ * Tell the user one line, from the first process of a host. A line that isn't IMPORTANT is told
+ * only if the user asked for this component by name; important is, for instance, a setting of the
+ * user's.
  */
 void mca_btl_esp_say(bool important, const char *format, ...)
 {
@@ -96,12 +96,12 @@ void mca_btl_esp_say(bool important, const char *format, ...)
 }
 
 /*
- * TEXT says what has failed, of PEER or NULL; the end of the job, unless the PML knows
+ * Report the failure in TEXT, which concerns PEER or NULL. It ends the job, unless the PML knows
  * better.
  */
 void mca_btl_esp_give_up(struct mca_btl_esp_module *module, opal_proc_t *peer, char *text)
 {
-	/* OB1 takes it for a format. */
+	/* OB1 takes the text for a format. */
 	for (char *p = text; *p; p++)
 		*p = *p == '%' ? '_' : *p;
 	if (module->error_cb)
@@ -158,7 +158,7 @@ static int component_register(void)
 	return mca_btl_base_param_register(&c->super.btl_version, &mca_btl_esp_template);
 }
 
-/* The number of processes of the job; 0 if that can't be had. */
+/* Return the number of processes of the job; 0: unknown. */
 static uint32_t job_size(void)
 {
 #if OPAL_MAJOR_VERSION < 5
@@ -174,7 +174,7 @@ static uint32_t job_size(void)
 #endif
 }
 
-/* Are all parameters in their ranges?  Says which isn't. */
+/* Are all parameters in their ranges? Tells the user which isn't. */
 static bool parameters_ok(void)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -258,7 +258,7 @@ static int component_close(void)
 	return OPAL_SUCCESS;
 }
 
-/* Sets what is waited for; 0, or an error's number. */
+/* Set the events that are waited for. Returns 0 or an errno. */
 int mca_btl_esp_watch(struct mca_btl_esp_watch *watch, uint32_t events)
 {
 	struct epoll_event e = { .events = events, .data.ptr = watch };
@@ -279,13 +279,13 @@ void mca_btl_esp_unwatch(struct mca_btl_esp_watch *watch)
 	watch->events = 0;
 }
 
-/* What all sockets have; 0, or errno is set. */
+/* Set the options of a socket. Returns 0, or -1 with errno. */
 int mca_btl_esp_setup_socket(int fd)
 {
 	const struct mca_btl_esp_component *c = &mca_btl_esp_component;
 	const int on = 1;
 
-	/* A host that is silent for ever is found out by the kernel. */
+	/* With keepalive, the kernel finds out a host that is silent for ever. */
 	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) ||
 	    (c->sndbuf && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &c->sndbuf, sizeof(c->sndbuf))) ||
 	    (c->first_burst != -1 && setsockopt(fd, SOL_ESP, ESP_INITIAL_ACK_BURST_LENGTH,
@@ -295,7 +295,10 @@ int mca_btl_esp_setup_socket(int fd)
 	return 0;
 }
 
-/* Who is it?  A stranger, if it doesn't know the key, is not answered. */
+/*
+ * Give a connection to its endpoint, when its HELLO is complete. A stranger, which doesn't know the
+ * key, gets no answer.
+ */
 static void greeted(struct mca_btl_esp_incoming *in)
 {
 	struct mca_btl_base_endpoint_t *ep = NULL;
@@ -342,7 +345,7 @@ static int incoming_ready(struct mca_btl_esp_watch *watch, uint32_t events)
 	return 1;
 }
 
-/* Who has connected already would wait for an answer for ever. */
+/* Report that connections can't be accepted: else peers that have connected would wait for ever. */
 static void cannot_accept(struct mca_btl_esp_module *module, int error)
 {
 	char text[256];
@@ -383,8 +386,9 @@ static int listener_ready(struct mca_btl_esp_watch *watch, uint32_t events)
 }
 
 /*
- * A process of the job may compute between its connect() and its HELLO, as long as it
- * wants; so there is room for all of them, and for some strangers.
+ * Close the oldest connections above the bound. A process of the job may compute between its
+ * connect() and its HELLO, as long as it wants; so there is room for all of them, and for some
+ * strangers.
  */
 static void bound_incoming(void)
 {
@@ -405,7 +409,10 @@ static void bound_incoming(void)
 	}
 }
 
-/* A link over IFACE, which listens; NULL, and says why. */
+/*
+ * Make a module for a link over IFACE, and let it listen. NULL: it can't be used, and the user was
+ * told why.
+ */
 static struct mca_btl_esp_module *new_module(const struct mca_btl_esp_if *iface, int link)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -443,7 +450,7 @@ static struct mca_btl_esp_module *new_module(const struct mca_btl_esp_if *iface,
 	return m;
 }
 
-/* Tells the others where this process can be reached. */
+/* Publish where this process can be reached. */
 static int publish(void)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -534,7 +541,7 @@ static int component_progress(void)
 	struct epoll_event events[EVENTS];
 	int n, done = 0;
 
-	/* Somebody is at it: another thread, or whoever called the PML that calls us. */
+	/* Progress is running: in another thread, or in a caller of the PML that calls this. */
 	if (opal_mutex_trylock(&c->progress_lock))
 		return 0;
 	n = epoll_wait(c->epoll, events, EVENTS, 0);

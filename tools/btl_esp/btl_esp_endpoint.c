@@ -8,11 +8,11 @@
  *	   +----- the peer's HELLO -----+---------- HELLO, and its name -------+
  *	                                            is the smaller one
  *
- * When both connect at once, the connection stays that the process with the
- * smaller name made.  Who accepts answers a HELLO: WELCOME, or YIELD if its own
- * connection is that one.  Fragments wait in the queue until CONNECTED.
+ * When both sides connect at once, the connection stays that the process with the smaller name
+ * made. The process that accepts answers a HELLO: with WELCOME, or with YIELD if its own connection
+ * stays. Fragments wait in the queue until CONNECTED.
  *
- * Either side's last words are BYE; an end without it is the peer's death.
+ * The last message of either side is BYE; an end without it is the peer's death.
  */
 #include "btl_esp.h"
 
@@ -50,7 +50,7 @@ struct mca_btl_base_endpoint_t *mca_btl_esp_endpoint_new(struct mca_btl_esp_modu
 	return ep;
 }
 
-/* Waits, not for long, until FD takes more; signals wait, too. */
+/* Wait until FD takes more, BYE_TIMEOUT at most; signals are blocked meanwhile. */
 static bool wait_writable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -61,7 +61,7 @@ static bool wait_writable(int fd)
 	return ppoll(&p, 1, &time, &all) == 1;
 }
 
-/* Waits, not for long, until what is queued and BYE are with the kernel. */
+/* Give the queued fragments and BYE to the kernel. Each wait for room takes BYE_TIMEOUT at most. */
 static void say_bye(struct mca_btl_base_endpoint_t *ep)
 {
 	static const struct mca_btl_esp_hdr bye = { .tag = ESP_TAG_BYE };
@@ -96,7 +96,7 @@ static void say_bye(struct mca_btl_base_endpoint_t *ep)
 	}
 }
 
-/* With progress_lock. */
+/* Free an endpoint, with progress_lock held. */
 void mca_btl_esp_endpoint_free(struct mca_btl_base_endpoint_t *ep)
 {
 	struct mca_btl_esp_proc *proc = ep->proc;
@@ -121,7 +121,10 @@ void mca_btl_esp_endpoint_free(struct mca_btl_base_endpoint_t *ep)
 	mca_btl_esp_proc_put(proc);
 }
 
-/* The connection can't be had or is lost.  Without the endpoint's lock. */
+/*
+ * Report that the connection can't be made, or is lost. The caller doesn't hold the endpoint's
+ * lock.
+ */
 static int fail(struct mca_btl_base_endpoint_t *ep, const char *what, int error)
 {
 	const uint8_t *m = ep->addr->mac;
@@ -150,7 +153,7 @@ static int fail(struct mca_btl_base_endpoint_t *ep, const char *what, int error)
 	return OPAL_ERR_UNREACH;
 }
 
-/* With ep->lock.  0, or an error's number. */
+/* Begin to connect, with ep->lock held. Returns 0 or an errno. */
 static int start_connect(struct mca_btl_base_endpoint_t *ep)
 {
 	struct sockaddr_esp addr = {
@@ -184,7 +187,7 @@ int mca_btl_esp_ident_send(int fd, enum mca_btl_esp_say say, uint64_t key)
 	};
 	ssize_t n = send(fd, &ident, sizeof(ident), MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	/* The first bytes of a connection find room. */
+	/* The first bytes of a connection always find room. */
 	return n == sizeof(ident) ? 0 : n < 0 ? errno : ENOBUFS;
 }
 
@@ -194,7 +197,7 @@ bool mca_btl_esp_ident_ok(const struct mca_btl_esp_ident *ident)
 	       ident->order == ESP_ORDER;
 }
 
-/* connect() has ended. */
+/* Send HELLO, when connect() has ended. */
 static int connected(struct mca_btl_base_endpoint_t *ep)
 {
 	int error = 0;
@@ -215,7 +218,7 @@ static int connected(struct mca_btl_base_endpoint_t *ep)
 	return 0;
 }
 
-/* The answer to HELLO. */
+/* Receive the answer to HELLO. */
 static int answered(struct mca_btl_base_endpoint_t *ep)
 {
 	ssize_t n = recv(ep->watch.fd, ep->head.bytes + ep->head_have,
@@ -259,7 +262,7 @@ static bool smaller(opal_process_name_t a, opal_process_name_t b)
 	return a.jobid != b.jobid ? a.jobid < b.jobid : a.vpid < b.vpid;
 }
 
-/* A connection of the peer's, which has said HELLO; takes FD. */
+/* Take the peer's connection FD, whose HELLO has come, or answer with YIELD and close it. */
 void mca_btl_esp_endpoint_accept(struct mca_btl_base_endpoint_t *ep, int fd)
 {
 	bool take;
@@ -291,7 +294,7 @@ void mca_btl_esp_endpoint_accept(struct mca_btl_base_endpoint_t *ep, int fd)
 			error = mca_btl_esp_watch(&ep->watch, opal_list_is_empty(&ep->queue) ?
 						  EPOLLIN : EPOLLIN | EPOLLOUT);
 	} else {
-		/* A peer that has given this one up already doesn't hear it. */
+		/* A peer that has closed this connection doesn't need the answer. */
 		mca_btl_esp_ident_send(fd, ESP_YIELD, 0);
 		close(fd);
 	}
@@ -304,7 +307,10 @@ void mca_btl_esp_endpoint_accept(struct mca_btl_base_endpoint_t *ep, int fd)
  * Sending
  */
 
-/* With ep->lock.  Sends of the queue what the socket takes; what is through goes to DONE. */
+/*
+ * Send as much of the queue as the socket takes, with ep->lock held. Fragments that are sent go to
+ * DONE. Returns 0 or an errno.
+ */
 static int send_queue(struct mca_btl_base_endpoint_t *ep, opal_list_t *done)
 {
 	struct iovec iov[MAX_IOVS];
@@ -344,7 +350,7 @@ static int send_queue(struct mca_btl_base_endpoint_t *ep, opal_list_t *done)
 	return 0;
 }
 
-/* The socket takes more. */
+/* Send more of the queue, because the socket has room. */
 static int writable(struct mca_btl_base_endpoint_t *ep)
 {
 	struct mca_btl_esp_frag *frag;
@@ -368,7 +374,7 @@ static int writable(struct mca_btl_base_endpoint_t *ep)
 	return n;
 }
 
-/* With ep->lock: FRAG waits.  Or an error's number, and it is still the caller's. */
+/* Queue FRAG, with ep->lock held. Returns 0, or an errno: FRAG is still the caller's. */
 static int enqueue(struct mca_btl_base_endpoint_t *ep, struct mca_btl_esp_frag *frag)
 {
 	int error = 0;
@@ -382,7 +388,10 @@ static int enqueue(struct mca_btl_base_endpoint_t *ep, struct mca_btl_esp_frag *
 	return error;
 }
 
-/* As btl_send(): 1 if the kernel has it all, OPAL_SUCCESS if it waits in the queue. */
+/*
+ * Send FRAG. As btl_send(), returns 1 if the kernel has it all, OPAL_SUCCESS if it waits in the
+ * queue.
+ */
 int mca_btl_esp_endpoint_send(struct mca_btl_base_endpoint_t *ep, struct mca_btl_esp_frag *frag)
 {
 	struct iovec iov[ESP_FRAG_IOVS];
@@ -412,7 +421,7 @@ int mca_btl_esp_endpoint_send(struct mca_btl_base_endpoint_t *ep, struct mca_btl
 			return fail(ep, what, error);
 		}
 	}
-	/* By the time it is sent, who called is gone. */
+	/* The caller has returned by the time FRAG is sent: the callback tells the PML. */
 	frag->base.des_flags |= MCA_BTL_DES_SEND_ALWAYS_CALLBACK;
 	if (ep->state == ESP_CLOSED)
 		what = "cannot connect to";
@@ -423,7 +432,7 @@ int mca_btl_esp_endpoint_send(struct mca_btl_base_endpoint_t *ep, struct mca_btl
 	return OPAL_SUCCESS;
 }
 
-/* What of IOV is beyond SENT bytes of header and payload. */
+/* Copy IOV into FRAG. */
 static void copy_rest(struct mca_btl_esp_frag *frag, const struct iovec *iov, int count)
 {
 	char *to = (char *)frag->buffer;
@@ -435,9 +444,8 @@ static void copy_rest(struct mca_btl_esp_frag *frag, const struct iovec *iov, in
 }
 
 /*
- * SIZE bytes at once from where they are, ESP_FRAG_SMALL at most.  If the socket
- * takes only part, a fragment has the rest; anything but OPAL_SUCCESS: nothing
- * was sent.
+ * Send SIZE bytes at once from where they are, ESP_FRAG_SMALL at most. If the socket takes only a
+ * part, a fragment has the rest. OPAL_ERR_RESOURCE_BUSY: nothing was sent.
  */
 int mca_btl_esp_endpoint_sendi(struct mca_btl_base_endpoint_t *ep, struct iovec *iov, int count,
 			       size_t size, uint8_t tag)
@@ -464,7 +472,7 @@ int mca_btl_esp_endpoint_sendi(struct mca_btl_base_endpoint_t *ep, struct iovec 
 		OPAL_THREAD_UNLOCK(&ep->lock);
 		return OPAL_SUCCESS;
 	}
-	/* An error is found again, and told of, by whoever sends by a descriptor. */
+	/* The PML sends by a descriptor then, which finds the error again and reports it. */
 	if (sent < 0)
 		goto busy;
 
@@ -493,8 +501,8 @@ busy:
  */
 
 /*
- * What follows HDR belongs into the user's memory.  The PML has told the peer where, and it
- * isn't known here: the peer is believed, as by btl/tcp, but for what can't be.
+ * Begin to receive the bytes after HDR into the user's memory. The PML has told the peer where;
+ * that isn't known here. So the peer is believed, as by btl/tcp, except for impossible values.
  */
 static bool begin_put(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_esp_hdr *hdr)
 {
@@ -508,7 +516,7 @@ static bool begin_put(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_e
 	return true;
 }
 
-/* One whole fragment, for the PML; false if it is none. */
+/* Deliver a whole fragment to the PML. False: it is none. */
 static bool deliver(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_esp_hdr *hdr)
 {
 	mca_btl_base_module_t *btl = &ep->module->super;
@@ -542,7 +550,7 @@ static bool header_ok(struct mca_btl_base_endpoint_t *ep, const struct mca_btl_e
 	return hdr->tag < MCA_BTL_TAG_MAX && hdr->size <= ep->proc->modex->max_frag;
 }
 
-/* The peer has said BYE. */
+/* Note that the peer has sent BYE. */
 static void ended(struct mca_btl_base_endpoint_t *ep)
 {
 	OPAL_THREAD_LOCK(&ep->lock);
@@ -551,7 +559,7 @@ static void ended(struct mca_btl_base_endpoint_t *ep)
 	OPAL_THREAD_UNLOCK(&ep->lock);
 }
 
-/* GOT bytes have come to where ep->rest says; the number of those beyond it. */
+/* Move ep->rest by GOT bytes that have come. Returns the number of those beyond it. */
 static size_t advance(struct mca_btl_base_endpoint_t *ep, size_t got)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(ep->rest); i++) {
@@ -570,7 +578,9 @@ static bool awaits_rest(const struct mca_btl_base_endpoint_t *ep)
 	return ep->rest[0].iov_len || ep->rest[1].iov_len;
 }
 
-/* What of a put has come with its header in the SIZE bytes at FROM; the number of these. */
+/*
+ * Copy the part of a put that came with its header, of the SIZE bytes at FROM. Returns its length.
+ */
 static size_t copy_put(struct mca_btl_base_endpoint_t *ep, const char *from, size_t size)
 {
 	size_t part = size < ep->rest[0].iov_len ? size : ep->rest[0].iov_len;
@@ -580,9 +590,9 @@ static size_t copy_put(struct mca_btl_base_endpoint_t *ep, const char *from, siz
 }
 
 /*
- * Delivers what is whole of the SIZE bytes at BUFFER, and keeps the rest: the
- * begin of a header in ep->head, of a fragment in ep->partial, of a put where it
- * belongs.  The number of fragments, or -1.
+ * Deliver the whole fragments of the SIZE bytes at BUFFER, and keep the rest: the beginning of a
+ * header in ep->head, that of a fragment in ep->partial, that of a put where it belongs. Returns
+ * the number of fragments, or -1.
  */
 static int parse(struct mca_btl_base_endpoint_t *ep, char *buffer, size_t size)
 {
@@ -630,7 +640,7 @@ static int parse(struct mca_btl_base_endpoint_t *ep, char *buffer, size_t size)
 static int receive(struct mca_btl_base_endpoint_t *ep)
 {
 	char *buffer = mca_btl_esp_component.recv_buffer;
-	size_t kept = ep->head_have;	/* 0 where a rest is awaited */
+	size_t kept = ep->head_have;	/* 0 if a rest is awaited */
 	struct iovec iov[3] = { ep->rest[0], ep->rest[1],
 				{ buffer + kept, ESP_RECV_BUFFER - kept } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 3 };
@@ -678,7 +688,7 @@ static int ready(struct mca_btl_esp_watch *watch, uint32_t events)
 							  watch);
 	int n = 0;
 
-	/* Only the holder of progress_lock leaves these states, but for FAILED. */
+	/* Only the holder of progress_lock ends these states; any thread may set FAILED. */
 	switch (ep->state) {
 	case ESP_CONNECTING:
 		return connected(ep);

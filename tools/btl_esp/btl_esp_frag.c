@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Fragments: descriptors of the PML with room for bytes, from three free lists.
- * Headers and what the PML sends of its own come from the small ones, which
- * never run out, so that it can always answer; free_list_max bounds the others,
- * and the PML waits until it gets some back.
+ * Fragments: descriptors of the PML with room for bytes, from three free lists. Headers and the
+ * PML's own messages come from the small ones, which never run out, so that it can always answer.
+ * free_list_max bounds the others, and the PML waits until it gets some back.
  */
 #include "btl_esp.h"
 
@@ -19,7 +18,7 @@ static int list_init(opal_free_list_t *list, size_t room, int max)
 				   NULL, NULL, NULL);
 }
 
-/* Whatever it returns, mca_btl_esp_frags_fini() must follow. */
+/* Make the free lists. mca_btl_esp_frags_fini() must follow, even if this fails. */
 int mca_btl_esp_frags_init(void)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -46,7 +45,7 @@ void mca_btl_esp_frags_fini(void)
 	OBJ_DESTRUCT(&c->frags_max);
 }
 
-/* With room for SIZE bytes; NULL if that is too many or all are in use. */
+/* Get a fragment with room for SIZE bytes. NULL: that is too many, or all are in use. */
 struct mca_btl_esp_frag *mca_btl_esp_frag_get(size_t size)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -79,7 +78,7 @@ void mca_btl_esp_frag_put(struct mca_btl_esp_frag *frag)
 	opal_free_list_return(frag->list, &frag->base.super);
 }
 
-/* Before its first byte is sent: the header. */
+/* Make the header of a fragment, before its first byte is sent. */
 void mca_btl_esp_frag_start(struct mca_btl_esp_frag *frag, uint8_t tag)
 {
 	size_t size = 0;
@@ -91,7 +90,7 @@ void mca_btl_esp_frag_start(struct mca_btl_esp_frag *frag, uint8_t tag)
 	frag->total = sizeof(frag->hdr) + ESP_PADDED(size);
 }
 
-/* The same for SIZE bytes of the user's at FROM, for the peer's memory at TO. */
+/* Make the header of a put: SIZE bytes of the user's at FROM, for the peer's memory at TO. */
 void mca_btl_esp_frag_start_put(struct mca_btl_esp_frag *frag, void *from, uint64_t to,
 				size_t size)
 {
@@ -103,7 +102,7 @@ void mca_btl_esp_frag_start_put(struct mca_btl_esp_frag *frag, void *from, uint6
 	frag->total += ESP_PADDED(size);
 }
 
-/* Fills IOV (ESP_FRAG_IOVS) with what is to be sent yet; the number of parts. */
+/* Fill IOV (ESP_FRAG_IOVS) with the parts that are to be sent yet. Returns their number. */
 int mca_btl_esp_frag_gather(struct mca_btl_esp_frag *frag, struct iovec *iov)
 {
 	struct iovec all[ESP_FRAG_IOVS];
@@ -130,13 +129,16 @@ int mca_btl_esp_frag_gather(struct mca_btl_esp_frag *frag, struct iovec *iov)
 	return used;
 }
 
-/* All of it is with the kernel: the PML may have it back. Without any lock of an endpoint. */
+/*
+ * Give a fragment back to the PML, because the kernel has all of it. The caller holds no endpoint's
+ * lock.
+ */
 void mca_btl_esp_frag_sent(struct mca_btl_esp_frag *frag)
 {
 	struct mca_btl_base_endpoint_t *ep = frag->ep;
 	uint32_t flags = frag->base.des_flags;
 
-	/* Who owns it may free it in the callback. */
+	/* Its owner may free it in the callback. */
 	if (flags & MCA_BTL_DES_SEND_ALWAYS_CALLBACK)
 		frag->base.des_cbfunc(&ep->module->super, ep, &frag->base, OPAL_SUCCESS);
 	if (flags & MCA_BTL_DES_FLAGS_BTL_OWNERSHIP)

@@ -18,7 +18,7 @@
 
 #define UNKNOWN_SPEED	1000	/* Mbit/s */
 
-/* Its speed in Mbit/s, as the driver says. */
+/* Return the interface's speed in Mbit/s, as the driver says. */
 static uint32_t speed(int fd, struct ifreq *ifr)
 {
 	struct {
@@ -37,7 +37,7 @@ static uint32_t speed(int fd, struct ifreq *ifr)
 	return link.s.speed;
 }
 
-/* Fills IFACE for the interface of its name.  NULL, or why it can't be used. */
+/* Fill IFACE for the interface of its name. Returns NULL, or why it can't be used. */
 static const char *examine(int fd, struct mca_btl_esp_if *iface, bool enabled, bool named)
 {
 	struct ifreq ifr = { 0 };
@@ -56,7 +56,7 @@ static const char *examine(int fd, struct mca_btl_esp_if *iface, bool enabled, b
 		return "it has no link";
 	if (ifr.ifr_flags & IFF_LOOPBACK)
 		return "it leads nowhere";
-	/* Members of a bond are not for us; a dummy leads nowhere. */
+	/* Skip members of a bond, and dummies, which lead nowhere. */
 	if (!named && (ifr.ifr_flags & (IFF_SLAVE | IFF_NOARP)))
 		return "it is a bond's, or has no neighbours";
 	if (ioctl(fd, SIOCGIFMTU, &ifr))
@@ -82,7 +82,7 @@ static bool listed(char **list, const char *name)
 	return false;
 }
 
-/* The name and label of ENTRY, "NAME" or "NAME=LABEL"; false if one is too long. */
+/* Set the name and label of ENTRY, "NAME" or "NAME=LABEL". False: one is too long. */
 static bool split(struct mca_btl_esp_if *iface, const char *entry)
 {
 	size_t length = strcspn(entry, "=");
@@ -95,7 +95,7 @@ static bool split(struct mca_btl_esp_if *iface, const char *entry)
 	return true;
 }
 
-/* Lines "DEVICE ENABLED ..." of /proc/net/esp/dev. */
+/* Read a line "DEVICE ENABLED ..." of /proc/net/esp/dev. */
 static bool next_device(FILE *f, char *name, int *enabled)
 {
 	char line[256];
@@ -107,7 +107,7 @@ static bool next_device(FILE *f, char *name, int *enabled)
 	return false;
 }
 
-/* Fills LIST; their number; if there is none, why has been said. */
+/* Fill LIST. Returns how many there are; if there is none, the user was told why. */
 int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -126,7 +126,7 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 		goto out;
 	}
 
-	/* In the user's order, or in the kernel's. */
+	/* Use the user's order, or the kernel's. */
 	for (char **i = include; i && *i; i++) {
 		struct mca_btl_esp_if iface = { 0 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A module is one interface, or one of several links over it: what the PML
- * calls.  With several, the PML spreads messages over them by their bandwidth.
+ * A module is one interface, or one of several links over it: the functions that the PML calls.
+ * With several, the PML spreads messages over them by their bandwidth.
  */
 #include "btl_esp.h"
 
@@ -25,9 +25,9 @@ static int add_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **pr
 }
 
 /*
- * Also called from within a callback of the PML's, whose endpoint may be in use, or while
- * another thread makes progress: what is left then, finalize() frees.  The pointers stay:
- * by them the BML knows which of its endpoints for put it has given back already.
+ * Free endpoints, unless progress is running: in another thread, or in a callback of the PML, whose
+ * endpoint may be in use. finalize() frees these later. The pointers stay, because by them the BML
+ * knows which of its endpoints for put it has given back already.
  */
 static int del_procs(mca_btl_base_module_t *btl, size_t nprocs, opal_proc_t **procs,
 		     struct mca_btl_base_endpoint_t **endpoints)
@@ -50,7 +50,10 @@ static int finalize(mca_btl_base_module_t *btl)
 	struct mca_btl_esp_module *module = (struct mca_btl_esp_module *)btl;
 
 	opal_mutex_lock(&c->progress_lock);
-	/* Those that the PML never asked for, of peers that only sent; and del_procs()'s rest. */
+	/*
+	 * Free those that the PML never asked for, of peers that only sent, and those that
+	 * del_procs() left.
+	 */
 	while (!opal_list_is_empty(&module->endpoints))
 		mca_btl_esp_endpoint_free((struct mca_btl_base_endpoint_t *)
 					  opal_list_get_first(&module->endpoints));
@@ -82,9 +85,9 @@ static int release(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *des)
 }
 
 /*
- * RESERVE bytes for the PML's header, and up to *SIZE of the message: where
- * they are in the user's memory if they lie there as they are to be sent, else
- * packed behind the header.
+ * Prepare a fragment: RESERVE bytes for the PML's header, and up to *SIZE of the message. These
+ * stay in the user's memory if they lie there as they are to be sent; else they are packed after
+ * the header.
  */
 static mca_btl_base_descriptor_t *prepare_src(mca_btl_base_module_t *btl,
 					      struct mca_btl_base_endpoint_t *ep,
@@ -143,8 +146,8 @@ static void put_sent(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t 
 }
 
 /*
- * From the user's memory to that of the peer, who has told the PML where.  Done when the
- * kernel has it all: what is sent after that through this module comes after it.
+ * Put bytes of the user's memory into the peer's, which has told the PML where. It is done when the
+ * kernel has it all: bytes that are sent later through this module come after it.
  */
 static int put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *ep, void *from,
 	       uint64_t to, mca_btl_base_registration_handle_t *from_handle,
@@ -171,9 +174,8 @@ static int put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *ep, v
 }
 
 /*
- * Without a descriptor: header and payload go to the kernel from where they
- * are.  Only what lies there as it is to be sent, and where nothing waits yet;
- * the PML does anything else by a descriptor.
+ * Send header and payload from where they are, without a descriptor. They must lie there as they
+ * are to be sent, and nothing may wait yet; else the PML uses a descriptor.
  */
 static int sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *ep,
 		 opal_convertor_t *data, void *header, size_t header_size,
@@ -218,7 +220,7 @@ static void dump(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *ep,
 				ntohs(module->port));
 }
 
-/* Each module begins as a copy; the parameters are of this one. */
+/* Each module begins as a copy of this one, which the parameters set. */
 mca_btl_base_module_t mca_btl_esp_template = {
 	.btl_component		= &mca_btl_esp_component.super,
 	.btl_eager_limit	= 64 * 1024,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Peers.  Both sides know both lists of interfaces, and come to the same pairs:
- * first those with the same label and link, then what is left in its order.
+ * Peers. Both sides know both lists of interfaces, and come to the same pairs: first those with the
+ * same label and link, then the remaining ones of the same link, in their order.
  */
 #include "btl_esp.h"
 
@@ -14,7 +14,7 @@ static bool modex_ok(const struct mca_btl_esp_modex *modex, size_t size)
 	       size == sizeof(*modex) + modex->count * sizeof(modex->addrs[0]);
 }
 
-/* A module that has been finalized is NULL. */
+/* Find a peer's interface for each module. A module that has been finalized is NULL. */
 static void match(struct mca_btl_esp_proc *proc)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -47,7 +47,7 @@ static void match(struct mca_btl_esp_proc *proc)
 	}
 }
 
-/* What the peer published; NULL if it has no ESP, or another than this. */
+/* Return the peer's published addresses; NULL: it has no ESP, or another version or byte order. */
 static struct mca_btl_esp_modex *receive_modex(opal_proc_t *opal)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -75,7 +75,7 @@ static struct mca_btl_esp_modex *receive_modex(opal_proc_t *opal)
 	return NULL;
 }
 
-/* With proc_lock; made if need be. */
+/* Find a peer, or make it, with proc_lock held. */
 static struct mca_btl_esp_proc *proc_get(opal_proc_t *opal)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -99,7 +99,7 @@ static struct mca_btl_esp_proc *proc_get(opal_proc_t *opal)
 	return proc;
 }
 
-/* With proc_lock; without any endpoint, the peer is forgotten. */
+/* Forget a peer that has no endpoint, with proc_lock held. */
 static void proc_put(struct mca_btl_esp_proc *proc)
 {
 	if (proc->users)
@@ -110,7 +110,7 @@ static void proc_put(struct mca_btl_esp_proc *proc)
 	free(proc);
 }
 
-/* Nobody is to find EP any more. */
+/* Remove EP from its peer and module, so that no thread finds it any more. */
 void mca_btl_esp_proc_remove(struct mca_btl_base_endpoint_t *ep)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -121,7 +121,7 @@ void mca_btl_esp_proc_remove(struct mca_btl_base_endpoint_t *ep)
 	OPAL_THREAD_UNLOCK(&c->proc_lock);
 }
 
-/* One endpoint less. */
+/* Count one endpoint less, and forget a peer that has none. */
 void mca_btl_esp_proc_put(struct mca_btl_esp_proc *proc)
 {
 	struct mca_btl_esp_component *c = &mca_btl_esp_component;
@@ -133,8 +133,8 @@ void mca_btl_esp_proc_put(struct mca_btl_esp_proc *proc)
 }
 
 /*
- * The endpoint of this module to a peer, both made if need be; NULL if the peer has no ESP, or
- * the module no counterpart there.
+ * Find the endpoint of this module to a peer, or make it, and the peer. NULL: the peer has no ESP,
+ * or the module has no counterpart there.
  */
 struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(opal_proc_t *opal,
 							  struct mca_btl_esp_module *module)
@@ -143,7 +143,7 @@ struct mca_btl_base_endpoint_t *mca_btl_esp_proc_endpoint(opal_proc_t *opal,
 	struct mca_btl_base_endpoint_t *ep = NULL;
 	struct mca_btl_esp_proc *proc;
 
-	/* In one piece: another thread may take the peer's last endpoint away. */
+	/* Hold the lock throughout: another thread may free the peer's last endpoint. */
 	OPAL_THREAD_LOCK(&c->proc_lock);
 	proc = proc_get(opal);
 	if (!proc)
