@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses MAC%DEV:PORT, and HOST:PORT where TCP is asked for, and the
- * sockets that they lead to.
+ * Addresses MAC%DEV:PORT, HOST:PORT if TCP is asked for, and their sockets.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -39,7 +38,7 @@ int exit_code(int err)
 	}
 }
 
-/* What the user can do about an error of an ESP socket. */
+/* Return the user's remedy for an error of an ESP socket. */
 static const char *hint(int err)
 {
 	switch (err) {
@@ -62,7 +61,7 @@ static const char *hint(int err)
 	}
 }
 
-/* Ends the program because of errno. */
+/* End the program because of errno. */
 void address_fail(const struct address *addr, const char *what)
 {
 	bool esp = addr->sa.sa_family == AF_ESP;
@@ -74,7 +73,7 @@ void address_fail(const struct address *addr, const char *what)
 	      esp ? hint(err) : "");
 }
 
-/* Cuts ":PORT" off the end of @text. */
+/* Cut ":PORT" off the end of @text. */
 static unsigned int split_port(char *text, bool passive)
 {
 	char *colon = strrchr(text, ':'), *end;
@@ -146,7 +145,7 @@ void address_parse(struct address *addr, const char *text, int type,
 	memcpy(addr->esp.sesp_addr, &mac, ETH_ALEN);
 }
 
-/* A peer, or what is known of it: [MAC][%DEV][:PORT]. */
+/* Parse a peer, or a part of its address: [MAC][%DEV][:PORT]. */
 void address_parse_part(struct address *addr, const char *text)
 {
 	const char *dev = strchr(text, '%');
@@ -164,7 +163,7 @@ void address_parse_part(struct address *addr, const char *text)
 		      text);
 }
 
-/* MAC%DEV: a host, without a port. */
+/* Parse a host, which has no port: MAC%DEV. */
 void address_parse_host(struct address *addr, const char *text)
 {
 	const char *dev = strchr(text, '%');
@@ -180,7 +179,7 @@ void address_parse_host(struct address *addr, const char *text)
 	free(whole);
 }
 
-/* HOST:PORT, [IPV6]:PORT or, to listen, :PORT. */
+/* Parse HOST:PORT, [IPV6]:PORT or, to listen, :PORT. */
 void address_parse_tcp(struct address *addr, const char *text, bool passive)
 {
 	struct addrinfo hints = {
@@ -223,7 +222,7 @@ static int address_socket(const struct address *addr)
 	return fd;
 }
 
-/* A connected, blocking socket. @sport 0: any; @timeout_ms -1: the kernel's. */
+/* Open a connected, blocking socket. @sport 0: any; @timeout_ms -1: the kernel's. */
 int address_connect(const struct address *addr, unsigned int sport,
 		    int timeout_ms)
 {
@@ -257,7 +256,7 @@ int address_connect(const struct address *addr, unsigned int sport,
 	return fd;
 }
 
-/* A bound socket, and unless it is one for datagrams a listening one. */
+/* Open a bound socket, which listens unless it is one for datagrams. */
 int address_listen(const struct address *addr, int backlog)
 {
 	int fd = address_socket(addr), on = 1;
@@ -269,7 +268,7 @@ int address_listen(const struct address *addr, int backlog)
 	return fd;
 }
 
-/* @buf holds ADDRESS_STRLEN; returns it. */
+/* Write an address into @buf, which holds ADDRESS_STRLEN. Returns @buf. */
 const char *address_format(const struct sockaddr *sa, char *buf)
 {
 	const struct sockaddr_esp *esp = (const void *)sa;
@@ -303,7 +302,7 @@ const char *address_format(const struct sockaddr *sa, char *buf)
 	return buf;
 }
 
-/* The socket's own or its peer's. */
+/* Write a socket's own address, or its peer's. */
 const char *address_of(int fd, bool peer, char *buf)
 {
 	struct address addr = { .len = sizeof(addr.storage) };

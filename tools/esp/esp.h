@@ -54,7 +54,7 @@ struct address {
 #define ADDRESS_STRLEN	96
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* addr.c: these end the program with a message when something is wrong. */
+/* addr.c: functions that end the program with a message when something is wrong. */
 void address_parse(struct address *addr, const char *text, int type,
 		   bool passive);
 void address_parse_part(struct address *addr, const char *text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * esp COMMAND: finds the command's function.
+ * esp COMMAND: find the command's function.
  */
 #include <stdlib.h>
 #include <string.h>

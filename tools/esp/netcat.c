@@ -29,10 +29,10 @@ struct options {
  * @out:	where it goes
  * @open:	@in has not ended
  * @start:	first byte in @buf not written yet
- * @len:	how many there are
+ * @len:	bytes in @buf not written yet
  * @size:	of @buf
  * @total:	bytes written
- * @buf:	read from @in
+ * @buf:	bytes read from @in
  */
 struct flow {
 	int in;
@@ -63,7 +63,7 @@ static int flow_fill(struct flow *flow, int type)
 
 	if (n < 0)
 		return again() ? 0 : errno;
-	/* An empty datagram ends nothing. */
+	/* An empty datagram doesn't end the input. */
 	if (!n && (type != SOCK_DGRAM || flow->in == STDIN_FILENO))
 		flow->open = false;
 	flow->start = 0;
@@ -73,7 +73,7 @@ static int flow_fill(struct flow *flow, int type)
 
 static int flow_drain(struct flow *flow, int type)
 {
-	/* What was read at once is a record. */
+	/* The bytes of one read() are a record. */
 	int flags = MSG_NOSIGNAL | (type == SOCK_SEQPACKET ? MSG_EOR : 0);
 	const char *from = flow->buf + flow->start;
 	ssize_t n;
@@ -96,7 +96,7 @@ static int fail(const char *what, int err)
 	return exit_code(err);
 }
 
-/* @pfd is of the input or, while data waits, of the output. */
+/* Read or write once. @pfd is of the input or, while data waits, of the output. */
 static int flow_run(struct flow *flow, const struct pollfd *pfd, int type)
 {
 	bool drain = flow->len;
@@ -120,8 +120,8 @@ static void flow_poll(const struct flow *flow, struct pollfd *pfd)
 }
 
 /*
- * A pipe that nobody empties must not keep data from going the other way.
- * Its flags are those of whoever shares it, too: they are put back.
+ * stdout doesn't block: a pipe that isn't emptied must not keep data from going the other way. Its
+ * flags are restored at the end, because other processes may share them.
  */
 static int stdout_flags = -1;
 
@@ -144,10 +144,10 @@ static void stdout_nonblock(void)
 }
 
 /*
- * Carries data both ways until both have ended; returns an exit code.
+ * Carry data both ways until both have ended. Returns an exit code.
  *
- * A connection that serves one of many (-k) ends with the peer's data, as
- * stdin may go on for ever.
+ * A connection that serves one of many (-k) ends with the peer's data, because stdin may go on for
+ * ever.
  */
 static int relay(int sock, int in, const struct options *o)
 {
@@ -166,7 +166,7 @@ static int relay(int sock, int in, const struct options *o)
 		int n;
 
 		if (!up.open && !up.len && !shut) {
-			/* No peer can learn of a datagram socket's end. */
+			/* A datagram socket can't tell its peer that the data have ended. */
 			if (o->type == SOCK_DGRAM && o->timeout_ms < 0)
 				break;
 			if (o->type != SOCK_DGRAM && shutdown(sock, SHUT_WR))
@@ -182,7 +182,7 @@ static int relay(int sock, int in, const struct options *o)
 
 		flow_poll(&up, &pfd[0]);
 		flow_poll(&down, &pfd[1]);
-		/* Else nothing would tell of a reset while stdin is silent. */
+		/* Notice a reset also while stdin is silent. */
 		pfd[2] = (struct pollfd){ .fd = down.open ? -1 : sock };
 		n = poll(pfd, 3, o->timeout_ms);
 		if (n < 0 && errno != EINTR)

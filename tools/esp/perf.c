@@ -33,7 +33,7 @@ struct perf {
 
 static sem_t stream_done;
 
-/* "12.3 G": four digits at most, powers of 1000. */
+/* Write a number such as "12.3 G": four digits at most, powers of 1000. */
 static const char *scaled(char *buf, size_t size, double v)
 {
 	static const char units[] = " KMGTP";
@@ -265,10 +265,10 @@ static void latency_print(const struct perf *p, const struct histogram *h)
 	putchar(p->json ? '}' : '\n');
 }
 
-#define PARTS	4	/* of a power of two, as text */
-#define BAR	50	/* characters */
+#define PARTS	4	/* lines of text for a power of two */
+#define BAR	50	/* characters of the longest bar */
 
-/* So many round trips took from @from to @to, ns; the longest bar is of @most. */
+/* Print the bar of @count round trips that took @from to @to ns; the longest bar is of @most. */
 static void histogram_line(__u64 from, __u64 to, __u64 count, __u64 most)
 {
 	int bar = (count * BAR + most - 1) / most;
@@ -277,7 +277,7 @@ static void histogram_line(__u64 from, __u64 to, __u64 count, __u64 most)
 	       "##################################################");
 }
 
-/* How many round trips took how long. */
+/* Print how many round trips took how long. */
 static void histogram_text(const struct histogram *h)
 {
 	enum { N = HISTOGRAM_SIZE * PARTS >> HISTOGRAM_BITS, EACH = HISTOGRAM_SIZE / N };
@@ -301,7 +301,7 @@ static void histogram_text(const struct histogram *h)
 			       count[i], most);
 }
 
-/* Pairs of the least duration and how many there were, of those that were. */
+/* Print pairs: a bucket's least duration, and its number of round trips; without empty buckets. */
 static void histogram_json(const struct histogram *h)
 {
 	const char *sep = "";
@@ -317,7 +317,7 @@ static void histogram_json(const struct histogram *h)
 	putchar(']');
 }
 
-/* Sums the streams up; returns the exit code. */
+/* Sum the streams up. Returns the exit code. */
 static int client_result(const struct perf *p, struct stream *streams)
 {
 	const char *own = p->latency ? "client" :

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * esp perf: what client and server say to each other, and one test stream
+ * esp perf: the messages of client and server, and one test stream
  *
  *	throughput	client sends hello, data, report; server sends report
  *	reverse		client sends hello; server sends data, report
  *	latency		client sends hello, pings; server sends each of them
  *			back, and at the end report
  *
- * The end of what a side sends is its half-close.
+ * Each side ends its messages with a half-close.
  */
 #ifndef PERF_H
 #define PERF_H
@@ -52,13 +52,13 @@ struct hello {
 };
 
 /**
- * struct report - what one side saw
+ * struct report - the results of one side
  * @bytes:	data sent or received
  * @usec:	time from the first byte to the last
- * @user_usec:	CPU time of the thread
- * @sys_usec:	likewise
+ * @user_usec:	CPU time of the thread in user space
+ * @sys_usec:	CPU time of the thread in the kernel
  * @bad:	1 + position of the first byte that differs; 0: none does
- * @stats:	counters of the socket; of TCP's only retrans
+ * @stats:	counters of the socket; with TCP only retrans
  */
 struct report {
 	__u64 bytes;
@@ -69,10 +69,7 @@ struct report {
 	struct esp_stats stats;
 };
 
-/*
- * Round trips by duration: 128 buckets for each power of two, so what is read
- * from it is exact to 1 %.
- */
+/* Round trips by duration: 128 buckets for each power of two, so a duration is exact to 1 %. */
 #define HISTOGRAM_BITS	7
 #define HISTOGRAM_SIZE	((64 - HISTOGRAM_BITS) << HISTOGRAM_BITS)
 
@@ -89,16 +86,16 @@ struct histogram {
  * @fd:		its socket
  * @hello:	the test, host byte order
  * @thread:	that runs it
- * @done:	bytes so far, for whoever watches
+ * @done:	bytes so far, for the main thread
  * @off:	bytes so far, for the pattern
  * @start_ns:	begin of the test
- * @usage:	CPU time used by then
- * @own:	what this side saw
- * @peer:	what the other saw
+ * @usage:	CPU time used at @start_ns
+ * @own:	results of this side
+ * @peer:	results of the other side
  * @round_trips: latency, client
- * @buf:	block, and what the pattern says it should be
+ * @buf:	a block, and a report
  * @error:	message why the stream failed, or NULL
- * @err:	errno of it, or 0
+ * @err:	errno of @error, or 0
  */
 struct stream {
 	int fd;

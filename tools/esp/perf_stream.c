@@ -2,7 +2,7 @@
 /*
  * esp perf: one stream of a test, as client and as server.
  *
- * Functions that return bool have set stream.error when that is false.
+ * A function that returns false has set stream.error.
  */
 #include <endian.h>
 #include <netinet/in.h>
@@ -44,7 +44,7 @@ static bool send_all(struct stream *s, const void *data, size_t len)
 	return true;
 }
 
-/* As recv(), with the error noted in the stream. */
+/* Receive as recv() does, and note an error in the stream. */
 static ssize_t recv_some(struct stream *s, void *buf, size_t len)
 {
 	ssize_t n;
@@ -57,7 +57,7 @@ static ssize_t recv_some(struct stream *s, void *buf, size_t len)
 	return n;
 }
 
-/* Receives @len bytes; returns how many came before the end, -1 on error. */
+/* Receive @len bytes. Returns how many came before the end, -1 on error. */
 static ssize_t recv_all(struct stream *s, void *buf, size_t len)
 {
 	size_t got = 0;
@@ -117,7 +117,7 @@ bool hello_recv(struct stream *s)
 	return true;
 }
 
-/* The last that a side sends. */
+/* Send the report, which is a side's last message. */
 static bool report_send(struct stream *s)
 {
 	struct report r;
@@ -142,7 +142,7 @@ static __u64 usec(struct timeval end, struct timeval start)
 	       end.tv_usec - start.tv_usec;
 }
 
-/* The socket's counters; the peer's last acknowledgment may be missing. */
+/* Note the socket's counters; the peer's last acknowledgment may be missing. */
 static void report_stats(struct stream *s)
 {
 	struct tcp_info tcp = { 0 };
@@ -167,7 +167,7 @@ static void report_end(struct stream *s)
 	report_stats(s);
 }
 
-/* Word @i of the pattern (splitmix64), so that any piece can be made. */
+/* Return word @i of the pattern (splitmix64), so that any piece can be made. */
 static __u64 pattern_word(__u64 seed, __u64 i)
 {
 	__u64 z = seed + (i + 1) * 0x9e3779b97f4a7c15;
@@ -192,7 +192,7 @@ static void pattern_fill(char *buf, size_t len, __u64 seed, __u64 off)
 	}
 }
 
-/* Compares the data at s->off with the pattern, and moves on. */
+/* Compare the data at s->off with the pattern, and move on. */
 static void pattern_check(struct stream *s, const char *data, size_t len)
 {
 	char want[4096];
@@ -213,7 +213,7 @@ static void pattern_check(struct stream *s, const char *data, size_t len)
 	}
 }
 
-/* How much is to be sent now; 0: the test is over. */
+/* Return the bytes to be sent now; 0: the test is over. */
 static size_t next_block(const struct stream *s)
 {
 	const struct hello *h = &s->hello;
@@ -243,8 +243,8 @@ static bool data_send(struct stream *s)
 }
 
 /*
- * Receives data up to the end of the stream. Its last bytes are the sender's
- * report: so many are always held back from the check.
+ * Receive data up to the end of the stream. The last bytes are the sender's report, so the bytes of
+ * a report are always held back from the check.
  */
 static bool data_recv(struct stream *s)
 {
@@ -282,7 +282,7 @@ static unsigned int histogram_index(__u64 v)
 	return (shift << HISTOGRAM_BITS) + (v >> shift);
 }
 
-/* The least value of bucket @i: the inverse of histogram_index(). */
+/* Return the least value of bucket @i: the inverse of histogram_index(). */
 __u64 histogram_least(unsigned int i)
 {
 	unsigned int shift;
@@ -293,7 +293,7 @@ __u64 histogram_least(unsigned int i)
 	return (__u64)(i - (shift << HISTOGRAM_BITS)) << shift;
 }
 
-/* Its middle. */
+/* Return the middle of bucket @i. */
 static __u64 histogram_value(unsigned int i)
 {
 	return histogram_least(i) + (histogram_least(i + 1) - histogram_least(i)) / 2;
@@ -393,7 +393,7 @@ static bool stream_test(struct stream *s, bool client)
 	return true;
 }
 
-/* Runs the stream to its end, after the hello. */
+/* Run the stream to its end, after the hello. */
 bool stream_run(struct stream *s, bool client)
 {
 	bool ok;

@@ -2,9 +2,9 @@
 /*
  * esp ping: round trips to a host, and the longest packet that reaches it.
  *
- * A question is a packet of a connection that nobody has: TXS | ACK, with the
- * cookie that its answer is to carry. A host that speaks ESP on this device answers
- * with RST, whether something listens there or not, and remembers nothing.
+ * A question is a packet of a connection that doesn't exist: TXS | ACK, with the cookie that its
+ * answer must carry. A host that speaks ESP on this device answers with RST, whether a socket
+ * listens there or not, and remembers nothing.
  */
 #include <arpa/inet.h>
 #include <linux/esp_wire.h>
@@ -24,12 +24,12 @@
 #include <unistd.h>
 #include "esp.h"
 
-#define COOKIE_LEN	6	/* of the option, behind it two bytes of ESP_OPT_END */
+#define COOKIE_LEN	6	/* of the option; two bytes of ESP_OPT_END follow */
 #define HLEN		(ESP_HLEN + 8)
-#define PORT		65535	/* asked for where nothing listens, as a rule */
-#define TRIES		3	/* of a length with -m */
-#define WAIT_US		50000	/* for each, at least, */
-#define WAIT_TRIPS	8	/* and so many of the longest round trip */
+#define PORT		65535	/* port of the questions: as a rule nothing listens there */
+#define TRIES		3	/* questions of each length with -m */
+#define WAIT_US		50000	/* shortest wait for an answer with -m */
+#define WAIT_TRIPS	8	/* longest round trips of a wait for an answer with -m */
 
 struct ping {
 	struct address peer;
@@ -51,7 +51,7 @@ struct ping {
 	struct sockaddr_ll to;
 	unsigned char *packet;
 
-	sigset_t unblocked;	/* while it waits */
+	sigset_t unblocked;	/* mask while it waits */
 	__u32 seq;		/* of the last question */
 	__u64 sent;
 	__u64 received;
@@ -73,7 +73,7 @@ static bool interrupted(void)
 	return __atomic_load_n(&signals, __ATOMIC_RELAXED);
 }
 
-/* Microseconds. */
+/* Return microseconds. */
 static double now_us(void)
 {
 	struct timespec t;
@@ -82,7 +82,7 @@ static double now_us(void)
 	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
-/* Until the time, a signal, or, with a descriptor, until there is something to read. */
+/* Wait until the time, a signal or, with a descriptor, input. True: there is input. */
 static bool wait_for(struct ping *p, int fd, double until)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -110,7 +110,7 @@ static __u16 checksum(const unsigned char *p, size_t n)
 	return ~sum;
 }
 
-/* Of what arrives only this: RST for our port. */
+/* Let only RSTs for our port pass. */
 static void set_filter(struct ping *p)
 {
 	struct sock_filter code[] = {
@@ -134,7 +134,7 @@ static void open_socket(struct ping *p)
 	socklen_t len = sizeof(own);
 	struct ifreq ifr = { 0 };
 
-	/* it hears nothing before there is a filter */
+	/* protocol 0: it receives nothing before there is a filter */
 	p->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (p->fd < 0)
 		error(EXIT_IO, 0, "packet socket: %s%s", strerror(errno),
@@ -197,7 +197,7 @@ static void ask(struct ping *p, unsigned int size)
 		      strerror(errno));
 }
 
-/* The answer to the last question; others are late. */
+/* Is it the answer to the last question? That to an earlier one is late. */
 static bool is_answer(struct ping *p, const struct esp_wire *h,
 		      const struct sockaddr_ll *from)
 {
@@ -209,7 +209,7 @@ static bool is_answer(struct ping *p, const struct esp_wire *h,
 	       ntohl(h->ts_ecr) == (ntohl(p->cookie) ^ p->seq);
 }
 
-/* Microseconds from question to answer, or -1 if there is none until @until. */
+/* Return the microseconds from question to answer, or -1 if there is none until @until. */
 static double answer(struct ping *p, double until)
 {
 	struct sockaddr_ll from;
@@ -229,7 +229,7 @@ static double answer(struct ping *p, double until)
 	return -1;
 }
 
-/* A question and its answer; @until bounds both. */
+/* Ask a question and receive its answer; @until bounds both. */
 static bool round_trip(struct ping *p, unsigned int size, double until)
 {
 	double us;
@@ -251,7 +251,7 @@ static bool round_trip(struct ping *p, unsigned int size, double until)
 	return true;
 }
 
-/* Do packets of this length get there? */
+/* Do packets of this length arrive? */
 static bool fits(struct ping *p, unsigned int size)
 {
 	double wait = WAIT_TRIPS * p->max;
@@ -264,7 +264,7 @@ static bool fits(struct ping *p, unsigned int size)
 	return false;
 }
 
-/* After an answer to a short one: half of what is left each time. */
+/* Find the longest packet, after an answer to a short one: halve what is left each time. */
 static void find_mtu(struct ping *p)
 {
 	unsigned int low = p->size, high = p->dev_mtu + 1, try = p->dev_mtu;

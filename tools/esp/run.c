@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * esp run: a program with libesp-run.so (tools/run), by which its TCP connections go over ESP.
+ * esp run: run a program with libesp-run.so (tools/run), which carries its TCP connections over
+ * ESP.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include "esp.h"
 
 #define LIBRARY		"libesp-run.so"
-#define SCRIPTS_MAX	4	/* an interpreter may be a script, too; as the kernel has it */
+#define SCRIPTS_MAX	4	/* interpreters that are scripts, too; the kernel's limit */
 
 struct request {
 	const char *log;
@@ -23,7 +24,7 @@ struct request {
 	char **program;
 };
 
-/* As execvp() finds it. */
+/* Find a program as execvp() does. */
 static bool find(const char *name, char path[PATH_MAX])
 {
 	const char *dirs = getenv("PATH"), *end;
@@ -44,7 +45,7 @@ static bool find(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-/* The interpreter of a script into @path; false: it is none. */
+/* Is it a script? Sets @path to its interpreter. */
 static bool is_script(int fd, char path[PATH_MAX])
 {
 	char line[PATH_MAX], *word, *save;
@@ -71,7 +72,10 @@ static bool is_script(int fd, char path[PATH_MAX])
 	return true;
 }
 
-/* The kernel and the dynamic linker take no library from who doesn't own the privileges. */
+/*
+ * Does the program gain privileges? Then the kernel and the dynamic linker take no library from the
+ * user.
+ */
 static bool gains_privileges(int fd, const struct stat *st)
 {
 	return ((st->st_mode & S_ISUID) && st->st_uid != getuid()) ||
@@ -79,7 +83,7 @@ static bool gains_privileges(int fd, const struct stat *st)
 	       (getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0);
 }
 
-/* A note "Go": its programs make their system calls themselves, linked statically or not. */
+/* Is there a note "Go"? Go programs make system calls themselves, even if linked dynamically. */
 static bool is_go(int fd, const Elf64_Phdr *ph)
 {
 	char notes[1024];
@@ -100,7 +104,7 @@ static bool is_go(int fd, const Elf64_Phdr *ph)
 	return false;
 }
 
-/* What stands against a preloaded library; NULL: nothing that is known. */
+/* Return why a preloaded library would have no effect; NULL: no reason is known. */
 static const char *look_at_elf(int fd)
 {
 	bool dynamic = false, go = false;
@@ -109,7 +113,7 @@ static const char *look_at_elf(int fd)
 	int i;
 
 	if (pread(fd, &eh, sizeof(eh), 0) < EI_NIDENT || memcmp(eh.e_ident, ELFMAG, SELFMAG))
-		return NULL;	/* exec() tells */
+		return NULL;	/* exec() reports it */
 	if (eh.e_ident[EI_CLASS] != (sizeof(long) == 8 ? ELFCLASS64 : ELFCLASS32))
 		return "is of another word size than " LIBRARY;
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64)
@@ -127,7 +131,7 @@ static const char *look_at_elf(int fd)
 	return dynamic ? NULL : "is linked statically, and loads no library";
 }
 
-/* Ends the program if the library would have no effect in it. */
+/* End the program if the library would have no effect in it. */
 static void check(const char *path, int depth)
 {
 	char interpreter[PATH_MAX];
@@ -152,7 +156,7 @@ static void check(const char *path, int depth)
 		error(EXIT_USAGE, 0, "%s %s; without esp run it works by TCP", path, text);
 }
 
-/* Beside this program, where it was built; else where it is installed. */
+/* Find the library beside this program, where it was built; else where it is installed. */
 static void find_library(char path[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof(LIBRARY) - 1);
@@ -187,7 +191,7 @@ static void preload(void)
 	free(all);
 }
 
-/* A relative name is of this directory, not of where the program goes. */
+/* Set the log. A relative name is of this directory, even if the program changes its own. */
 static void set_log(const char *path)
 {
 	char dir[PATH_MAX] = "", *whole;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * esp show: sockets (as ss), counters (as nstat), devices; and esp kill, which ends
- * sockets instead.
+ * esp show: sockets (as ss), counters (as nstat), devices; and esp kill, which ends the sockets.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -27,13 +26,13 @@ struct show {
 	bool extended;
 	bool json;
 	bool nonzero;
-	/* only these sockets */
+	/* criteria of the sockets */
 	unsigned int type;
 	unsigned int states;
 	unsigned int port;
 	__u64 cookie;
 	struct address peer;
-	struct mnl_socket *kill;	/* and they are ended by this, not shown only */
+	struct mnl_socket *kill;	/* ends the sockets, by netlink; NULL: show only */
 	unsigned int count;
 };
 
@@ -71,7 +70,7 @@ static const char *const meminfo[] = {
 	[SK_MEMINFO_DROPS]		= "d",
 };
 
-/* In microseconds, but for those that are off. */
+/* Names of the timers, which are in microseconds; those that are off are not shown. */
 static const char *const timers[ESP_DIAG_T_MAX] = {
 	[ESP_DIAG_T_SEND]	= "send",
 	[ESP_DIAG_T_RRQ]	= "rrq",
@@ -84,13 +83,13 @@ static const char *const timers[ESP_DIAG_T_MAX] = {
 };
 
 /**
- * struct details - of a socket, beside struct esp_diag_msg; another kernel's may be shorter
+ * struct details - attributes of a socket beside struct esp_diag_msg; other kernels' may be shorter
  * @info:	ESP_DIAG_INFO
- * @has_info:	it was there
+ * @has_info:	ESP_DIAG_INFO was there
  * @mem:	ESP_DIAG_MEMINFO, or NULL
- * @nmem:	its members
+ * @nmem:	members of @mem
  * @left:	ESP_DIAG_TIMERS
- * @nleft:	its members; 0: it wasn't there
+ * @nleft:	members of @left; 0: ESP_DIAG_TIMERS wasn't there
  */
 struct details {
 	struct esp_info info;
@@ -108,7 +107,7 @@ static const char *type_name(unsigned int type)
 	       type == SOCK_DGRAM ? "dgram" : "?";
 }
 
-/* From retransmits on, but for the counters. */
+/* Print struct esp_info: flags, retransmits, probes, the members from mss on, and the counters. */
 static void print_info(const struct esp_info *info, bool json)
 {
 	const __u32 *v = &info->mss;
@@ -145,7 +144,7 @@ static void print_meminfo(const __u32 *mem, size_t n, bool json)
 
 	fputs(json ? ",\"skmem\":{" : " skmem:(", stdout);
 	for (i = 0; i < ARRAY_SIZE(meminfo) && i < n; i++) {
-		/* in debt: a FIN is charged without asking for memory */
+		/* it may be negative: a FIN is charged without asking for memory */
 		long long v = i == SK_MEMINFO_FWD_ALLOC ? (long long)(__s32)mem[i] : mem[i];
 
 		printf(json ? "%s\"%s\":%lld" : "%s%s%lld", sep, meminfo[i], v);
@@ -226,7 +225,7 @@ static void show_socket(struct show *show, const struct esp_diag_msg *msg,
 	putchar('\n');
 }
 
-/* Is it one of those that the user has named? What the kernel doesn't look at. */
+/* Did the user ask for this socket? Checks only the criteria that the kernel doesn't. */
 static bool wanted(const struct show *show, const struct esp_diag_msg *msg)
 {
 	static const __u8 any[sizeof(msg->dst.sesp_addr)];
@@ -242,7 +241,7 @@ static bool wanted(const struct show *show, const struct esp_diag_msg *msg)
 		!memcmp(peer->sesp_addr, msg->dst.sesp_addr, sizeof(any)));
 }
 
-/* False: it has ended by itself meanwhile. */
+/* End a socket. False: it has ended by itself meanwhile. */
 static bool kill_socket(struct mnl_socket *nl, const struct esp_diag_msg *msg)
 {
 	char buf[1024];
@@ -444,7 +443,7 @@ static void show_dev(const struct show *show)
 		return;
 	}
 
-	/* The queues, as the kernel writes them. */
+	/* Print the queues as the kernel writes them. */
 	file = fopen("/proc/net/esp/dev", "re");
 	if (!file)
 		return;
@@ -460,7 +459,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
-/* Which sockets, and how they are printed. */
+/* Options that choose sockets, and how they are printed. */
 static const struct argp_option socket_options[] = {
 	{ "all", 'a', NULL, 0, "sockets in all states", 0 },
 	{ "listening", 'l', NULL, 0, "listening sockets, and unconnected ones for datagrams", 0 },
@@ -474,7 +473,7 @@ static const struct argp_option socket_options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 }
 };
 
-/* Names of states with commas between, in capitals or not. */
+/* Parse names of states with commas between, in capitals or not. */
 static unsigned int parse_states(struct argp_state *state, const char *arg)
 {
 	unsigned int mask = 0;

@@ -18,7 +18,7 @@ static const char *const stats_names[] = {
 static_assert(sizeof(struct esp_stats) ==
 	       ARRAY_SIZE(stats_names) * sizeof(__u64), "a name is missing");
 
-/* As text only what is not zero, as JSON the members of an object. */
+/* Print counters: as text only those that are not zero, as JSON the members of an object. */
 void print_stats(const struct esp_stats *stats, bool json)
 {
 	const __u64 *v = (const __u64 *)stats;
@@ -56,7 +56,7 @@ void set_nonblock(int fd, bool on)
 					flags & ~O_NONBLOCK);
 }
 
-/* strtoull() that takes digits only; sets *end as that does. */
+/* Parse as strtoull() does, but take digits only; set *end as that does. */
 static __u64 digits(const char *arg, char **end)
 {
 	*end = (char *)arg;
@@ -78,7 +78,7 @@ __u64 parse_number(struct argp_state *state, const char *arg, const char *what,
 	return n;
 }
 
-/* A number of bytes, not 0, with K, M or G (powers of 1024) behind it. */
+/* Parse a number of bytes, not 0, that K, M or G (powers of 1024) may follow. */
 __u64 parse_size(struct argp_state *state, const char *arg, const char *what,
 		 __u64 max)
 {

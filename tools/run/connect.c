@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * connect(): by ESP if the peer is on the link and answers, in run_wait_ms at most; then the
- * program's descriptor is the ESP socket. Else the TCP socket, as if nothing had been tried.
+ * connect() by ESP, if the peer is on the link and answers within run_wait_ms: then the program's
+ * descriptor is the ESP socket. Else it is the TCP socket, as if nothing had been tried.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -13,15 +13,20 @@
 #include <stdio.h>
 #include "run.h"
 
-#define SILENT		8	/* hosts that didn't answer are remembered, so many */
-#define SILENT_S	30	/* for so long */
+#define SILENT		8	/* silent hosts that are remembered */
+#define SILENT_S	30	/* seconds for which a silent host is remembered */
 #define DISCARD		9	/* port of RFC 863 */
 
-/* silent_key() | the low 16 bits of the second until which it isn't waited for again. */
+/*
+ * Entries: silent_key() | the low 16 bits of the second until which connect() doesn't wait for the
+ * host again.
+ */
 static _Atomic uint64_t silent[SILENT];
 static atomic_uint silent_next;
 
-/* Of a MAC address, or of the IP address of who has none, at a device. */
+/*
+ * Hash a host's MAC address, or its IP address if it has none, at a device. The low 16 bits are 0.
+ */
 static uint64_t silent_key(const void *addr, size_t len, int ifindex)
 {
 	uint64_t hash = 14695981039346656037u;	/* FNV-1a */
@@ -56,14 +61,14 @@ static void remember_silent(uint64_t key)
 
 /**
  * struct attempt - a connection that a program wants
- * @fd:		its socket
+ * @fd:		the program's TCP socket
  * @to:		the peer
- * @port:	its port, big-endian
- * @from:	what the socket is bound to, or nothing
- * @sport:	its port, or 0
+ * @port:	the peer's port, big-endian
+ * @from:	name that the socket is bound to; unspecified: the route's
+ * @sport:	port that the socket is bound to, or 0
  * @route:	to the peer
  * @esp:	the peer's address
- * @err:	what to say if there is no falling back
+ * @err:	errno for the program if TCP is no alternative
  */
 struct attempt {
 	int fd;
@@ -76,7 +81,7 @@ struct attempt {
 	int err;
 };
 
-/* A TCP socket on which nothing has happened? */
+/* Is it a TCP socket that was not used yet? */
 static bool is_fresh(int fd)
 {
 	struct tcp_info info;
@@ -116,7 +121,7 @@ static const char *find_route(struct attempt *a)
 	return NULL;
 }
 
-/* The kernel is to ask who has the address: it does for a datagram, of nothing to nobody. */
+/* Make the kernel ask for the MAC address of @a->to: send an empty datagram to the discard port. */
 static bool knock(const struct attempt *a)
 {
 	struct sockaddr_storage sa;
@@ -131,7 +136,7 @@ static bool knock(const struct attempt *a)
 	fd = syscall(SYS_socket, to.family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return false;
-	/* it goes no further than this link */
+	/* the datagram goes no further than this link */
 	if (to.family == AF_INET)
 		sys_setsockopt(fd, IPPROTO_IP, IP_TTL, &one, sizeof(one));
 	else
@@ -166,7 +171,7 @@ static const char *find_neighbour(struct attempt *a, int64_t until)
 		if (!knocked) {
 			if (!knock(a))
 				return "its MAC address can't be asked for";
-			/* not waited for: if it is back, the next one finds it */
+			/* don't wait: if the host is back, the next connect() finds it */
 			if (is_silent(nobody))
 				return "its MAC address was not known lately, either";
 		}
@@ -179,7 +184,7 @@ static const char *find_neighbour(struct attempt *a, int64_t until)
 		if (pause.tv_nsec < 16000000)
 			pause.tv_nsec *= 2;
 	}
-	/* nothing goes by IP: nobody else would make the kernel verify it */
+	/* knock, because no other IP packet makes the kernel verify the entry */
 	if (!knocked && !(state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP)))
 		knock(a);
 	if (a->esp.sesp_addr[0] & 1)
@@ -215,7 +220,7 @@ static const char *why(int err)
 	}
 }
 
-/* Waits for the answer; @fd doesn't block. 0, or -errno. */
+/* Wait for the answer; @fd doesn't block. Returns 0 or -errno. */
 static int wait_answer(int fd, int64_t until)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
@@ -263,7 +268,7 @@ static int connect_esp(struct attempt *a, int fd, int64_t until)
 	return err;
 }
 
-/* The TCP socket's descriptor becomes the ESP socket's, in epoll too. */
+/* Make the TCP socket's descriptor that of the ESP socket, in epoll too. */
 static bool put_in_place(struct attempt *a, int fd)
 {
 	int flags = fcntl(a->fd, F_GETFL), fdflags = fcntl(a->fd, F_GETFD);
@@ -276,7 +281,7 @@ static bool put_in_place(struct attempt *a, int fd)
 	if (flags < 0 || fdflags < 0 || syscall(SYS_getsockname, fd, &own, &len) ||
 	    fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_ASYNC)))
 		return false;
-	/* only what is in that epoll instance now can be modified there */
+	/* EPOLL_CTL_MOD fails if the descriptor isn't in that epoll instance now */
 	if (slot && slot->epfd) {
 		epfd = slot->epfd - 1;
 		event = slot->event;
@@ -301,7 +306,7 @@ static bool put_in_place(struct attempt *a, int fd)
 	return true;
 }
 
-/* NULL: it is connected; else why not. */
+/* Try to connect by ESP. Returns NULL, or why it isn't connected. */
 static const char *attempt(struct attempt *a)
 {
 	int64_t until = now_ms() + run_wait_ms;

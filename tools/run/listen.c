@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Listeners. When the program calls listen(), an ESP socket is bound to the same port; it
- * listens from the moment when the program waits for connections in a way that the library
- * sees: accept(), poll(), select(), epoll_ctl(). One that waits in another way (io_uring) never
- * has ESP connections which it would not accept: who tries gets an RST, and TCP.
+ * Listeners. When the program calls listen(), the library binds an ESP socket to the same port.
+ * That listens from the moment when the program waits for connections by a call that the library
+ * sees: accept(), poll(), select(), epoll_ctl(). A program that waits in another way (io_uring)
+ * never has ESP connections, because it would not accept them: a peer that tries gets an RST, and
+ * uses TCP.
  *
- * The processes that share the TCP listener after fork() share the ESP listener, too; exec()
- * closes it, and who has the TCP listener then makes one again.
+ * The processes that share the TCP listener after fork() share the ESP listener, too. exec() closes
+ * the ESP listener, and a process that has the TCP listener then makes another.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -18,8 +19,8 @@
 #include <sys/time.h>
 #include "run.h"
 
-#define HIDDEN		512	/* descriptors from here on, if there are so many */
-#define RETRY_MS	100	/* a blocking accept() looks at both queues so often */
+#define HIDDEN		512	/* descriptors of ESP listeners begin here, if there are so many */
+#define RETRY_MS	100	/* a blocking accept() looks at both queues in this interval */
 
 atomic_bool run_listens;
 static atomic_uint turn;
@@ -38,7 +39,7 @@ static bool hides(const struct slot *slot)
 	return slot->hidden >= 0 && cookie_of(slot->hidden) == slot->hidden_cookie;
 }
 
-/* The slot of a listener that has an ESP listener beside it; NULL: it has none. */
+/* Return the slot of a listener that has an ESP listener beside it; NULL: it has none. */
 struct slot *run_listener(int fd)
 {
 	struct slot *slot = run_slot(fd);
@@ -62,7 +63,7 @@ static int out_of_the_way(int fd)
 	return high;
 }
 
-/* The device that the listener is restricted to, 0: none, -1: one without ESP. */
+/* Return the device that the listener is restricted to; 0: none, -1: one without ESP. */
 static int device_of(int fd, const struct name *local)
 {
 	char dev[IF_NAMESIZE] = "";
@@ -73,13 +74,16 @@ static int device_of(int fd, const struct name *local)
 		ifindex = run_ifindex_of(local);
 	else
 		return ifindex;
-	/* not seen from outside, and so it must stay */
+	/* it can't be reached from other hosts, and must stay so */
 	if (!ifindex || (if_indextoname(ifindex, dev) && !strcmp(dev, "lo")))
 		return -1;
 	return ifindex;
 }
 
-/* In ms; 0: none, or ours, that another process has set (see bound_accept()). */
+/*
+ * Return the program's timeout in ms; 0: none, or the library's, of another process
+ * (bound_accept()).
+ */
 static int timeout_of(int fd)
 {
 	struct timeval t = { 0 };
@@ -104,7 +108,7 @@ static int bind_esp(int fd, in_port_t port, int ifindex)
 	return syscall(SYS_bind, fd, &esp, sizeof(esp));
 }
 
-/* An ESP socket for the TCP listener @fd, bound; NULL: it can have none. */
+/* Bind an ESP socket for the TCP listener @fd. NULL: it can have none. */
 static struct slot *cover(int fd, int backlog)
 {
 	struct sockaddr_storage own;
@@ -158,7 +162,7 @@ fail:
 	return NULL;
 }
 
-/* The program waits for connections: now they may come. */
+/* Let the ESP socket listen, because the program waits for connections. */
 static bool arm(int fd, struct slot *slot)
 {
 	char name[NAME_STRLEN];
@@ -187,7 +191,7 @@ static bool arm(int fd, struct slot *slot)
 	return true;
 }
 
-/* Of a descriptor that the program waits at; NULL: it is no listener, or of TCP only. */
+/* Return the slot of a listener that the program waits at. NULL: it is none, or of TCP only. */
 struct slot *run_waits(int fd)
 {
 	struct slot *slot = run_slot(fd);
@@ -213,7 +217,9 @@ struct slot *run_waits(int fd)
 	return slot;
 }
 
-/* The descriptor goes: the ESP listener with it. Nothing is written, see run.h. */
+/*
+ * Close the ESP listener of a descriptor that the program closes. Writes nothing down, see run.h.
+ */
 void run_uncover(int fd)
 {
 	struct slot *slot;
@@ -225,7 +231,7 @@ void run_uncover(int fd)
 		sys_close(slot->hidden);
 }
 
-/* Two descriptors of one thing. */
+/* Remember @copy as a copy of @fd. */
 void run_copied(int fd, int copy)
 {
 	struct slot *from = run_slot(fd), *to = run_slot(copy);
@@ -256,7 +262,10 @@ PUBLIC int listen(int fd, int backlog)
 	return ret;
 }
 
-/* Somebody has ended the ESP listener, or its device has left: TCP's goes on alone. */
+/*
+ * Close an ESP listener that a process has shut down, or whose device has left; TCP's goes on
+ * alone.
+ */
 void run_end(struct slot *slot)
 {
 	int hidden = __atomic_exchange_n(&slot->hidden, -1, __ATOMIC_SEQ_CST);
@@ -268,7 +277,7 @@ void run_end(struct slot *slot)
 	sys_close(hidden);
 }
 
-/* The next ESP connection, or -1 and errno: EAGAIN if there is none. */
+/* Accept the next ESP connection. Returns -1 and errno if there is none: EAGAIN. */
 static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t *len, int flags)
 {
 	struct sockaddr_esp peer;
@@ -325,8 +334,8 @@ static int accept_tcp(int fd, struct slot *slot, struct sockaddr_storage *sa, so
 }
 
 /*
- * A blocking accept() that another process was quicker than would wait for TCP only: it is
- * bounded, and those that it accepts get back the time that the program has set before listen().
+ * Bound a blocking accept(): if another process was quicker, it would wait for TCP only. The
+ * sockets that it accepts get back the timeout that the program has set before listen().
  */
 static void bound_accept(int fd, struct slot *slot)
 {
@@ -337,9 +346,10 @@ static void bound_accept(int fd, struct slot *slot)
 }
 
 /*
- * The kernel starts accept() again after a handler with SA_RESTART; poll() it doesn't. Which
- * handler it was is not known: if one is without, the program must be told. Asked before and
- * after waiting: a handler may be gone once it ran (SA_RESETHAND), or have been set meanwhile.
+ * Must a signal end accept()? After a handler with SA_RESTART the kernel restarts accept(), but not
+ * poll(). Which handler it was is not known: if one is without SA_RESTART, the program must be
+ * told. The caller asks before and after it waits: a handler may be gone once it ran
+ * (SA_RESETHAND), or may have been set meanwhile.
  */
 static bool interrupts(const struct slot *slot)
 {
@@ -357,7 +367,7 @@ static bool interrupts(const struct slot *slot)
 	return sig < NSIG;
 }
 
-/* Both queues, in turns. */
+/* Accept from either queue; each is the first one in turns. */
 static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
 			 int flags, int ready)
 {
@@ -438,7 +448,7 @@ PUBLIC int accept(int fd, struct sockaddr *__restrict addr, socklen_t *__restric
 	return accept4(fd, addr, len, 0);
 }
 
-/* By this, too, programs end a listener: whoever waits at it is woken, in all processes. */
+/* Programs end a listener by this call, too: it wakes the waiters in all processes. */
 PUBLIC int shutdown(int fd, int how)
 {
 	int ret = REAL(shutdown)(fd, how), err = errno;

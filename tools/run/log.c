@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What "esp run" asked for, and the log: a line for each connection and listener.
+ * The settings of "esp run", and the log: a line for each connection and listener.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -17,7 +17,7 @@ int run_wait_ms = 200;
 static int log_fd = -1;
 static struct stat log_file;
 
-/* The log's descriptor, out of the program's way. */
+/* Move the log's descriptor out of the program's way. */
 static int out_of_the_way(int fd)
 {
 	struct rlimit limit;
@@ -33,7 +33,10 @@ static int out_of_the_way(int fd)
 	return high;
 }
 
-/* Standard error can be the connection that the program serves: not that. */
+/*
+ * Open the log. Standard error is not used if it is a socket: it can be the connection that the
+ * program serves.
+ */
 static void open_log(const char *path)
 {
 	int fd = STDERR_FILENO;
@@ -77,7 +80,7 @@ const char *run_error(void)
 	return strerrordesc_np ? strerrordesc_np(errno) : strerror(errno);
 }
 
-/* A line, at once; nowhere if the program has closed what it should go to. */
+/* Write a line at once; drop it if the program has closed the log's file. */
 void run_log(const char *format, ...)
 {
 	char line[256];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * The names of both ends of an ESP connection, as TCP would tell them. They are found again from
- * the kernel where the library doesn't know the descriptor: after exec(), or in a message of
- * another process.
+ * The names of both ends of an ESP connection, as TCP would tell them. If the library doesn't know
+ * a descriptor, it asks the kernel for the names: after exec(), or if the descriptor came in a
+ * message of another process.
  */
 #include <arpa/inet.h>
 #include <net/ethernet.h>
@@ -22,7 +22,7 @@ bool run_is_esp(int fd)
 	return is;
 }
 
-/* An address that is a name; false: of another family, or too short. */
+/* Make a name of an address. False: it is of another family, or too short. */
 bool run_name_get(const struct sockaddr *sa, socklen_t len, struct name *name)
 {
 	const struct sockaddr_in6 *in6 = (const void *)sa;
@@ -45,7 +45,7 @@ bool run_name_get(const struct sockaddr *sa, socklen_t len, struct name *name)
 	return true;
 }
 
-/* @port is big-endian, as theirs. Returns the address's length. */
+/* Make an address of a name and a port, big-endian. Returns the address's length. */
 socklen_t run_name_put(const struct name *name, in_port_t port, struct sockaddr_storage *sa)
 {
 	struct sockaddr_in6 *in6 = (void *)sa;
@@ -89,7 +89,7 @@ bool run_name_any(const struct name *name)
 	return IN6_IS_ADDR_UNSPECIFIED(&name->addr);
 }
 
-/* Loopback's. */
+/* Is it an address of loopback? */
 bool run_name_local(const struct name *name)
 {
 	if (IN6_IS_ADDR_V4MAPPED(&name->addr))
@@ -97,7 +97,7 @@ bool run_name_local(const struct name *name)
 	return IN6_IS_ADDR_LOOPBACK(&name->addr);
 }
 
-/* What this host is called by a peer with that name. */
+/* Find the name of this host that a peer with that name uses. */
 static void local_of(const struct name *peer, int ifindex, struct name *local)
 {
 	struct route route;
@@ -108,7 +108,7 @@ static void local_of(const struct name *peer, int ifindex, struct name *local)
 	local->family = peer->family;
 }
 
-/* Names of a descriptor of which nothing is remembered. */
+/* Find the peer's name of a descriptor that the library doesn't remember. */
 static void find_peer(const struct sockaddr_esp *esp, struct name *peer)
 {
 	memset(peer, 0, sizeof(*peer));
@@ -117,7 +117,7 @@ static void find_peer(const struct sockaddr_esp *esp, struct name *peer)
 		       AF_INET : AF_INET6;
 }
 
-/* An accepted connection: its peer's name is of the listener's family. */
+/* Remember an accepted connection. Its peer's name is of the listener's family. */
 void run_name_accepted(int fd, const struct sockaddr_esp *esp, const struct slot *listener)
 {
 	struct slot *slot = run_slot(fd);
@@ -148,7 +148,7 @@ static bool same_esp(const struct sockaddr_esp *a, const struct sockaddr_esp *b)
 	       !memcmp(a->sesp_addr, b->sesp_addr, ETH_ALEN);
 }
 
-/* Both names of an ESP socket: of the slot if this is what it remembers. */
+/* Find both names of an ESP socket: the slot's if that remembers this socket. */
 static void names_of(int fd, struct name *local, struct name *peer)
 {
 	struct sockaddr_esp esp = { 0 }, own = { 0 };
@@ -164,7 +164,7 @@ static void names_of(int fd, struct name *local, struct name *peer)
 		goto out;
 	len = sizeof(esp);
 	if (syscall(SYS_getpeername, fd, &esp, &len)) {
-		/* not connected any more */
+		/* the socket is not connected any more */
 		if (slot && atomic_load(&slot->kind) == CONNECTED && slot->sport == own.sesp_port) {
 			*local = slot->local;
 			*peer = slot->peer;
@@ -183,7 +183,7 @@ out:
 	errno = err;
 }
 
-/* The program's buffer has room for *@len bytes. */
+/* Copy an address into the program's buffer, which has room for *@len bytes. */
 static void give(const struct sockaddr_storage *sa, socklen_t real, void *buf, socklen_t *len)
 {
 	memcpy(buf, sa, *len < real ? *len : real);

@@ -36,7 +36,7 @@ static int esp_option(int name)
 	return 0;
 }
 
-/* Set or not, the connection carries the same bytes. */
+/* Does the connection carry the same bytes whether this option is set or not? */
 static bool has_no_effect(int level, int name)
 {
 	switch (level) {
@@ -67,7 +67,7 @@ static void copy(int from, int to, int level, int name, size_t size)
 		sys_setsockopt(to, level, name, val, size);
 }
 
-/* A buffer size that the program has set; the kernel tells it doubled. */
+/* Copy a buffer size that the program has set; the kernel reports it doubled. */
 static void copy_buffer(int from, int to, int name)
 {
 	int size;
@@ -78,14 +78,14 @@ static void copy_buffer(int from, int to, int name)
 	sys_setsockopt(to, SOL_SOCKET, name, &size, sizeof(size));
 }
 
-/* What the program has set on a TCP socket. 0, or -errno: it can't have an ESP socket instead. */
+/* Copy the options of a TCP socket. Returns 0, or -errno: no ESP socket can take its place. */
 int run_copy_options(int from, int to)
 {
 	int on = 0, lock = 0, v;
 	size_t i;
 
 	if (!sys_getsockopt(from, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) && on)
-		return -EOPNOTSUPP;	/* its notices are other ones */
+		return -EOPNOTSUPP;	/* ESP's notices differ from TCP's */
 	on = 0;
 	copy(from, to, SOL_SOCKET, SO_REUSEADDR, sizeof(int));
 	copy(from, to, SOL_SOCKET, SO_PRIORITY, sizeof(int));
@@ -220,7 +220,7 @@ PUBLIC int setsockopt(int fd, int level, int name, const void *val, socklen_t le
 	return has_no_effect(level, name) ? 0 : refuse();
 }
 
-/* TCP ignores an address of whom it is connected with. */
+/* TCP ignores an address given to a connected socket. */
 PUBLIC ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
 		      socklen_t len)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What the kernel's tables say: the device that leads to an address, its MAC address, and back
- * from a MAC address to a name.
+ * Questions to the kernel's tables: the device that leads to an address, the MAC address of a name,
+ * and the name of a MAC address.
  */
 #include <arpa/inet.h>
 #include <linux/neighbour.h>
@@ -9,7 +9,7 @@
 #include <net/ethernet.h>
 #include "run.h"
 
-#define ROOM 8192	/* what the kernel fills at most */
+#define ROOM 8192	/* bytes that the kernel fills at most */
 
 struct request {
 	struct nlmsghdr nlh;
@@ -36,7 +36,7 @@ static const void *addr_of(const struct name *name)
 	return is_v4(name) ? &name->addr.s6_addr[12] : &name->addr.s6_addr[0];
 }
 
-/* The room of a struct request is enough for all that is asked. */
+/* Add an attribute. The room of a struct request is enough for all questions. */
 static void put(struct nlmsghdr *nlh, int type, const void *data, size_t len)
 {
 	struct rtattr *attr = (void *)nlh + NLMSG_ALIGN(nlh->nlmsg_len);
@@ -89,7 +89,7 @@ static void *prepare(struct request *r, int type, int flags, size_t extra)
 
 #define ATTRS (RTA_MAX + 1)	/* NDA_MAX and IFA_MAX are less */
 
-/* What is behind a message's header of @extra bytes, by type. */
+/* Find the attributes after a message's header of @extra bytes, by type. */
 static void attributes(const struct nlmsghdr *nlh, size_t extra, const struct rtattr **attrs)
 {
 	const struct rtattr *attr = NLMSG_DATA(nlh) + NLMSG_ALIGN(extra);
@@ -110,7 +110,7 @@ static uint32_t u32_of(const struct rtattr *attr)
 	return value;
 }
 
-/* One datagram of the kernel's answer; what anybody else sends is none. */
+/* Receive a datagram of the kernel's answer; ignore those of other processes. */
 static int receive(int fd, char *buf)
 {
 	struct sockaddr_nl from;
@@ -125,7 +125,7 @@ static int receive(int fd, char *buf)
 	return n;
 }
 
-/* Asks the kernel; @each gets the messages of the answer until it returns other than 0. */
+/* Ask the kernel; @each gets the messages of the answer until it returns other than 0. */
 static int ask(struct request *r, int (*each)(const struct nlmsghdr *nlh, void *data), void *data)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
@@ -182,7 +182,10 @@ static int take_route(const struct nlmsghdr *nlh, void *data)
 	return 0;
 }
 
-/* @from, if it isn't NULL, is the source; @ifindex, if it isn't 0, the device. 0, or -errno. */
+/*
+ * Find the route to @to from the source @from, NULL: any, through the device @ifindex, 0: any.
+ * Returns 0 or -errno.
+ */
 int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
 	      struct route *route)
 {
@@ -230,7 +233,10 @@ static int take_entry(const struct nlmsghdr *nlh, void *data)
 	return -EAGAIN;
 }
 
-/* 0: @mac is right as far as the kernel knows; -EAGAIN, -ENOENT: not yet. */
+/*
+ * Find a neighbour's MAC address. Returns 0: @mac is right as far as the kernel knows; -EAGAIN,
+ * -ENOENT: not yet.
+ */
 int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *state)
 {
 	struct request r;
@@ -254,11 +260,14 @@ struct search {
 	int family;		/* preferred */
 	struct name *name;
 	bool found;
-	unsigned int rank;	/* of what was found: larger is better */
-	unsigned int age;	/* and then what was confirmed last */
+	unsigned int rank;	/* rank of the name that was found: the larger the better */
+	unsigned int age;	/* age of the name that was found: less is better at equal rank */
 };
 
-/* An entry that an administrator made comes first, then one of the family, not link-local. */
+/*
+ * Keep the best entry: one that an administrator made comes first, then one of the family, then one
+ * that isn't link-local.
+ */
 static int compare_entry(const struct nlmsghdr *nlh, void *data)
 {
 	const struct ndmsg *nd = NLMSG_DATA(nlh);
@@ -298,8 +307,8 @@ static int compare_entry(const struct nlmsghdr *nlh, void *data)
 }
 
 /*
- * The name of who has @mac, of @family if there is one, else with @any of the other. False:
- * the kernel knows none.
+ * Find the name of the host with @mac: of @family if there is one, else with @any of the other.
+ * False: the kernel knows none.
  */
 bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, struct name *name)
 {
@@ -337,7 +346,7 @@ static int compare_addr(const struct nlmsghdr *nlh, void *data)
 	return 0;
 }
 
-/* The device that has this address of the host's, or 0. */
+/* Return the device that has this address of the host, or 0. */
 int run_ifindex_of(const struct name *name)
 {
 	struct holder h = { .name = name };

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libesp-run.so: TCP's sockets of a program that knows nothing of it, over ESP.
+ * libesp-run.so: carries the TCP connections of an unchanged program over ESP.
  *
- * Who connects: its descriptor becomes an ESP socket when connect() finds that the peer
- * answers by ESP; else it stays what it is (connect.c).
+ * To connect: the descriptor becomes an ESP socket when connect() finds that the peer answers by
+ * ESP; else it stays the TCP socket (connect.c).
  *
- * Who listens: its descriptor stays TCP's listener. Beside it is an ESP listener, hidden at a
- * high number; what waits for the one waits for both (listen.c, wait.c).
+ * To listen: the descriptor stays TCP's listener. Beside it is an ESP listener, hidden at a high
+ * number; a call that waits for the one waits for both (listen.c, wait.c).
  *
- * What the library remembers of a descriptor is a hint only, for descriptors are closed and
- * copied behind its back: each time it asks the kernel whether this still is that socket. Calls
- * of programs may come from signal handlers and from children of vfork(): no locks, no
- * allocation but where poll() has very many descriptors, and close() writes nothing down.
+ * The library's memory of a descriptor is only a hint, because the program may close and copy
+ * descriptors by calls that the library doesn't see. So it asks the kernel each time whether this
+ * still is that socket. The program may call from signal handlers and from children of vfork(). So
+ * there are no locks, no allocations except where poll() has very many descriptors, and close()
+ * writes nothing down.
  *
- * The same file is loaded by glibc and by musl, into the program and those that it starts: it
- * needs no library but the C library, and of that what both have, with structures that are the
- * same in both.
+ * Both glibc and musl load the same file, into the program and those that it starts. So it needs no
+ * library but the C library, and of that only functions that both have, with structures that are
+ * the same in both.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -39,7 +40,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The C library's own function, a cancellation point if it is one. */
+/* Get the C library's own function; a cancellation point stays one. */
 #define REAL(name)							\
 ({									\
 	static typeof(name) *real_##name;				\
@@ -49,7 +50,7 @@
 	real_##name;							\
 })
 
-#define RUN_FDS 16384	/* of higher ones nothing is remembered */
+#define RUN_FDS 16384	/* descriptors from this number on are not remembered */
 
 /**
  * struct name - an end of a connection as the program is to see it
@@ -66,27 +67,27 @@ struct name {
 enum kind {
 	UNKNOWN,
 	LISTENER,	/* TCP's, with an ESP listener beside it */
-	OTHER,		/* listens, but there is nothing beside it */
+	OTHER,		/* a listener without an ESP listener beside it */
 	CONNECTED,	/* an ESP socket, whose names are known */
 };
 
 /**
- * struct slot - what is remembered of a descriptor
- * @kind:	which of the members mean anything
+ * struct slot - the library's memory of a descriptor
+ * @kind:	tells which of the members are valid
  * @cookie:	LISTENER: the socket's SO_COOKIE
  * @hidden:	LISTENER: descriptor of the ESP listener
- * @hidden_cookie: its SO_COOKIE
- * @backlog:	LISTENER: what listen() was given
+ * @hidden_cookie: LISTENER: SO_COOKIE of the ESP listener
+ * @backlog:	LISTENER: the argument of listen()
  * @armed:	LISTENER: the ESP socket listens
- * @timeo_set:	LISTENER: SO_RCVTIMEO is ours, the program's is @timeo
- * @timeo:	LISTENER: in ms, 0: none
- * @prefer:	LISTENER: family of names that it likes best
+ * @timeo_set:	LISTENER: SO_RCVTIMEO is the library's, the program's is @timeo
+ * @timeo:	LISTENER: the program's SO_RCVTIMEO in ms, 0: none
+ * @prefer:	LISTENER: preferred family of names
  * @esp:	CONNECTED: the peer's address
  * @sport:	CONNECTED: own port
- * @local:	CONNECTED: own name; LISTENER: what it is bound to
+ * @local:	CONNECTED: own name; LISTENER: the name that it is bound to
  * @peer:	CONNECTED: the peer's name
- * @epfd:	epoll instance that the descriptor was added to last, + 1
- * @event:	with this
+ * @epfd:	epoll instance that the descriptor was added to last, + 1; 0: none
+ * @event:	event that the descriptor was added with
  */
 struct slot {
 	_Atomic int kind;
@@ -114,7 +115,7 @@ static inline struct slot *run_slot(int fd)
 	return fd >= 0 && fd < RUN_FDS ? &run_slots[fd] : NULL;
 }
 
-/* The kernel's calls, where a thread can't be cancelled. */
+/* System calls that are no cancellation points. */
 static inline int sys_getsockopt(int fd, int level, int name, void *val, socklen_t len)
 {
 	return syscall(SYS_getsockopt, fd, level, name, val, &len);
@@ -176,7 +177,7 @@ void run_copied(int fd, int copy);
 void run_uncover(int fd);
 void run_end(struct slot *slot);
 
-/* wait.c: what programs call that were compiled with _FORTIFY_SOURCE */
+/* wait.c: functions that programs call which were compiled with _FORTIFY_SOURCE */
 struct pollfd;
 int __poll_chk(struct pollfd *fds, unsigned long n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, unsigned long n, const struct timespec *timeout,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Waiting at a listener is waiting at the ESP listener beside it. For epoll, both have the same
- * event; poll() and select() wait for more descriptors than they were given.
+ * A call that waits at a listener waits at the ESP listener beside it, too. For epoll, both have
+ * the same event; poll() and select() wait for more descriptors than they were given.
  */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/select.h>
 #include "run.h"
 
-#define FEW 256		/* descriptors that need no memory */
+#define FEW 256		/* most descriptors for which no memory is allocated */
 
 PUBLIC int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
@@ -44,7 +44,7 @@ static bool waits_for_input(struct pollfd *pfd)
 	       atomic_load(&slot->kind) == LISTENER;
 }
 
-/* How many of them may be listeners. */
+/* Count the descriptors that may be listeners. */
 static nfds_t listeners(struct pollfd *fds, nfds_t n)
 {
 	nfds_t i, count = 0;
@@ -57,8 +57,8 @@ static nfds_t listeners(struct pollfd *fds, nfds_t n)
 }
 
 /*
- * poll() with the ESP listeners behind the program's own descriptors, in the order of those that
- * they belong to.
+ * Call poll() with the ESP listeners after the program's own descriptors, in the order of the TCP
+ * listeners.
  */
 static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct timespec *timeout,
 		     const sigset_t *mask)
@@ -103,7 +103,7 @@ again:
 		}
 		ret += !!fds[i].revents;
 	}
-	/* that is no event of the program's */
+	/* the end of an ESP listener is no event for the program */
 	if (!ret && ended)
 		goto again;
 out:
@@ -149,9 +149,7 @@ PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time
 	return ppoll(fds, n, timeout, mask);
 }
 
-/*
- * A set of select() may have more bits than FD_SETSIZE, if the program made it so large.
- */
+/* A set of select() may have more bits than FD_SETSIZE, if the program made it so large. */
 static bool in_set(const fd_set *set, int fd)
 {
 	return set && (((const unsigned long *)set)[fd / (8 * sizeof(long))] >>
@@ -181,11 +179,11 @@ static bool any_listener(int n, const fd_set *read)
 	return false;
 }
 
-/* By what the kernel's select() takes for readable, writable and exceptional. */
+/* The events that the kernel's select() takes for readable and for writable. */
 #define SELECT_IN	(POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR)
 #define SELECT_OUT	(POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR)
 
-/* poll() instead. Unlike select() it tells of what was not asked for: that is nothing. */
+/* Do select() by poll(), and ignore events that poll() reports without being asked. */
 static int select_by_poll(int n, fd_set *read, fd_set *write, fd_set *except,
 			  const struct timespec *timeout, const sigset_t *mask)
 {
@@ -255,7 +253,7 @@ PUBLIC int select(int n, fd_set *__restrict read, fd_set *__restrict write,
 	end = now_ms() + t.tv_sec * 1000 + t.tv_nsec / 1000000;
 	ret = select_by_poll(n, read, write, except, &t, NULL);
 	err = errno;
-	/* Linux leaves there what is left of it */
+	/* Linux's select() leaves the remaining time there */
 	left = end - now_ms();
 	if (left < 0 || !ret)
 		left = 0;
