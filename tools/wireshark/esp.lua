@@ -4,15 +4,14 @@
 --
 --	tshark -X lua_script:esp.lua -r FILE -Y ethesp.rrq
 --
--- "esp" is IPsec's; the filters of this protocol begin with "ethesp". It shows
--- what a frame says, and, from the frames before it, what it means: what is sent
--- again, missing, beyond the permission, on HOLD, and how long a round trip took. A
--- transmission (TXS to TXF), or a record (to EOR), is put together and given to the
--- dissector that is registered for its port in the table "ethesp.port", in order: what
--- follows a packet that is missing waits until that comes, or until it is acknowledged,
--- so that it won't.
+-- "esp" is IPsec's; the filters of this protocol begin with "ethesp". The dissector shows
+-- the fields of a frame and, from the frames before it, their meaning: packets that are
+-- retransmitted, missing or beyond the grant, HOLDs, and the time of round trips. It puts a
+-- transmission (TXS to TXF) or a record (to EOR) together, and gives it to the dissector that
+-- is registered for its port in the table "ethesp.port", in order. Packets after a missing one
+-- wait until that comes, or until it is acknowledged and so will not come.
 
--- Where bit32 is gone there are operators, which Lua 5.2 cannot read.
+-- Without bit32, use operators, which Lua 5.2 cannot read.
 local bit32 = bit32 or load([[return {
 	band = function(a, b) return a & b end,
 	bxor = function(a, b) return a ~ b end,
@@ -29,12 +28,12 @@ esp.prefs.reassemble = Pref.bool("Reassemble transmissions and records", true,
 	"A subdissector gets the whole")
 
 local HLEN = 32
-local MOST = 16 * 1024 * 1024	-- bytes of a transmission, or behind a gap, that are kept
-local AHEAD_MOST = 65536	-- packets; no grant lets a sender go further
-local WAITING_MOST = 4096	-- packets behind a gap
-local MSS_LEAST = 4		-- below, it is ignored: a frame would be too many packets
+local MOST = 16 * 1024 * 1024	-- most bytes kept of a transmission, or after a gap
+local AHEAD_MOST = 65536	-- packets beyond a gap; no grant lets a sender go further
+local WAITING_MOST = 4096	-- most packets kept after a gap
+local MSS_LEAST = 4		-- a smaller MSS is ignored: a frame would be too many packets
 
--- Bits of the flags, as their names are said in order.
+-- Bits of the flags, in the order in which their names are shown.
 local FLAGS = {
 	{ "syn", "SYN", 0x01 }, { "ack", "ACK", 0x02 }, { "fin", "FIN", 0x04 },
 	{ "rst", "RST", 0x08 }, { "txs", "TXS", 0x10 }, { "txf", "TXF", 0x20 },
@@ -46,7 +45,7 @@ local OPTIONS = {
 	[0] = "END", [1] = "COOKIE", [2] = "MSS", [3] = "TYPE", [4] = "FEATURES",
 	[5] = "BURST", [6] = "ADVICE", [7] = "CRC",
 }
--- Length, with type and length.
+-- Length of each option, with the bytes of its type and length.
 local OPTION_LEN = { [1] = 6, [2] = 4, [3] = 3, [4] = 3, [5] = 6, [6] = 4, [7] = 6 }
 
 local f = {
@@ -117,7 +116,7 @@ esp.experts = { bad, wrong, note, warn }
 local by_port = DissectorTable.new("ethesp.port", "ESP port", ftypes.UINT16, base.DEC, esp)
 local fallback = Dissector.get("data")
 
--- a is before b, as numbers that wrap.
+-- Is a before b? The numbers wrap.
 local function before(a, b)
 	return bit32.band(a - b, 0x80000000) ~= 0
 end
@@ -126,15 +125,15 @@ local function add32(a, n)
 	return bit32.band(a + n, 0xffffffff)
 end
 
--- Connections seen so far, and what was found out of each frame: frames are
--- looked at more than once, and in any order after the first time.
+-- Connections seen so far, and the analysis of each frame: Wireshark dissects frames
+-- more than once, and in any order after the first time.
 local connections, known, n_connections
 
 function esp.init()
 	connections, known, n_connections = {}, {}, 0
 end
 
--- RFC 1071, over the whole frame.
+-- Compute the checksum of RFC 1071 over the whole frame.
 local function sum(tvb, n)
 	local s = 0
 	local raw = tvb:raw(0, n)
@@ -156,14 +155,14 @@ local function new_direction()
 		 missing = {}, n_missing = 0 }
 end
 
--- The connection of a frame, and which of its sides sends.
+-- Find the connection of a frame, and its sender's and its receiver's side.
 local function find(pinfo, h)
 	local a = tostring(pinfo.dl_src) .. "/" .. h.sport
 	local b = tostring(pinfo.dl_dst) .. "/" .. h.dport
 	local key = a < b and a .. "-" .. b or b .. "-" .. a
 	local c = connections[key]
 
-	-- the same ports again
+	-- a new connection of the same ports
 	if not c or (h.syn and not h.ack and c.sides[a].cookie and
 		     c.sides[a].cookie ~= h.peer) then
 		c = { number = n_connections, sides = { [a] = new_direction(),
@@ -174,7 +173,7 @@ local function find(pinfo, h)
 	return c, c.sides[a], c.sides[b]
 end
 
--- What was collected goes to the subdissector, in the frame of @r.
+-- Give the collected bytes to the subdissector, in the frame of @r.
 local function give(r, me, part)
 	local bytes = {}
 
@@ -191,7 +190,7 @@ local function give(r, me, part)
 	me.parts, me.bytes = {}, 0
 end
 
--- The next packet in order.
+-- Collect the next packet in order.
 local function collect(r, me, p)
 	me.at = add32(p.seq, 1)
 	if me.ended or (p.txs and not me.records) then
@@ -203,7 +202,7 @@ local function collect(r, me, p)
 		me.parts[#me.parts + 1] = p
 		me.bytes = me.bytes + #p.bytes
 	end
-	-- cut off by who captured, or too long
+	-- the capture cut it off, or it is too long
 	if not p.bytes or me.bytes > MOST then
 		me.broken = true
 		give(r, me, true)
@@ -231,7 +230,7 @@ local function drop(me, p)
 	me.bytes_waiting = me.bytes_waiting - #(p.bytes or "")
 end
 
--- The first that waits.
+-- Return the first packet that waits.
 local function first(me)
 	local p = me.waiting[me.at]
 
@@ -245,8 +244,9 @@ local function first(me)
 	return p
 end
 
--- What is in order now, and what need not wait any longer, as nobody was seen to
--- acknowledge anything, as all before it was acknowledged, or as it is too much.
+-- Collect the packets that are in order now, and those that need not wait any longer:
+-- because no frame of the peer was captured, because the missing packet before them was
+-- acknowledged, or because they are too many.
 local function advance(r, me, peer)
 	while me.n_waiting > 0 do
 		local gap = not me.waiting[me.at]
@@ -267,7 +267,7 @@ local function advance(r, me, peer)
 	end
 end
 
--- The packets of a frame, which may be several that have not been on a wire yet.
+-- Take the packets of a frame: a GSO packet, which was not on a wire yet, has several.
 local function packets(r, me, peer, h, payload)
 	for i = 0, h.segs - 1 do
 		local p = {
@@ -277,7 +277,7 @@ local function packets(r, me, peer, h, payload)
 				payload and payload:sub(i * h.size + 1, (i + 1) * h.size),
 		}
 
-		if not me.at then	-- the first that is seen
+		if not me.at then	-- the first packet seen
 			me.at, me.broken = p.seq, not h.txs
 		end
 		if me.at == p.seq then
@@ -291,7 +291,7 @@ local function packets(r, me, peer, h, payload)
 	end
 end
 
--- Frames may be forged: so many are remembered.
+-- Most missing packets that are remembered, because frames may be forged.
 local MISSING_MOST = 65536
 
 local function mark_missing(me, seq, missing)
@@ -301,7 +301,7 @@ local function mark_missing(me, seq, missing)
 	end
 end
 
--- What a frame means after those before it; @payload as a string, or nil.
+-- Analyse a frame after those before it; @payload is a string, or nil.
 local function analyse(pinfo, h, payload)
 	local c, me, peer = find(pinfo, h)
 	local r = { connection = c.number, number = pinfo.number, len = h.len, given = {} }
@@ -313,7 +313,7 @@ local function analyse(pinfo, h, payload)
 	if h.mss and h.mss >= MSS_LEAST then
 		me.takes = h.mss
 	end
-	-- one that has not been on a wire may be many in one
+	-- a frame that was not on a wire yet may be a GSO packet
 	h.size = math.min(me.takes or 65535, peer.takes or 65535)
 	if h.len > h.size and not h.rrq then
 		h.segs = math.ceil(h.len / h.size)
@@ -326,7 +326,7 @@ local function analyse(pinfo, h, payload)
 				r.rtt = us
 			end
 		end
-		-- before the announcement is here, a grant is advice for a first burst
+		-- before the announcement has arrived, a grant advises a first burst
 		if peer.announced and before(peer.announced, h.ack_seq) then
 			if not peer.edge or before(peer.edge, add32(h.ack_seq, h.grant)) then
 				peer.edge = add32(h.ack_seq, h.grant)
@@ -378,7 +378,7 @@ local function analyse(pinfo, h, payload)
 	if me.una then
 		r.flight = add32(me.next, -me.una)
 	end
-	-- of a first burst nobody here knows how long it may be; a FIN needs no permission
+	-- the length of a first burst is not known here, so it has no edge; a FIN needs no grant
 	if h.txs and not me.announced then
 		me.announced, me.edge = h.seq, nil
 	end
@@ -389,7 +389,7 @@ local function analyse(pinfo, h, payload)
 	return r
 end
 
--- Why the header can't be one; nil if it can.
+-- Return why the header is malformed, or nil.
 local function malformed(tvb, h)
 	if h.version ~= 1 then
 		return "unknown version"
@@ -419,7 +419,7 @@ for i = 0, 255 do
 	crc_table[i] = c
 end
 
--- Over header and payload, with its own value, at @at, and the checksum as 0.
+-- Verify the CRC at @at, over header and payload; its own value and the checksum count as 0.
 local function show_crc(tvb, item, h, at)
 	local n = h.hlen + h.len
 	local crc, raw, good = 0xffffffff, nil, nil
@@ -485,7 +485,7 @@ local function options(tvb, tree, h)
 	end
 end
 
--- In one or two words.
+-- Name a frame in one or two words.
 local function name(h)
 	local said = {}
 
@@ -608,14 +608,14 @@ local function show_payload(tvb, pinfo, tree, root, h, r)
 		return
 	end
 	tree:add(f.data, payload)
-	-- what is reassembled is shown by show_given()
+	-- show_given() shows reassembled data
 	if not r or (not esp.prefs.reassemble and not r.again) then
 		subdissect(payload:tvb(), pinfo, root, h)
 	end
 end
 
--- Transmissions and records that are whole with this frame, and parts of such as
--- will never be.
+-- Show transmissions and records that are complete with this frame, and parts of those
+-- that never will be.
 local function show_given(tvb, pinfo, tree, root, h, r)
 	if r.within and r.within ~= pinfo.number then
 		tree:add(f.within, r.within):set_generated(true)
@@ -669,7 +669,7 @@ function esp.dissector(tvb, pinfo, root)
 		pinfo.cols.info = text .. " [malformed: " .. why .. "]"
 		return tvb:captured_len()
 	end
-	if h.hlen > tvb:captured_len() then	-- cut off by who captured
+	if h.hlen > tvb:captured_len() then	-- the capture cut it off
 		pinfo.cols.info = text
 		return tvb:captured_len()
 	end
