@@ -1,21 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# am logp, am calibrate: over UDP on this host. Not how long anything takes, which depends on what
-# else runs here, but that all is measured, what follows from what, and what is said of bad input.
+# am logp, am calibrate: over UDP on this host. The tests don't check how long anything takes, which
+# depends on the other work of this host. They check that all is measured, that derived figures
+# agree with the measured ones, and the messages about bad input.
 
 cd "${0%/*}/../.." || exit 1
 # shellcheck source=selftests/harness/fetch.sh
 . selftests/harness/fetch.sh
 need jq gnuplot-nox
 WORK=$(mktemp -d)
-# No port that the system gives to others by itself.
+# A port outside of the range that the system assigns by itself.
 PORT=$((20000 + 4 * ($$ % 3000)))
 HERE=udp:127.0.0.1:$PORT
 number=0 status=0
 trap 'kill "$SERVER" 2>/dev/null; wait 2>/dev/null; rm -rf "$WORK"' EXIT
 
-# check TEXT COMMAND...: ok if it succeeds; shows what it prints.
+# check TEXT COMMAND...: ok if COMMAND succeeds; else show its output.
 check()
 {
 	local text=$1
@@ -31,7 +32,7 @@ check()
 	fi
 }
 
-# refused STATUS WORDS ARGUMENT...: am ends so, and says so.
+# refused STATUS WORDS ARGUMENT...: am ends with STATUS, and prints WORDS.
 refused()
 {
 	local want=$1 words=$2 got
@@ -43,7 +44,7 @@ refused()
 	[ $got = "$want" ] && grep -qF -e "$words" "$WORK/out"
 }
 
-# holds EXPRESSION: of jq, of the last run.
+# holds EXPRESSION: the expression of jq is true of the last run.
 holds() { jq -e "$1" "$WORK/json"; }
 
 check "no command" refused 2 "Usage: am"
@@ -71,7 +72,8 @@ check "nobody there, datagrams alone" refused 1 "no answer" logp -t 200 -p raw "
 check "nobody there to calibrate with" refused 1 "no answer" calibrate -t 200 "$HERE"
 check "help" refused 0 "--protocol" logp --help
 
-# Its answers are here in time whoever else wants the processors, where that is permitted.
+# With a real-time priority, where that is permitted, the server answers in time even if the
+# processors are busy.
 FIRST=(chrt -f 1)
 "${FIRST[@]}" true 2>/dev/null || FIRST=()
 "${FIRST[@]}" am logp --serve "$HERE" >"$WORK/serve" 2>&1 &
@@ -87,7 +89,8 @@ check "a run" sh -c "am logp -j -t 60000 -r 12 -n 4 -m 32 -z 0,127,1400,2000 --f
 check "... has every protocol" holds '[.layers[].protocol] == ["raw", "nway", "oneway", "amvia", "amudp"]'
 check "... N" holds '[.layers[].credits] == [4, 4, 1, 4, 4]'
 check "... the parameters" holds '[.layers[] | .o_s, .g, .RTT, .G | .median > 0] | all'
-# Six rounds make a figure. In some no reply may be here behind a delay: others kept the processors.
+# Six rounds make a figure. In some rounds no reply may be here after a delay, because other
+# processes kept the processors.
 check "... o_r" holds 'any(.layers[]; .o_r.median != null)'
 check "... L, where there is o_r" holds '[.layers[] | (.L.median == null) == (.o_r.median == null)] | all'
 check "... by size" holds '[.layers[].sizes[] | .g.median > 0 and .o_s.median > 0] | all'
@@ -105,7 +108,7 @@ check "... says what a protocol adds" grep -q 'nway .*longer than that of datagr
 check "with no more messages than credits the gap isn't seen" \
 	sh -c "am logp -j -t 60000 -r 6 -n 16 -m 16 -z none -p nway $HERE | jq -e '.layers[0] | .g.median == null and .gap_hidden == null and .o_s.median > 0'"
 
-# Of the powers of two, by which the answer is judged; those between are tried later.
+# The best rate of the powers of two, by which the answer is judged; those between are tried later.
 # shellcheck disable=SC2016
 BEST='.[0] | .credits as $n | (.trials | map(select(.credits as $c | [1, 2, 4, 8] | index($c)) | .rate.median) | max)'
 check "a calibration" sh -c "am calibrate -j -t 60000 -r 6 -n 8 -m 64 $HERE >'$WORK/json'"

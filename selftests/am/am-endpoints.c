@@ -4,7 +4,7 @@
  * Included by am-tests.c.
  */
 
-/* The default of each option is what am.h says. */
+/* The default of each option is as am.h says. */
 TEST_F(am, defaults)
 {
 	const struct am_options *o;
@@ -41,7 +41,10 @@ TEST_F(am, bad_options)
 	EXPECT_EQ(NULL, bundle->endpoints);
 }
 
-/* Without options the address is the environment's; a memory's network has none. */
+/*
+ * Without options the environment has the address; "mem" doesn't work there, because it has no
+ * network.
+ */
 TEST_F(am, environment)
 {
 	char text[AM_NAME_LEN];
@@ -62,7 +65,7 @@ TEST_F(am, environment)
 	EXPECT_TRUE(name_equal(&name[CALLER], &again));
 }
 
-/* Nothing is sent again before min_timeout_us, however short the round trip is. */
+/* No request is retransmitted before min_timeout_us, however short the round trip is. */
 TEST_F(am, min_timeout)
 {
 	uint64_t start;
@@ -79,7 +82,7 @@ TEST_F(am, min_timeout)
 	EXPECT_LE(50000, now(ep[CALLER]) - start);
 }
 
-/* In a full table, who has been silent for idle_us makes place. */
+/* In a full table, a peer that has been silent for idle_us makes place. */
 TEST_F(am, idle_peer)
 {
 	ep_t third;
@@ -100,7 +103,7 @@ TEST_F(am, idle_peer)
 	EXPECT_EQ(0, stats(SERVER).peers_refused);
 }
 
-/* What is asked for is what was set; bulk data go to their offset in it. */
+/* The segment and the tag are those that were set; bulk data go to their offset in the segment. */
 TEST_F(am, segment_and_tag)
 {
 	uint8_t data[40], *part = segment[SERVER] + 100;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Active Messages: what can be wrong with calls, peers and frames.
- * Included by am-tests.c.
+ * Active Messages: faults of calls, peers and frames. Included by am-tests.c.
  */
 
 TEST_F(am, calls_refused)
@@ -72,7 +71,7 @@ TEST_F(am, connection_refused)
 	EXPECT_EQ(AM_ERR_AGAIN, AM_Connect(ep[CALLER], 0, 0));
 	EXPECT_EQ(AM_ERR_TAG, AM_Connect(ep[CALLER], 0, 1));
 	EXPECT_LE(1, stats(SERVER).bad_tag);
-	/* The other way there is no tag. */
+	/* In the other direction there is no tag. */
 	ASSERT_EQ(AM_OK, AM_Map(ep[SERVER], 0, name[CALLER], 0));
 	EXPECT_EQ(AM_OK, AM_Connect(ep[SERVER], 0, 1));
 	EXPECT_EQ(AM_OK, AM_Unmap(ep[CALLER], 0));
@@ -90,7 +89,7 @@ TEST_F(am, connection_refused)
 	EXPECT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 }
 
-/* A table of one, and two who come. */
+/* The table has one place, and two peers come. */
 TEST_F(am, table_full)
 {
 	struct am_stats s;
@@ -108,13 +107,13 @@ TEST_F(am, table_full)
 	ASSERT_EQ(AM_OK, AM_Map(third, 0, name[SERVER], 0));
 	EXPECT_EQ(AM_ERR_FULL, AM_Connect(third, 0, 1));
 	AM_GetStats(ep[SERVER], &s);
-	/* a HELLO may be said again */
+	/* a HELLO may be retransmitted */
 	EXPECT_LE(1, s.peers_refused);
 	EXPECT_GE(self->o.retries + 1, s.peers_refused);
 	EXPECT_EQ(AM_ERR_RESOURCE, AM_Map(ep[SERVER], 0, n, 0));
 }
 
-/* A frame as the caller's transport would send it, to the server. */
+/* Send a frame to the server by the caller's transport. */
 static void forge(uint8_t *frame, size_t len)
 {
 	ep[CALLER]->transport.ops->send(&ep[CALLER]->transport, &ep[CALLER]->map[0]->name, frame,
@@ -162,10 +161,10 @@ TEST_F(am, bad_frames)
 	w.session ^= 1;
 	forge(frame, wire_write(frame, &w));
 	EXPECT_TRUE(REACHED(stats(SERVER).bad_session == 1));
-	/* The answer to that is none to the caller's session. */
+	/* The answer to that frame is for no session of the caller. */
 	EXPECT_TRUE(REACHED(stats(CALLER).bad_session == 1));
 	EXPECT_EQ(0, ran);
-	/* And a good one. */
+	/* A good frame is handled. */
 	w.session ^= 1;
 	forge(frame, wire_write(frame, &w));
 	EXPECT_TRUE(REACHED(ran == 1));
@@ -179,14 +178,14 @@ static enum am_verdict other_version(void *arg, uint8_t *frame, size_t len)
 	return AM_PASS;
 }
 
-/* A peer of another version. */
+/* The peer speaks another version. */
 TEST_F(am, other_version)
 {
 	AM_SetTimeout(bundle, -1);
 	ASSERT_EQ(AM_OK, open_end(CALLER, self->o));
 	ASSERT_EQ(AM_OK, open_end(SERVER, self->o));
 	ep[SERVER]->transport.faults.filter = other_version;
-	/* It refuses in its own version; so it does where ours is the old one. */
+	/* The peer refuses in its own version; it does so, too, if this end has the old one. */
 	fate[WIRE_HELLO] = AM_PASS;
 	AM_SetTag(ep[SERVER], 5);
 	stand(CALLER);
@@ -210,7 +209,7 @@ static void on_return(ep_t e, am_handle_t handle, const struct am_state *state, 
 	*(int *)arg = AM_Request0(e, 0, ECHO);
 }
 
-/* The target has lost its memory: what it was asked before may have run. */
+/* The target has lost its memory: a request that it was asked before may have run. */
 TEST_F(am, restarted)
 {
 	int in_handler = AM_OK;
@@ -237,7 +236,10 @@ TEST_F(am, restarted)
 	EXPECT_TRUE(REACHED(answered == 2));
 }
 
-/* Each allocation fails in turn: the call says so, or the conversation goes on without it. */
+/*
+ * Each allocation fails in turn: the call returns the error, or the conversation goes on without
+ * it.
+ */
 TEST_F(am, no_memory)
 {
 	int error, n, told = 0;
@@ -263,7 +265,10 @@ TEST_F(am, no_memory)
 	allocations = -1;
 	/* This time there was enough. */
 	EXPECT_EQ(1, answered);
-	/* 7 of each endpoint, 2 of the connection, 1 of the request; who is asked tells nobody. */
+	/*
+	 * 7 of each endpoint, 2 of the connection, 1 of the request; a target's failure returns no
+	 * error.
+	 */
 	EXPECT_LE(17, told);
 	EXPECT_LT(told + 1, n);
 	EXPECT_EQ(0, leaks());

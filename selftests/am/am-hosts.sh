@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Sourced behind lib.sh: the hosts of those who measure Active Messages, n0 and, with the server,
+# Sourced after lib.sh: the hosts on which Active Messages are measured, n0 and, with the server,
 # n1, and its addresses. And a cable for RDMA verbs (net-verbs.sh has a picture).
 
 EDP='' ESP='' UDP='' VERBS=verbs:10.9.0.2:4700
@@ -18,24 +18,24 @@ am_hosts()
 	cable n0 v0 n1 v1
 	for i in 0 1; do
 		ip -n n$i addr add 10.9.0.$((i + 1))/24 dev v$i
-		# As UDP's are: nobody computes checksums within a machine.
+		# As with UDP: no checksums are computed within a machine.
 		in_host n$i sysctl -qw net.esp.dev.v$i.tx_checksum=1
 	done
 	EDP="edp:$(mac n1 v1)%v0" UDP=udp:10.9.0.2
 	ESP="esp:${EDP#edp:}"
 }
 
-# am_serve: returns when it answers.
+# am_serve: start the server, and return when it answers.
 am_serve()
 {
 	nsenter --net=/run/netns/n1 am logp --serve edp:%v1 esp:%v1 "$UDP" >"$TMP/serve" 2>&1 &
 	until_true 60 counted_lines 3 "$TMP/serve"
 }
 
-# counted_lines N FILE: has as many at least.
+# counted_lines N FILE: FILE has N lines at least.
 counted_lines() { [ "$(wc -l <"$2")" -ge "$1" ]; }
 
-# Routes go with the link; then there is none.
+# The routes, which leave with the link.
 ROUTES='ip route replace 10.9.0.2 dev v0 table 100 && ip route replace 10.9.0.1 dev v1 table 101'
 cable_of_verbs()
 {
@@ -48,7 +48,7 @@ cable_of_verbs()
 		ip addr add 10.9.0.$((i + 1))/24 dev v$i && ip link set v$i up &&
 			ip neigh replace 10.9.0.$((2 - i)) dev v$i nud permanent \
 				lladdr "$(<"/sys/class/net/v$((1 - i))/address")" || return
-		# What comes in is for this host; what leaves takes the cable.
+		# Packets that come in are for this host; packets that leave take the cable.
 		ip rule add pref 1$i iif v$i lookup local &&
 			ip rule add pref 2$i to 10.9.0.$((2 - i)) lookup 10$i &&
 			ip route add unreachable 10.9.0.$((2 - i)) table 10$i metric 1000 || return

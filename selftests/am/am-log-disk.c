@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Active Messages: what stands in the transaction log's files when a frame leaves, and on the
- * disk when the power fails. Included by host-am.c, behind am-log-files.c.
+ * Active Messages: the contents of the transaction log's files when a frame leaves, and on the disk
+ * when the power fails. Included by host-am.c, after am-log-files.c.
  */
 
-static uint8_t *disk;		/* NULL: msync() does what it does */
+static uint8_t *disk;		/* NULL: msync() isn't replaced */
 static size_t disk_size;
 
-/* Is there a record of this instance in such a state? On the disk, if there is one. */
+/* Is there a record of this instance in this state? Looks on the disk, if there is one. */
 static bool in_log(const struct am_options *o, bool sent_one, int state, int instance,
 		   int arg)
 {
@@ -33,7 +33,7 @@ static bool in_log(const struct am_options *o, bool sent_one, int state, int ins
 	return false;
 }
 
-/* Nothing leaves before the log has it. */
+/* No frame leaves before the log has it. */
 static enum am_verdict look_in_log(void *arg, uint8_t *frame, size_t len)
 {
 	int instance = frame[14] << 8 | frame[15];
@@ -66,7 +66,7 @@ static void answer_logged(void *token, int a, int b, int c, int d)
 {
 	(void)token; (void)b; (void)c; (void)d;
 	answered++;
-	/* Of the request with argument @a. */
+	/* The record of the request with argument @a. */
 	life->bad += !in_log(ep[CALLER]->transport.faults.arg, true, AM_STATE_DONE, -1, a);
 }
 
@@ -74,7 +74,7 @@ static int open_watched(struct am_options *o)
 {
 	int error;
 
-	/* Nothing is sent twice. */
+	/* Nothing is retransmitted. */
 	o->timeout_us = 60000000;
 	o->reply_timeout_us = 60000000;
 	o->min_timeout_us = 60000000;
@@ -87,7 +87,7 @@ static int open_watched(struct am_options *o)
 	return error;
 }
 
-/* Requests of which one is answered, and one refused. */
+/* Make pairs of requests: one is answered, one is refused. */
 static void request_watched(struct __test_metadata *_metadata)
 {
 	unsigned int i;
@@ -115,12 +115,12 @@ TEST_F(log, order)
 }
 
 /*
- * Power failures: the disk has what msync() was asked for, and of all else that was stored any part
+ * Power failures: the disk has all for which msync() was called, and any part of the other stores
  */
 
-static bool disk_asleep;	/* so that nothing gets there before the process is killed */
+static bool disk_asleep;	/* nothing gets to the disk before the process is killed */
 static unsigned int names_synced;
-static uint8_t *mapped;		/* what a new log asks for first is all of it */
+static uint8_t *mapped;		/* the log: a new one calls msync() for all of it first */
 static void (*at_msync)(void *arg);
 static int disk_error, states;
 
@@ -143,7 +143,7 @@ int __wrap_msync(void *start, size_t n, int flags)
 	if (at_msync)
 		at_msync(NULL);
 	at = (uint8_t *)start - mapped;
-	/* Whole pages. */
+	/* The disk gets whole pages. */
 	n = (n + size - 1) / size * size;
 	memcpy(disk + at, start, at + n < disk_size ? n : disk_size - at);
 	return 0;
@@ -157,9 +157,9 @@ int __wrap_fsync(int fd)
 	return __real_fsync(fd);
 }
 
-#define TORN	1		/* more disks of each moment, with some of what was only stored */
+#define TORN	1		/* more disks of each moment, with some of the other stores */
 
-/* The disk as it may be now, to files of their own. */
+/* Write the disk as it may be now to files of their own. */
 static void power_fails(void *arg)
 {
 	static uint8_t image[200000];
@@ -210,7 +210,7 @@ TEST_F_TIMEOUT(log, power, 300)
 		EXPECT_EQ(AM_OK, error)
 			TH_LOG("state %d: %s", i, AM_ErrorName(error));
 		if (!error) {
-			/* What was known stays known. */
+			/* A record that was known stays known. */
 			now_n = AM_ListSent(ep[CALLER], h, 8);
 			EXPECT_LE(before, now_n);
 			if (i % (TORN + 1) == 0)
@@ -222,14 +222,14 @@ TEST_F_TIMEOUT(log, power, 300)
 	EXPECT_EQ(2, before);
 }
 
-/* What must be in the log before a frame leaves is on the disk by then. */
+/* A record that must be in the log before a frame leaves is on the disk by then. */
 TEST_F(log, order_on_disk)
 {
 	static uint8_t image[200000];
 
 	self->o.log_sync = 1;
 	ASSERT_EQ(AM_OK, open_watched(&self->o));
-	/* The name of a new log, too. */
+	/* The name of a new log is on the disk, too. */
 	EXPECT_EQ(1, names_synced);
 	disk_size = read_file(log_path, image, sizeof(image));
 	disk = image;
@@ -239,7 +239,10 @@ TEST_F(log, order_on_disk)
 	EXPECT_EQ(4, seen[WIRE_REPLY]);
 }
 
-/* What was stored, and not written when the process was killed, is on the disk before it counts. */
+/*
+ * Records that were stored, but not on the disk when the process was killed, are there before they
+ * count.
+ */
 TEST_F(log, killed_before_disk)
 {
 	static uint8_t image[200000], file[200000];
@@ -259,11 +262,11 @@ TEST_F(log, killed_before_disk)
 	disk = NULL;
 	EXPECT_EQ(disk_size, read_file(log_path, file, sizeof(file)));
 	EXPECT_EQ(0, memcmp(image, file, disk_size));
-	/* Its name, too. */
+	/* The name is on the disk, too. */
 	EXPECT_EQ(1, names_synced);
 }
 
-/* The disk fails: who waits is told. */
+/* The disk fails: the call that waits returns the error. */
 TEST_F(log, disk_fails)
 {
 	int error, why;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Active Messages: the transaction log's files: damaged, forged, or not to be had. Included by
- * host-am.c, behind am-log.c.
+ * Active Messages: the transaction log's files: damaged, forged, or impossible to make. Included by
+ * host-am.c, after am-log.c.
  */
 
-/* An endpoint with handlers that only answer; it is its own peer. */
+/* Open an endpoint with handlers that only answer; it is its own peer. */
 static int open_own(const struct am_options *o)
 {
 	int error = AM_AllocateEndpointWith(bundle, o, &ep[CALLER], &name[CALLER]);
@@ -16,7 +16,7 @@ static int open_own(const struct am_options *o)
 	return AM_OK;
 }
 
-/* Requests to itself: both pools have records, decided and not. */
+/* Make requests to itself: both pools have records, decided and not. */
 static int fill_log(void)
 {
 	uint8_t data[100] = { 1, 2, 3 };
@@ -56,7 +56,7 @@ static size_t read_file(const char *path, uint8_t *data, size_t room)
 
 static bool write_file(const char *path, const void *data, size_t n)
 {
-	/* Cut afterwards: who cuts it first waits for the disk on some file systems. */
+	/* Cut it afterwards, because cutting first waits for the disk on some file systems. */
 	int fd = open(path, O_WRONLY | O_CREAT, 0600);
 	bool ok = fd >= 0 && write(fd, data, n) == (ssize_t)n && !ftruncate(fd, n);
 
@@ -65,7 +65,7 @@ static bool write_file(const char *path, const void *data, size_t n)
 	return ok;
 }
 
-/* What the log says, in a number. */
+/* Return a number for the contents of the log. */
 static uint32_t digest(void)
 {
 	am_handle_t h[16];
@@ -82,7 +82,7 @@ static uint32_t digest(void)
 		c = crc32c(c, &h[i], sizeof(h[i]));
 		c = crc32c(c, r.request.data, r.request.nbytes);
 		c = crc32c(c, r.reply.data, r.reply.nbytes);
-		/* Where the data are differs. */
+		/* The address of the data differs. */
 		r.request.data = NULL;
 		r.reply.data = NULL;
 		c = crc32c(c, &r, sizeof(r));
@@ -90,7 +90,7 @@ static uint32_t digest(void)
 	return c;
 }
 
-/* Opens the log as it is in @data, and tells what it says. */
+/* Open the log as it is in @data, and return its digest in @says. */
 static int open_as(const struct am_options *o, const void *data, size_t n, uint32_t *says)
 {
 	int error;
@@ -116,7 +116,7 @@ struct entry {
 	size_t	at, size;
 };
 
-/* The entries of a log of one peer; how many. */
+/* Find the entries of a log of one peer. Returns how many. */
 static int entries(const struct am_options *o, struct entry *e)
 {
 	unsigned int i, n = 0, records = o->pool + o->credits;
@@ -132,7 +132,7 @@ static int entries(const struct am_options *o, struct entry *e)
 	return n;
 }
 
-/* The copy that counts. */
+/* Return the copy that is valid. */
 static uint8_t *valid(uint8_t *file, const struct entry *e)
 {
 	return file + e->at + WORD + (file[e->at + 4] & 1) * e->size;
@@ -146,7 +146,7 @@ static size_t data_at(const struct am_options *o, int record)
 	return e[n - 1].at + WORD + 2 * sizeof(struct log_record) + record * 2ul * o->log_data;
 }
 
-/* The records are there, and what they say. */
+/* The records are there, with their contents. */
 TEST_F(log, records)
 {
 	static const uint8_t data[100] = { 1, 2, 3 };
@@ -178,7 +178,7 @@ TEST_F(log, records)
 	EXPECT_EQ(0, r.reply.handler);
 	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Decide(ep[CALLER], h[1], AM_RUN_AGAIN));
 	EXPECT_EQ(AM_ERR_STALE, AM_GetRecord(ep[CALLER], h[1] + 1, &r));
-	/* The second in the same slot. */
+	/* The second request took the same slot. */
 	ASSERT_EQ(1, AM_ListReceived(ep[CALLER], h + 2, 6));
 	ASSERT_EQ(AM_OK, AM_GetRecord(ep[CALLER], h[2], &r));
 	EXPECT_EQ(1, r.undecided);
@@ -186,7 +186,7 @@ TEST_F(log, records)
 	EXPECT_EQ(variant->protocol == AM_AMVIA ? AM_REPLY_NOT_SENT : AM_REQUEST_RECVD,
 		  r.state.operation);
 	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Decide(ep[CALLER], h[2], AM_SEND_AGAIN));
-	/* And decided, it ends as it would have. */
+	/* After the decision, it ends as it would have. */
 	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], h[1], AM_SEND_AGAIN));
 	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], h[2], AM_RUN_AGAIN));
 	ASSERT_NE(NULL, later);
@@ -195,7 +195,7 @@ TEST_F(log, records)
 	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Decide(ep[CALLER], h[1], AM_GIVE_UP));
 }
 
-/* Each byte changed: refused where it says anything, else it says the same as before. */
+/* Each byte is changed: the log is refused if the byte counts, else its contents are as before. */
 TEST_F_TIMEOUT(log, each_byte, 300)
 {
 	static uint8_t file[20000], counts[20000];
@@ -232,7 +232,7 @@ TEST_F_TIMEOUT(log, each_byte, 300)
 	EXPECT_EQ(0, life->bad);
 }
 
-/* Of each length but the right one. */
+/* A file of each other length is refused. */
 TEST_F_TIMEOUT(log, each_length, 300)
 {
 	static uint8_t file[20000];
@@ -248,7 +248,7 @@ TEST_F_TIMEOUT(log, each_length, 300)
 			TH_LOG("%zu bytes", i);
 }
 
-/* Makes the checksums of an entry right again, and those of the data that it speaks of. */
+/* Make the checksums of an entry right again, and those of the data that it refers to. */
 static void seal(uint8_t *file, const struct entry *e, int record, const struct am_options *o)
 {
 	const struct log_header *h = (void *)file;
@@ -267,7 +267,7 @@ static void seal(uint8_t *file, const struct entry *e, int record, const struct 
 	*word = (uint64_t)number << 32 | crc32c(c, rec, e->size);
 }
 
-/* Does all that can be done with a log that was accepted. */
+/* Do all that can be done with a log that was accepted. */
 static void use(void)
 {
 	struct am_record r;
@@ -288,7 +288,7 @@ static void use(void)
 		AM_Poll(bundle);
 }
 
-/* Lies with the right checksums: refused or not, nothing is touched that isn't ours. */
+/* Lies with right checksums: refused or not, no memory is touched that isn't the library's. */
 TEST_F_TIMEOUT(log, lies, 600)
 {
 	static uint8_t file[20000], good[20000];
@@ -331,7 +331,7 @@ TEST_F_TIMEOUT(log, lies, 600)
 	EXPECT_LT(0, accepted);
 }
 
-/* One entry of the good log is changed, and has the right checksum. */
+/* Change one entry of the good log, and give it the right checksum: the log is refused. */
 #define LIE(number, statement) do {						\
 	memcpy(file, good, size);						\
 	statement;								\
@@ -340,7 +340,7 @@ TEST_F_TIMEOUT(log, lies, 600)
 		TH_LOG("%s", #statement);					\
 } while (0)
 
-/* What no endpoint writes is refused. */
+/* A log that no endpoint writes is refused. */
 TEST_F(log, lies_refused)
 {
 	static uint8_t file[20000], good[20000];
@@ -356,7 +356,7 @@ TEST_F(log, lies_refused)
 	ASSERT_EQ(AM_OK, make_log(&self->o));
 	size = read_file(log_path, good, sizeof(good));
 	entries(&self->o, e);
-	/* The send pool's first two, the first one received. */
+	/* The first two entries of the send pool, and the first one of the receive pool. */
 	q = 1 + self->o.credits;
 	r = q + self->o.pool;
 	memcpy(file, good, size);
@@ -381,7 +381,7 @@ TEST_F(log, lies_refused)
 	LIE(q, done->ack = 0xff);
 	LIE(q, done->why = AM_CAUSE_DECIDED + 1);
 	LIE(q, done->handled = 2);
-	/* Two in a slot. */
+	/* Two requests have one slot. */
 	LIE(q, *done = *asked);
 	LIE(q + 1, asked->slot = self->o.credits);
 	LIE(q + 1, asked->name.address[15] ^= 1);
@@ -400,7 +400,7 @@ TEST_F(log, lies_refused)
 	LIE(r, got->state = AM_STATE_RESENT);
 	LIE(r, memset(&got->request, 0, sizeof(got->request)));
 	LIE(r, got->reply.nargs = 1);
-	/* Of a connection that has no requests, which would not fit any more. */
+	/* A connection without requests, which would not fit any more. */
 	memcpy(file, good, size);
 	memset(asked, 0, sizeof(*asked));
 	seal(file, &e[q + 1], 1, &self->o);
@@ -416,7 +416,7 @@ TEST_F(log, lies_refused)
 	LIE(0, (peer->flags |= LOG_OFFERED, peer->offered_credits = self->o.credits + 1));
 }
 
-/* A log of others. */
+/* A log of another endpoint, or with other options, is refused. */
 TEST_F(log, foreign)
 {
 	static uint8_t file[20000];
@@ -461,7 +461,10 @@ TEST_F(log, foreign)
 	EXPECT_EQ(AM_ERR_LOG_FOREIGN, open_as(&o, file, size, &says));
 }
 
-/* In a process of its own: what it does there stays there. Returns what open_life() said. */
+/*
+ * Open the log in a process of its own, after where(), whose effects stay there. Returns
+ * open_life()'s result.
+ */
 static int open_where(const struct am_options *o, void (*where)(void), int *why)
 {
 	int error, status;
@@ -521,7 +524,7 @@ TEST_F(log, no_file)
 	EXPECT_EQ(AM_ERR_BAD_ARG, open_life(CALLER, &o));
 	o.log_data = AM_MAX_LONG + 1;
 	EXPECT_EQ(AM_ERR_BAD_ARG, open_life(CALLER, &o));
-	/* Of what could not be made, nothing is left. */
+	/* Nothing is left of a log that could not be made. */
 	EXPECT_EQ(AM_ERR_SYSTEM, open_where(&self->o, as_nobody, &why));
 	EXPECT_EQ(EACCES, why);
 	EXPECT_EQ(AM_ERR_SYSTEM, open_where(&self->o, small_files, &why));
@@ -530,11 +533,11 @@ TEST_F(log, no_file)
 	EXPECT_EQ(ENOSPC, why);
 	EXPECT_EQ(-1, access(log_path, F_OK));
 	EXPECT_EQ(-1, access(log_part, F_OK));
-	/* One that is there, too. */
+	/* A log that is there can't be opened, either. */
 	ASSERT_EQ(AM_OK, make_log(&self->o));
 	EXPECT_EQ(AM_ERR_SYSTEM, open_where(&self->o, as_nobody, &why));
 	EXPECT_EQ(EACCES, why);
-	/* And one that is in use. */
+	/* A log that is in use can't be opened. */
 	ASSERT_EQ(AM_OK, open_life(CALLER, &self->o));
 	ASSERT_EQ(AM_OK, AM_AllocateBundle(AM_SEQ, &other));
 	o = self->o;
@@ -580,7 +583,7 @@ static bool still_theirs(const char *path)
 	       !memcmp(data, theirs, sizeof(theirs));
 }
 
-/* A log in the making: one that was left is used, but nobody else's. */
+/* A log in the making: the library uses one that was left, but none of another user or process. */
 TEST_F(log, in_the_making)
 {
 	char other[64];
@@ -602,7 +605,7 @@ TEST_F(log, in_the_making)
 	EXPECT_EQ(EEXIST, errno);
 	EXPECT_TRUE(still_theirs(log_part));
 	ASSERT_EQ(0, unlink(log_part));
-	/* Two at once. */
+	/* Two processes make one at once. */
 	before_lock = another_finishes;
 	EXPECT_EQ(AM_ERR_SYSTEM, open_own(&self->o));
 	EXPECT_EQ(EWOULDBLOCK, errno);
@@ -613,7 +616,7 @@ TEST_F(log, in_the_making)
 	EXPECT_EQ(EWOULDBLOCK, errno);
 	EXPECT_TRUE(still_theirs(log_part));
 	EXPECT_EQ(-1, access(log_path, F_OK));
-	/* That one was killed. */
+	/* The other process was killed. */
 	ASSERT_EQ(0, chmod(log_part, 0666));
 	ASSERT_EQ(AM_OK, open_own(&self->o));
 	ASSERT_EQ(0, stat(log_path, &st));
@@ -621,7 +624,7 @@ TEST_F(log, in_the_making)
 	EXPECT_EQ(-1, access(log_part, F_OK));
 }
 
-/* A message that the log has no room for, on both sides. */
+/* A message is too large for the log, on both sides. */
 TEST_F(log, beyond)
 {
 	struct am_options other = self->o;

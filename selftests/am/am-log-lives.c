@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages with a log at both ends, which end and begin again while a reply is missing.
- * Included by sock-am.c and sock-verbs.c, which say in between_lives() what happens meanwhile.
+ * Included by sock-am.c and sock-verbs.c, whose between_lives() runs meanwhile.
  */
 
 static void between_lives(void);
 
-/* An end with a log, at a port of its own. */
+/* Open an end with a log, at a port of its own. */
 static int open_logged(int i, struct am_options o, const char *dir)
 {
 	char address[40], path[64];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Active Messages: what an endpoint does with the log of a former life, and what it doesn't do
- * before it is told. Included by host-am.c, behind am-log-disk.c.
+ * Active Messages: an endpoint's work with the log of a former life, and all that it must not do
+ * before the program decides. Included by host-am.c, after am-log-disk.c.
  */
 
 static uint8_t kept[200000];		/* a log as it was some time ago */
@@ -12,7 +12,7 @@ static void keep_log(void)
 	kept_size = read_file(log_path, kept, sizeof(kept));
 }
 
-/* An end, at the same address in each life. */
+/* Open an end, at the same address in each life. */
 static int open_at(int i, struct am_options o, const char *address)
 {
 	int error;
@@ -25,7 +25,7 @@ static int open_at(int i, struct am_options o, const char *address)
 	return error;
 }
 
-/* Both ends of a connection; @logged has the log. */
+/* Open both ends of a connection; @logged has the log. */
 static int open_ends(const struct am_options *o, char address[2][40], int logged)
 {
 	struct am_options other = *o;
@@ -42,7 +42,7 @@ static int open_ends(const struct am_options *o, char address[2][40], int logged
 	return error;
 }
 
-/* A frame from @from to the other end, past all filters. */
+/* Send a frame from @from to the other end, past all filters. */
 static void send_to_other(int from, struct wire w)
 {
 	uint8_t frame[200];
@@ -51,7 +51,7 @@ static void send_to_other(int from, struct wire w)
 				      wire_write(frame, &w));
 }
 
-/* What the server would say of the caller's request in slot 0. */
+/* Send the server's answer to the caller's request in slot 0. */
 static void answer_by_hand(uint8_t type, uint16_t instance)
 {
 	struct wire w = {
@@ -65,7 +65,10 @@ static void answer_by_hand(uint8_t type, uint16_t instance)
 	send_to_other(SERVER, w);
 }
 
-/* An undecided request is left alone, whatever comes; decided, it gets the reply that is kept. */
+/*
+ * An undecided request is left alone, whatever comes; after the decision it gets the reply that is
+ * kept.
+ */
 TEST_F(log, undecided_request)
 {
 	struct am_state s, before;
@@ -111,8 +114,8 @@ static enum am_verdict log_at_request(void *arg, uint8_t *frame, size_t len)
 }
 
 /*
- * Killed while the request left: it is not known whether it did. A reply that comes before it is
- * sent again is none to it, but will be wanted.
+ * The process is killed while the request leaves: it is not known whether it did. A reply that
+ * comes before the request is sent again doesn't count, but will be needed.
  */
 TEST_F(log, reply_before_request)
 {
@@ -188,7 +191,7 @@ TEST_F(log, undecided_received)
 static struct moment {
 	uint8_t		*file;
 	size_t		size;
-	uint32_t	serial;		/* the highest that was given to anyone */
+	uint32_t	serial;		/* the highest that a handle had */
 } moments[STATES];
 
 static unsigned int nmoments;
@@ -207,7 +210,7 @@ static void keep_moment(void *arg)
 	nmoments += !!m->size;
 }
 
-/* A log as it was at a step. */
+/* Restore the log as it was at a step. */
 static bool back_to(const struct moment *m)
 {
 	bool ok = write_file(log_path, m->file, m->size);
@@ -225,8 +228,9 @@ static void request_by_hand(uint32_t session, uint16_t slot, uint16_t instance)
 }
 
 /*
- * The first request of a new session: killed at any step, the target either knows what it handled
- * in the old one, or refuses all of that; and takes nothing of the new one for what is old.
+ * The first request of a new session: killed at any step, the target either knows the requests that
+ * it handled in the old session, or refuses all of them; and it takes no request of the new one for
+ * an old one.
  */
 TEST_F(log, new_session)
 {
@@ -235,7 +239,7 @@ TEST_F(log, new_session)
 
 	ASSERT_EQ(AM_OK, open_ends(&self->o, self->address, SERVER));
 	old = ep[CALLER]->map[0]->session;
-	/* At once, in both slots if there are two. */
+	/* Two requests at once, in both slots if there are two. */
 	AM_SetTimeout(bundle, -1);
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
@@ -249,16 +253,19 @@ TEST_F(log, new_session)
 	EXPECT_TRUE(REACHED(answered == 3));
 	AM_FreeEndpoint(ep[SERVER]);
 	TH_LOG("%u states", nmoments);
-	/* Old session gone, the slots' records, the new one, the request's own. */
+	/*
+	 * The steps: the old session is gone, the slots' records, the new session, the request's
+	 * own.
+	 */
 	EXPECT_LE(3 * (3 + variant->credits), nmoments);
 	AM_SetTimeout(bundle, 5);
-	/* Of another session, it would be counted like an old request. */
+	/* A FINAL of another session would be counted like an old request. */
 	fate[WIRE_FINAL] = AM_DROP;
 	for (i = 0; i < nmoments; i++) {
 		ran = 0;
 		ASSERT_TRUE(back_to(&moments[i]));
 		ASSERT_EQ(AM_OK, open_at(SERVER, self->o, self->address[SERVER]));
-		/* The last one that each slot had. */
+		/* The last request that each slot had. */
 		request_by_hand(old, 0, variant->credits == 1);
 		if (variant->credits > 1)
 			request_by_hand(old, 1, 0);
@@ -277,7 +284,7 @@ TEST_F(log, new_session)
 	}
 }
 
-/* A number that was given is no other's, wherever the process was killed. */
+/* A number that was given is never given again, at whichever step the process was killed. */
 TEST_F(log, numbers)
 {
 	unsigned int i;
@@ -303,7 +310,7 @@ TEST_F(log, numbers)
 	}
 }
 
-/* A call that fails forgets no record. */
+/* A call that fails removes no record. */
 TEST_F(log, refused_call)
 {
 	static uint8_t data[5000];
@@ -320,7 +327,9 @@ TEST_F(log, refused_call)
 	EXPECT_NOW(CALLER, h, DONE, AM_ACKED, AM_PROCESSED);
 }
 
-/* In a full table the place of a connection that nobody maps again is free when that is idle. */
+/*
+ * In a full table the place of a connection that isn't mapped again is free when the peer is idle.
+ */
 TEST_F(log, idle_connection)
 {
 	struct am_options o = self->o;
@@ -334,13 +343,13 @@ TEST_F(log, idle_connection)
 	o.idle_us = HANDLER_MAX;
 	ASSERT_EQ(AM_OK, open_at(CALLER, o, self->address[CALLER]));
 	dawdle();
-	/* It has a request that waits. */
+	/* The peer has a request that waits. */
 	EXPECT_EQ(AM_ERR_RESOURCE, AM_Map(ep[CALLER], 0, third, 0));
 	memset(fate, 0, sizeof(fate));
 	EXPECT_EQ(AM_OK, AM_Decide(ep[CALLER], 1, AM_SEND_AGAIN));
 	EXPECT_STATE(CALLER, 1, DONE, AM_ACKED, AM_PROCESSED);
 	AM_FreeEndpoint(ep[CALLER]);
-	/* And one of one bit has begun anew. */
+	/* A connection of one bit has begun anew. */
 	ASSERT_EQ(AM_OK, open_at(CALLER, self->o, self->address[CALLER]));
 	EXPECT_EQ(variant->credits == 1 ? AM_OK : AM_ERR_RESOURCE,
 		  AM_Map(ep[CALLER], 0, third, 0));
@@ -352,7 +361,9 @@ TEST_F(log, idle_connection)
 	EXPECT_EQ(AM_OK, AM_Map(ep[CALLER], 0, third, 0));
 }
 
-/* Each allocation of a restart fails in turn: it is told, and the log is as it was. */
+/*
+ * Each allocation of a restart fails in turn: the call returns the error, and the log is as it was.
+ */
 TEST_F(log, restart_no_memory)
 {
 	int error, n, told = 0;

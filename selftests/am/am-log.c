@@ -18,16 +18,16 @@
 
 static char log_dir[32], log_path[64], log_part[64];
 
-/* What outlives those that are killed. */
+/* Memory that outlives the processes that are killed. */
 static struct life {
 	unsigned int	kill_at, steps;
 	bool		once, stop;
 	unsigned int	next;		/* of the initiator's tasks */
 	unsigned int	bad;		/* other data than were sent */
-	/* Of each task: how often the handler ran << 48 | the last one's number; answers. */
+	/* For each task: how often the handler ran << 48 | the last request's number; answers. */
 	uint64_t	effect[TASKS];
 	unsigned int	answers[TASKS];
-	/* What the initiator knows: the handler ran as often as that. */
+	/* For each task: how often the handler ran, as far as the initiator knows. */
 	unsigned int	least[TASKS], most[TASKS];
 } *life;
 
@@ -54,7 +54,7 @@ FIXTURE_SETUP(log)
 	ASSERT_NE(NULL, mkdtemp(log_dir));
 	snprintf(log_path, sizeof(log_path), "%s/log", log_dir);
 	snprintf(log_part, sizeof(log_part), "%s/log.new", log_dir);
-	/* Addresses that no other process has: these are the same in each life. */
+	/* Addresses that no other process has, and that are the same in each life. */
 	for (i = 0; i < 2; i++)
 		snprintf(self->address[i], sizeof(self->address[i]), "udp:127.%u.%u.%u:%u",
 			 1 + (pid >> 16 & 0x7f), pid >> 8 & 0xff, pid & 0xff, 4001 + i);
@@ -78,11 +78,9 @@ FIXTURE_TEARDOWN(log)
 	EXPECT_EQ(0, rmdir(log_dir));
 }
 
-/*
- * Killed at each step
- */
+/* A process is killed at each step */
 
-static bool may_die;		/* this process */
+static bool may_die;		/* this process may be killed */
 
 static void maybe_die(void *arg)
 {
@@ -121,7 +119,10 @@ static void check_task(unsigned int task, const void *data, int n)
 		life->bad++;
 }
 
-/* Who wants it exactly once looks whether the work for this request was done before. */
+/*
+ * Do the work of a task. For "exactly once", look first whether this request's work was done
+ * before.
+ */
 static void work(void *token, void *data, int n, int task)
 {
 	am_handle_t id = 0;
@@ -186,7 +187,7 @@ static int open_life(int i, const struct am_options *o)
 	return AM_OK;
 }
 
-/* The record of a task, or 0. */
+/* Return the record of a task, or 0. */
 static am_handle_t find_task(unsigned int task, struct am_record *record)
 {
 	am_handle_t h[8];
@@ -214,7 +215,7 @@ static int request_task(unsigned int task)
 	}
 }
 
-/* What its former life did not finish. */
+/* Finish a task of the former life. */
 static int recover(am_handle_t h, const struct am_record *r, unsigned int task)
 {
 	if (r->request.handler != ECHO)
@@ -227,7 +228,10 @@ static int recover(am_handle_t h, const struct am_record *r, unsigned int task)
 	return AM_Decide(ep[CALLER], h, life->answers[task] ? AM_GIVE_UP : AM_RUN_AGAIN);
 }
 
-/* All tasks, one after the other. @again: this is not the first life. @alive: between looks. */
+/*
+ * Do all tasks, one after the other. @again: this is not the first life. @alive is called between
+ * looks.
+ */
 static int initiate(bool again, void (*alive)(void))
 {
 	struct am_record r;
@@ -241,13 +245,13 @@ static int initiate(bool again, void (*alive)(void))
 		h = again ? find_task(task, &r) : 0;
 		if (h && r.undecided)
 			error = recover(h, &r, task);
-		/* There is no record: it was never sent. */
+		/* There is no record: the request was never sent. */
 		if (again && !h && !life->once) {
 			again = false;
 			continue;
 		}
 		again = false;
-		/* The last one in a session of its own. */
+		/* The last task has a session of its own. */
 		if (!h && task == TASKS - 1) {
 			error = AM_Unmap(ep[CALLER], 0);
 			if (!error)
@@ -268,7 +272,7 @@ static int initiate(bool again, void (*alive)(void))
 				break;
 			AM_WaitSema(bundle);
 		}
-		/* What the initiator knows of how often the handler ran. */
+		/* Note how often the handler ran, as far as the initiator knows. */
 		life->least[task] = r.state.state == AM_STATE_DONE;
 		life->most[task] = 1;
 	}
@@ -279,7 +283,7 @@ static void nothing(void)
 {
 }
 
-/* Lives of the process that is killed; they end with _exit(). */
+/* The lives of the process that is killed; they end by _exit(). */
 static void initiator_lives(const struct am_options *o, bool again)
 {
 	int error = open_life(CALLER, o);
@@ -319,7 +323,7 @@ static struct {
 	int		status;		/* of the last life */
 } mortal;
 
-/* The first two lives are killed at that step. */
+/* Begin a life. The first two are killed at that step. */
 static void live(void)
 {
 	life->steps = 0;
@@ -334,7 +338,7 @@ static void live(void)
 	mortal.lives(&mortal.o, mortal.lives_n);
 }
 
-/* Lives again, if it was killed. */
+/* Begin the next life, if the process was killed. */
 static void look_after(void)
 {
 	if (mortal.pid <= 0 || waitpid(mortal.pid, &mortal.status, WNOHANG) != mortal.pid)
@@ -346,7 +350,7 @@ static void look_after(void)
 	live();
 }
 
-/* One conversation, with an end that is killed at step @n. Returns how many lives it had more. */
+/* Hold a conversation with an end that is killed at step @n. Returns how many lives it had more. */
 static int converse(struct __test_metadata *_metadata, const struct am_options *o,
 		    const char *const *address, int role, bool once, unsigned int n)
 {
@@ -357,13 +361,13 @@ static int converse(struct __test_metadata *_metadata, const struct am_options *
 	life->once = once;
 	unlink(log_path);
 	unlink(log_part);
-	/* AMUDP asks again after that time, and a handler may take it. */
+	/* AMUDP retransmits after handler_max_us, and a handler may take as long. */
 	other.address = address[!role];
 	own.address = address[role];
 	other.log = NULL;
 	own.faults.step = maybe_die;
 	own.faults.filter = frame_leaves;
-	/* The third request in the place of the first. */
+	/* With this pool, the third request takes the place of the first. */
 	own.pool = 2;
 	(role == CALLER ? &own : &other)->handler_max_us = 10000;
 	(role == CALLER ? &other : &own)->handler_max_us = 1000000000;
@@ -407,7 +411,7 @@ static int converse(struct __test_metadata *_metadata, const struct am_options *
 	return mortal.lives_n;
 }
 
-/* At each step, until there is none any more. */
+/* Kill at each step, until there is none any more. */
 static void kill_at_each(struct __test_metadata *_metadata, const struct am_options *o,
 			 const char *const *address, int role, bool once)
 {
@@ -416,7 +420,7 @@ static void kill_at_each(struct __test_metadata *_metadata, const struct am_opti
 	while (converse(_metadata, o, address, role, once, n) && __test_passed(_metadata))
 		n++;
 	TH_LOG("%u steps", n - 1);
-	/* Of each task at least: the request, its data, sent, answered. */
+	/* Each task has these steps at least: the request, its data, sent, answered. */
 	EXPECT_LE(4 * TASKS, n - 1);
 }
 

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Active Messages, each protocol: of frames that are lost, doubled, garbled and late, each request
+ * Active Messages, each protocol, while frames are lost, doubled, garbled and late: each request
  * has its handler run as often as promised. That is once, and so is the reply's; with few retries,
  * requests are given up: of these the handler ran at most once, that of a reply never, and the
- * program was told once.
- * Included by am-tests.c.
+ * program was told once. Included by am-tests.c.
  *
  * $AM_REQUESTS: how many of each protocol.
  */
 
 #define POOL		1024
-#define STUCK_MS	60000		/* for which nothing becomes of any request */
+#define STUCK_MS	60000		/* time in which no request changes: the test fails */
 
-/* Of each request: how often its handler ran, that of its reply, and how often it was given up. */
+/* For each request: how often its handler ran, that of its reply, and how often it was given up. */
 static struct counts {
 	uint8_t	request, reply, given_up;
 } *counts;
 static unsigned int requests, wrong;
-static unsigned int in_pool[POOL];	/* which one an entry of the send pool is */
+static unsigned int in_pool[POOL];	/* by entry of the send pool: its request */
 static unsigned int given_up, causes[AM_CAUSE_DECIDED + 1];
 
-/* The counts of request @a, of whose arguments the others are known, too. */
+/* Return the counts of request @a; its other arguments follow from @a, and are checked. */
 static struct counts *counts_of(int a, int b, int c, int d)
 {
 	static struct counts nobody;
@@ -108,7 +107,7 @@ static int open_lossy(struct am_options o)
 	int i, error;
 
 	o.faults = (struct am_faults) { .drop = 50, .duplicate = 50, .corrupt = 50 };
-	/* One bit can't tell what is late from what is next. */
+	/* With one bit, late frames can't be told from the next ones. */
 	o.faults.delay = o.credits == 1 ? 0 : 50;
 	o.faults.seed = 1;
 	AM_SetTimeout(bundle, STUCK_MS);
@@ -119,7 +118,7 @@ static int open_lossy(struct am_options o)
 	return error;
 }
 
-/* What each request is promised. */
+/* Check the promise to each request. */
 static void check_counts(struct __test_metadata *_metadata)
 {
 	unsigned int i, twice = 0, lost = 0, untold = 0, unasked = 0;
@@ -142,7 +141,7 @@ static void check_counts(struct __test_metadata *_metadata)
 	EXPECT_GE(requests, ran);
 }
 
-/* The faults were there, and each that garbled a frame was found by the library's checksum. */
+/* Check that there were faults, and that the library's checksum found each garbled frame. */
 static void check_faults(struct __test_metadata *_metadata)
 {
 	struct am_stats a = stats(CALLER), b = stats(SERVER);
@@ -165,7 +164,7 @@ static void check_faults(struct __test_metadata *_metadata)
 	EXPECT_EQ(0, b.bad_version + b.bad_type + b.bad_field + b.bad_handler);
 }
 
-/* @n requests of all sizes but the largest. */
+/* Make @n requests of all sizes but the largest. */
 static void run_some(struct __test_metadata *_metadata, struct am_options o, unsigned int n)
 {
 	int error = AM_OK;
@@ -185,7 +184,7 @@ static void run_some(struct __test_metadata *_metadata, struct am_options o, uns
 	while (!error && answered + given_up < n)
 		error = AM_WaitSema(bundle);
 	ASSERT_EQ(AM_OK, error);
-	/* What is still on its way may run nothing. */
+	/* Frames that are still on their way must run no handler. */
 	AM_SetTimeout(bundle, 50);
 	while (AM_WaitSema(bundle) == AM_OK)
 		;
@@ -205,13 +204,13 @@ static void run_lossy(struct __test_metadata *_metadata, struct am_options o)
 	if (o.protocol == AM_AMUDP)
 		o.handler_max_us = net ? 5000 : 100000;
 	if (!net && o.protocol == AM_AMUDP)
-		o.credits = 256;	/* each frame that is lost takes handler_max_us */
+		o.credits = 256;	/* each lost frame takes handler_max_us */
 	if (!net && o.credits == 1)
 		o.min_timeout_us = 200;
 	o.retries = 1000;
 	o.reply_retries = 1000;
 	run_some(_metadata, o, n - n / 10);
-	/* Where a process stands still for longer than a handler may take, that was slow. */
+	/* If a process stands still for longer than a handler may take, the handler was slow. */
 	EXPECT_EQ(given_up, causes[AM_CAUSE_SLOW]);
 	EXPECT_GE(net ? 0 : n / 1000, given_up);
 	o.retries = 1;

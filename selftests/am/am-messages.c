@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Active Messages, whichever protocol: messages of every size, who is busy,
- * and round trips.
- * Included by am-tests.c.
+ * Active Messages, with each protocol: messages of every size, an endpoint that is busy, and round
+ * trips. Included by am-tests.c.
  */
 
 static const enum am_protocol_id protocols[] = { AM_NWAY, AM_AMVIA, AM_AMUDP };
@@ -16,7 +15,7 @@ static void close_both(void)
 	memset(fate, 0, sizeof(fate));
 }
 
-/* Every size, and what lies in the segments after it. */
+/* Messages of every size arrive, and the segments have their data. */
 TEST_F(am, sizes)
 {
 	static const int bulk[] = { 0, 1, 511, 512, 1400, 1436, 1437, 5000, AM_MAX_LONG };
@@ -56,7 +55,9 @@ TEST_F(am, sizes)
 	}
 }
 
-/* Both ask each other at once, with fewer credits than requests: neither waits for ever. */
+/*
+ * Both endpoints ask each other at once, with fewer credits than requests: neither waits for ever.
+ */
 TEST_F(am, both_ask)
 {
 	unsigned int i, j;
@@ -78,19 +79,19 @@ TEST_F(am, both_ask)
 	}
 }
 
-/* Sleeps until a frame is there. */
+/* Sleep until a frame is here. */
 static void wait_for_frame(struct transport *t)
 {
 	struct pollfd fd = { .fd = t->fd, .events = POLLIN };
 
 	if (!t->ops->arm)
 		poll(&fd, 1, -1);
-	/* What has woken it may be no frame. */
+	/* The sleep may end without a frame. */
 	while (t->ops->arm && !t->ops->arm(t))
 		poll(&fd, 1, 1);
 }
 
-/* A request whose reply comes, and then its time is over, before anybody looks. */
+/* Send a request whose reply arrives, and whose timer becomes due, before the caller looks. */
 static int answered_unseen(void)
 {
 	int error = AM_Request0(ep[CALLER], 0, ECHO);
@@ -109,7 +110,7 @@ static int answered_unseen(void)
 	return AM_OK;
 }
 
-/* Who is busy for long finds what has come since, and sends nothing again. */
+/* A caller that was busy for long finds the reply that has arrived, and retransmits nothing. */
 TEST_F(am, busy)
 {
 	ASSERT_EQ(AM_OK, open_both(self->o));
@@ -123,7 +124,7 @@ TEST_F(am, busy)
 	EXPECT_EQ(0, stats(CALLER).resent);
 }
 
-/* One poll(2) can't ask for all of them: what comes to the others is seen soon, too. */
+/* One poll(2) can't ask for all endpoints: a frame for another one is seen soon, too. */
 TEST_F(am, many_endpoints)
 {
 	struct transport *t;
@@ -149,7 +150,9 @@ TEST_F(am, many_endpoints)
 	EXPECT_LT(0, tries);
 }
 
-/* Who sends only large messages measures their round trip, for want of a better one. */
+/*
+ * An endpoint that sends only large messages measures their round trip, for want of a better one.
+ */
 TEST_F(am, large_only)
 {
 	static uint8_t data[AM_MAX_LONG];
@@ -171,7 +174,10 @@ TEST_F(am, large_only)
 	EXPECT_LT(0, stats(CALLER).resent);
 	/* Else it would take timeout_us, and an eighth of it for each 512 bytes. */
 	EXPECT_GT(17 * self->o.timeout_us, now(ep[CALLER]) - start);
-	/* Others are shorter. */
+	/*
+	 * The round trip of a small message takes the place of that; a large one doesn't change it
+	 * again.
+	 */
 	p->srtt = 100000000;
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	EXPECT_TRUE(REACHED(answered == 3));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The name server's registry: what the file says after restarts, damage, full disks and SIGKILL.
- * Included behind am-named.c.
+ * The name server's registry: the file after restarts, damage, full disks and SIGKILL. Included
+ * after am-named.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static int restart(void)
 	return registry_open(&named.registry, path, seconds);
 }
 
-/* What was registered is there, as it was. */
+/* The names that were registered are there, as they were. */
 TEST_F(named, restart)
 {
 	struct registry_record was[2];
@@ -62,7 +62,7 @@ TEST_F(named, restart)
 	EXPECT_TRUE(is_of(CALLER, "b"));
 	seconds++;
 	EXPECT_EQ(AM_ERR_NAME_UNKNOWN, look_up("b", &found));
-	/* More than this server would take. */
+	/* The file has more names than this server would take. */
 	named.registry.most = 1;
 	ASSERT_EQ(AM_OK, restart());
 	EXPECT_EQ(2, named.registry.n);
@@ -106,7 +106,7 @@ TEST_F(named, damaged)
 	EXPECT_EQ(2, named.registry.n);
 }
 
-/* Nor is one that has the right checksum, of what no server writes. */
+/* A file that no server writes is refused, though its checksum is right. */
 TEST_F(named, forged_file)
 {
 	struct {
@@ -169,7 +169,7 @@ TEST_F(named, in_use)
 
 	EXPECT_EQ(AM_ERR_SYSTEM, registry_open(&second, path, seconds));
 	EXPECT_EQ(EWOULDBLOCK, errno);
-	/* The next one, too. */
+	/* The next file, too. */
 	ASSERT_EQ(AM_OK, reg(SERVICE, "a", KEY, 0));
 	EXPECT_EQ(AM_ERR_SYSTEM, registry_open(&second, path, seconds));
 	EXPECT_EQ(EWOULDBLOCK, errno);
@@ -184,7 +184,7 @@ TEST_F(named, in_use)
 	EXPECT_EQ(0, unlink(part));
 	EXPECT_EQ(AM_ERR_SYSTEM, registry_open(&second, dir, seconds));
 	EXPECT_EQ(EISDIR, errno);
-	/* What becomes a registry isn't written through another's link. */
+	/* A new registry isn't written through a link of another user. */
 	ASSERT_EQ(0, symlink("/dev/null", part));
 	ASSERT_EQ(AM_OK, restart());
 	EXPECT_EQ(AM_ERR_NAME_STORE, reg(SERVICE, "b", KEY, 0));
@@ -192,7 +192,7 @@ TEST_F(named, in_use)
 	EXPECT_EQ(AM_OK, reg(SERVICE, "b", KEY, 0));
 }
 
-/* No room on the disk: who asks is told, and what was there stays. */
+/* There is no room on the disk: the client gets an error, and the old contents stay. */
 static void no_room(struct __test_metadata *_metadata)
 {
 	size_t n = read_file(path, file, sizeof(file));
@@ -205,7 +205,7 @@ static void no_room(struct __test_metadata *_metadata)
 	EXPECT_EQ(3, named.stats.store_errors);
 	EXPECT_EQ(AM_ERR_NAME_UNKNOWN, look_up("new", &found));
 	EXPECT_TRUE(is_of(SERVICE, "a"));
-	/* What changes nothing needs no disk. */
+	/* A call that changes nothing needs no disk. */
 	EXPECT_EQ(AM_OK, reg(SERVICE, "a", KEY, 5));
 	EXPECT_EQ(n, read_file(path, after, sizeof(after)));
 	EXPECT_EQ(0, memcmp(file, after, n));
@@ -229,7 +229,7 @@ TEST_F(named, disk_full)
 	EXPECT_EQ(AM_OK, restart());
 	EXPECT_EQ(2, named.registry.n);
 
-	/* And a file system without room. */
+	/* A file system has no room. */
 	EXPECT_EQ(AM_OK, unreg(SERVICE, "new", KEY));
 	registry_close(&named.registry);
 	unlink(path);
@@ -251,8 +251,8 @@ TEST_F(named, disk_full)
 }
 
 /*
- * What is on the disk when the answer leaves: f, a whole new file; r, its name; d, the name on the
- * disk; A, the answer.
+ * The order of steps before the answer leaves: f, a whole new file is on the disk; r, it is
+ * renamed; d, the name is on the disk; A, the answer.
  */
 static char order[20];
 static int sync_error;		/* of the file 'f', of the directory 'd' */
@@ -330,21 +330,21 @@ TEST_F(named, order_on_disk)
 	DOES("frdA", reg(SERVICE, "a", KEY, 1), AM_OK);
 	DOES("A", reg(SERVICE, "a", KEY, 1), AM_OK);
 	DOES("A", look_up("a", &found), AM_OK);
-	/* The disk fails: at the file all is as it was; */
+	/* The disk fails at the file: all is as before. */
 	sync_error = 'f';
 	DOES("fA", reg(SERVICE, "b", KEY, 0), AM_ERR_NAME_STORE);
 	DOES("A", look_up("b", &found), AM_ERR_NAME_UNKNOWN);
 	DOES("fA", unreg(SERVICE, "a", KEY), AM_ERR_NAME_STORE);
 	DOES("A", look_up("a", &found), AM_OK);
-	/* at the name nobody knows, until it is done again. */
+	/* The disk fails at the name: the result is unknown, until it is done again. */
 	sync_error = 'd';
 	DOES("frdA", reg(SERVICE, "b", KEY, 0), AM_ERR_NAME_STORE);
 	DOES("frdA", reg(SERVICE, "b", KEY, 0), AM_ERR_NAME_STORE);
-	/* Meanwhile what fails at the file is undone all the same, */
+	/* Meanwhile a failure at the file is undone all the same. */
 	sync_error = 'f';
 	DOES("fA", unreg(SERVICE, "a", KEY), AM_ERR_NAME_STORE);
 	DOES("A", look_up("a", &found), AM_OK);
-	/* and what is gone from memory only isn't gone. */
+	/* A name that is gone from memory only isn't gone. */
 	sync_error = 'd';
 	DOES("frdA", unreg(SERVICE, "b", KEY), AM_ERR_NAME_STORE);
 	DOES("frdA", unreg(SERVICE, "b", KEY), AM_ERR_NAME_STORE);
@@ -357,7 +357,7 @@ TEST_F(named, order_on_disk)
 	/* Its writer may have been killed before the name was on the disk. */
 	DOES("d", restart(), AM_OK);
 	EXPECT_EQ(1, named.registry.n);
-	/* What nobody asks for is done later. */
+	/* Changes without a call are written later. */
 	ASSERT_EQ(AM_OK, reg(SERVICE, "a", KEY, 1));
 	seconds++;
 	sync_error = 'f';
@@ -410,7 +410,7 @@ static void server_lives(struct am_options o, pid_t keeper)
 	_exit(10 + error);
 }
 
-/* Keeps a server alive: its first two lives end at that step. */
+/* Keep a server alive: its first two lives end at that step. */
 static pid_t keep(const struct am_options *o)
 {
 	pid_t keeper = fork(), pid;
@@ -432,7 +432,10 @@ static pid_t keep(const struct am_options *o)
 	_exit(WEXITSTATUS(status));
 }
 
-/* The lease of a name in the file that is there now; -1: it isn't in it, -2: that isn't whole. */
+/*
+ * Return the lease of a name in the file that is there now; -1: it isn't in it, -2: the file isn't
+ * whole.
+ */
 static int lease_in_file(const char *text)
 {
 	struct registry_record r;
@@ -459,7 +462,7 @@ TEST_F_TIMEOUT(named, killed, 600)
 	int status;
 	pid_t pid;
 
-	/* In memory nobody lives longer than the network. */
+	/* In memory no process lives longer than the network. */
 	if (net)
 		return;
 	life = mmap(NULL, sizeof(*life), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -472,7 +475,7 @@ TEST_F_TIMEOUT(named, killed, 600)
 		unlink(part);
 		*life = (struct life) { .kill_at = n };
 		pid = keep(&self->o);
-		/* What was answered is in the file, and all of this ends well. */
+		/* Each change that was answered is in the file, and all calls succeed. */
 		EXPECT_EQ(AM_OK, reg(SERVICE, "a", KEY, 0));
 		EXPECT_EQ(0, lease_in_file("a"));
 		EXPECT_EQ(AM_OK, reg(SERVICE, "b", KEY, 5));
@@ -488,13 +491,13 @@ TEST_F_TIMEOUT(named, killed, 600)
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_TRUE(WIFSIGNALED(status))
 			TH_LOG("step %u: status %#x", n, status);
-		/* The server dies with its keeper, but not at the same moment; it has the address. */
+		/* The server dies after its keeper, not at once; until then it has the address. */
 		while (wait(NULL) > 0)
 			;
 		if (life->lives == 1)
 			break;
 	}
 	TH_LOG("%u steps", n - 1);
-	/* Of five files seven each, and two frames of each of six questions. */
+	/* Seven steps of each of five files, and two frames of each of six questions. */
 	EXPECT_LE(5 * 7 + 6 * 2, n - 1);
 }

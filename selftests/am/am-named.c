@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The name server of Active Messages, over whichever transport the program has that includes this:
+ * The name server of Active Messages, over the transport of the program that includes this:
  * questions and answers. am-named-files.c has the registry's file.
  *
- * The program defines the variants of the fixture, and place(i, options): where endpoint i is.
+ * The program defines the variants of the fixture, and place(i, options), which sets the address of
+ * endpoint i.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -15,13 +16,13 @@
 #undef ARRAY_SIZE
 #include "kselftest_harness.h"
 
-#define LONG_MS	60000			/* what is awaited comes earlier */
+#define LONG_MS	60000			/* longer than any wait of a test */
 #define KEY	0x123456789abcdef0ull
 #define ECHO	1			/* handlers of the others' endpoints */
 #define ANSWER	2
 #define LOOK	3
 
-enum { CALLER, SERVICE, OTHER, SERVER, ENDS };	/* OTHER: on another host than the first two */
+enum { CALLER, SERVICE, OTHER, SERVER, ENDS };	/* OTHER is on another host than the first two */
 
 static eb_t bundle;
 static ep_t ep[ENDS];
@@ -35,7 +36,7 @@ static int in_handler;
 
 static void place(int i, struct am_options *o);
 
-/* The linker gives these to who calls malloc() ...: one call, when so many have passed, fails. */
+/* The linker gives these to callers of malloc() ...: after this many calls, one fails. */
 static int allocations = -1;
 
 void *__real_malloc(size_t size);
@@ -57,7 +58,7 @@ void *__wrap_realloc(void *p, size_t size)
 	return allocations >= 0 && !allocations-- ? NULL : __real_realloc(p, size);
 }
 
-/* Memory that nobody can free any more; where the compiler helps to tell. */
+/* Is there memory that no pointer leads to? The compiler must help to tell. */
 static int leaks(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -106,7 +107,7 @@ static int open_end(int i)
 	return AM_OK;
 }
 
-/* Leaves the process where the caller is. */
+/* Open the server, and return to the caller's host. */
 static int open_server(struct am_options o)
 {
 	int error;
@@ -122,7 +123,7 @@ static int reg(int i, const char *text, uint64_t key, unsigned int lease)
 {
 	struct am_options o;
 
-	/* Where it asks from. */
+	/* Ask from that endpoint's host. */
 	place(i, &o);
 	return AM_Register(ep[i], &name[SERVER], text, key, lease, LONG_MS);
 }
@@ -143,7 +144,7 @@ static int look_up(const char *text, en_t *found)
 	return AM_Lookup(ep[CALLER], &name[SERVER], text, found, LONG_MS);
 }
 
-/* Is it that endpoint's? */
+/* Does the name belong to that endpoint? */
 static bool is_of(int i, const char *text)
 {
 	uint8_t host[2][NAME_HOST];
@@ -178,7 +179,7 @@ FIXTURE_SETUP(named)
 {
 	int i;
 
-	/* However slow the disk is. */
+	/* The timeouts suit a slow disk. */
 	self->o = (struct am_options) {
 		.credits = 2, .idle_us = 1000, .handler_max_us = 3600000000u,
 	};
@@ -211,7 +212,7 @@ FIXTURE_TEARDOWN(named)
 	EXPECT_EQ(0, leaks());
 }
 
-/* Who was found can be asked. */
+/* An endpoint that was found can be asked. */
 TEST_F(named, found)
 {
 	en_t found;
@@ -221,7 +222,7 @@ TEST_F(named, found)
 	ASSERT_EQ(AM_OK, reg(SERVICE, "echo", KEY, 0));
 	ASSERT_EQ(AM_OK, look_up("echo", &found));
 	EXPECT_TRUE(is_of(SERVICE, "echo"));
-	/* By endpoints of this kind. */
+	/* Only endpoints of this kind find it. */
 	EXPECT_EQ(NULL, registry_find(&named.registry, name[SERVICE].kind % AM_KIND_ESP + 1, "echo",
 				      seconds));
 	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, found, 0));
@@ -242,7 +243,7 @@ TEST_F(named, found)
 	EXPECT_EQ(3, named.stats.unknown);
 }
 
-/* Its owner is who knows the key, on the same host. */
+/* The owner of a name is a process on the same host that knows the key. */
 TEST_F(named, taken)
 {
 	ASSERT_EQ(AM_OK, reg(SERVICE, "a", KEY, 0));
@@ -259,7 +260,7 @@ TEST_F(named, taken)
 	}
 	EXPECT_EQ(AM_OK, reg(SERVICE, "a", KEY, 0));
 	EXPECT_EQ(1, named.stats.renewed);
-	/* As one that begins again, with another port. */
+	/* The owner begins again, with another port. */
 	EXPECT_EQ(AM_OK, reg(CALLER, "a", KEY, 0));
 	EXPECT_EQ(1, named.stats.replaced);
 	EXPECT_TRUE(is_of(CALLER, "a"));
@@ -268,7 +269,7 @@ TEST_F(named, taken)
 	EXPECT_TRUE(is_of(OTHER, "a"));
 }
 
-/* A lease that nobody renews ends. */
+/* A lease that isn't renewed ends. */
 TEST_F(named, lease)
 {
 	en_t found;
@@ -289,7 +290,7 @@ TEST_F(named, lease)
 	EXPECT_EQ(AM_ERR_NAME_TAKEN, reg(SERVICE, "a", KEY, 10));
 	seconds += 1000000;
 	EXPECT_TRUE(is_of(OTHER, "a"));
-	/* From the file, too. */
+	/* The name leaves the file, too. */
 	EXPECT_EQ(AM_OK, reg(SERVICE, "b", KEY, 10));
 	seconds += 10;
 	registry_look(&named.registry, seconds, &named.stats);
@@ -308,7 +309,7 @@ TEST_F(named, full)
 		EXPECT_EQ(AM_OK, reg(SERVICE, text, KEY, text[0] == 'a' ? 10 : 0));
 	EXPECT_EQ(AM_ERR_NAME_FULL, reg(SERVICE, "e", KEY, 0));
 	EXPECT_EQ(1, named.stats.host_full);
-	/* What is there can be changed. */
+	/* A name that is there can be changed. */
 	EXPECT_EQ(AM_OK, reg(SERVICE, "d", KEY, 1000));
 	if (net)
 		named.registry.most_of_host = 8;
@@ -317,13 +318,13 @@ TEST_F(named, full)
 	named.registry.most_of_host = 100;
 	EXPECT_EQ(AM_ERR_NAME_FULL, reg(OTHER, "i", KEY, 0));
 	EXPECT_EQ(1, named.stats.full);
-	/* Who is gone makes room. */
+	/* A name whose lease is over makes room. */
 	seconds += 10;
 	EXPECT_EQ(AM_OK, reg(OTHER, "i", KEY, 0));
 	EXPECT_EQ(8, named.registry.n);
 }
 
-/* What is wrong in a call is told before anybody is asked. */
+/* A wrong call returns an error before the server is asked. */
 TEST_F(named, calls_refused)
 {
 	char text[AM_MAX_NAME + 2];
@@ -343,11 +344,11 @@ TEST_F(named, calls_refused)
 	wrong.kind = 0;
 	EXPECT_EQ(AM_ERR_BAD_ARG, AM_Lookup(ep[CALLER], &wrong, "a", &found, LONG_MS));
 	EXPECT_EQ(before, stats(SERVER).frames_received);
-	/* The longest one. */
+	/* The longest name is valid. */
 	text[AM_MAX_NAME] = 0;
 	EXPECT_EQ(AM_OK, reg(SERVICE, text, KEY, 0));
 	EXPECT_TRUE(is_of(SERVICE, text));
-	/* Not from handlers. */
+	/* A handler may not call it. */
 	ASSERT_EQ(AM_OK, AM_Map(ep[CALLER], 0, name[SERVICE], 0));
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, LOOK));
 	while (!in_handler)
@@ -356,7 +357,7 @@ TEST_F(named, calls_refused)
 	EXPECT_EQ(1, stats(SERVICE).refused);
 }
 
-/* The server is the environment's. */
+/* The environment has the server's name. */
 TEST_F(named, environment)
 {
 	char text[AM_NAME_LEN];
@@ -364,7 +365,7 @@ TEST_F(named, environment)
 	en_t found, server;
 	uint32_t port;
 
-	/* As it is called where the caller is; memory's network has no name in it. */
+	/* The server's name as the caller's host has it; memory's network has no name there. */
 	name_split(&name[SERVER], host, &port);
 	server = name_join(&name[CALLER], host, port);
 	ASSERT_EQ(AM_OK, AM_NameToString(&server, text, sizeof(text)));
@@ -373,7 +374,7 @@ TEST_F(named, environment)
 		  AM_Lookup(ep[CALLER], NULL, "a", &found, LONG_MS));
 }
 
-/* What a program says that isn't this library. */
+/* Questions of a program that doesn't use this library. */
 static int code, answer_size;
 
 static void take_code(void *token, void *data, int n, int a, int b, int c, int d)
@@ -434,7 +435,7 @@ TEST_F(named, strangers)
 	EXPECT_EQ(NAME_HOST, answer_size);
 }
 
-/* What is no name server. */
+/* An endpoint that is no name server. */
 TEST_F(named, no_server)
 {
 	en_t found;
@@ -444,11 +445,11 @@ TEST_F(named, no_server)
 	AM_SetTag(ep[SERVICE], NAMES_TAG);
 	EXPECT_EQ(AM_ERR_PROTOCOL, AM_Lookup(ep[CALLER], &name[SERVICE], "a", &found, LONG_MS));
 	EXPECT_EQ(1, stats(SERVICE).bad_handler);
-	/* The library's version. */
+	/* The library's version is right. */
 	EXPECT_EQ(0, stats(SERVER).bad_version);
 }
 
-/* What the server says becomes something else. */
+/* A filter changes the server's answer. */
 static int new_code;
 
 static enum am_verdict change_answer(void *arg, uint8_t *frame, size_t len)
@@ -470,7 +471,7 @@ static enum am_verdict other_version(void *arg, uint8_t *frame, size_t len)
 	return AM_PASS;
 }
 
-/* A server that is newer. */
+/* The server is newer. */
 TEST_F(named, other_server)
 {
 	en_t found;
@@ -482,7 +483,7 @@ TEST_F(named, other_server)
 	EXPECT_EQ(AM_ERR_PROTOCOL, look_up("a", &found));
 	new_code = 255;
 	EXPECT_EQ(AM_ERR_PROTOCOL, look_up("a", &found));
-	/* Found, but not where. */
+	/* The name is found, but the answer has no host. */
 	new_code = NAMES_OK;
 	EXPECT_EQ(AM_ERR_PROTOCOL, look_up("a", &found));
 	ep[SERVER]->transport.faults.filter = other_version;
@@ -533,12 +534,12 @@ TEST_F(named, bad_frames)
 	w.session--;
 	EXPECT_EQ(0, named.registry.n);
 	EXPECT_EQ(0, stats(SERVER).handlers_run);
-	/* And a good one. */
+	/* A good frame is handled. */
 	FORGE(wire_write(frame, &w), handlers_run);
 	EXPECT_EQ(1, named.registry.n);
 }
 
-/* Nobody answers, and then somebody does. */
+/* The server doesn't answer at first, and then it does. */
 TEST_F(named, away)
 {
 	en_t found;
@@ -553,7 +554,7 @@ TEST_F(named, away)
 	EXPECT_TRUE(is_of(SERVICE, "a"));
 }
 
-/* The server forgets the connection: what was asked is asked again, and answered once. */
+/* The server forgets the connection: the question is repeated, and answered once. */
 static enum am_verdict forget(void *arg, uint8_t *frame, size_t len)
 {
 	unsigned int i;
@@ -582,7 +583,7 @@ TEST_F(named, forgotten)
 	EXPECT_EQ(1, named.stats.unknown);
 }
 
-/* Frames get lost, doubled, garbled. */
+/* Frames are lost, doubled, garbled and late. */
 TEST_F_TIMEOUT(named, lossy, 120)
 {
 	char text[2] = "a";
@@ -600,7 +601,7 @@ TEST_F_TIMEOUT(named, lossy, 120)
 	EXPECT_EQ(0, named.registry.n);
 }
 
-/* The third time there is a place. */
+/* At the third refusal the server gets a free place. */
 static enum am_verdict third_time(void *arg, uint8_t *frame, size_t len)
 {
 	(void)arg;
@@ -611,7 +612,7 @@ static enum am_verdict third_time(void *arg, uint8_t *frame, size_t len)
 	return AM_PASS;
 }
 
-/* The server's table of peers is full, and then not. */
+/* The server's table of peers is full, and later it isn't. */
 TEST_F(named, busy)
 {
 	en_t found;
@@ -634,7 +635,7 @@ TEST_F(named, busy)
 	EXPECT_LE(3, stats(SERVER).peers_refused);
 }
 
-/* Each allocation fails in turn: the call says so, and nothing is lost. */
+/* Each allocation fails in turn: the call returns the error, and nothing is lost. */
 TEST_F(named, no_memory)
 {
 	int error, n, told = 0, stored = 0;
@@ -652,13 +653,19 @@ TEST_F(named, no_memory)
 			EXPECT_EQ(AM_OK, error);
 		if (allocations >= 0)
 			break;
-		/* Where the C library is asked, too, the file may be there, and its name not sure. */
+		/*
+		 * If an allocation of the C library fails, too, the file may be there, but its name
+		 * not surely.
+		 */
 		there = error == AM_OK || named.registry.unsure;
 		EXPECT_EQ(there, is_of(SERVICE, "a"));
 		EXPECT_EQ(there ? AM_OK : AM_ERR_NAME_UNKNOWN, unreg(SERVICE, "a", KEY));
 	}
 	allocations = -1;
-	/* The endpoint's, and the connection's; the server's copy of what it writes. */
+	/*
+	 * The endpoint's allocations, and the connection's; the server's copy of the file's
+	 * contents.
+	 */
 	EXPECT_LE(9, told);
 	EXPECT_LE(1, stored);
 	EXPECT_EQ(stored, named.stats.store_errors);

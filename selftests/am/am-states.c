@@ -14,7 +14,7 @@ TEST_F(am, amvia_initiator_0_1_2_3)
 
 	self->o.protocol = AM_AMVIA;
 	self->o.reply_timeout_us = 10000000;
-	/* State 1 is to be seen before it is over, however slow the machine is. */
+	/* The test must see state 1 before it is over, however slow the machine is. */
 	self->o.timeout_us = 500000;
 	self->o.min_timeout_us = 500000;
 	ASSERT_EQ(AM_OK, open_both(self->o));
@@ -37,7 +37,7 @@ TEST_F(am, amvia_initiator_0_1_2_3)
 	EXPECT_EQ(AM_CAUSE_NONE, state_of(CALLER, h).cause);
 }
 
-/* 0': sent again; then the acknowledgment comes after all. */
+/* 0': the request is retransmitted; then it is acknowledged after all. */
 TEST_F(am, amvia_initiator_timeout)
 {
 	am_handle_t h;
@@ -56,7 +56,7 @@ TEST_F(am, amvia_initiator_timeout)
 	EXPECT_LE(2, state_of(CALLER, h).sent);
 }
 
-/* Both ends. */
+/* The states of both ends. */
 TEST_F(am, amvia_no_handler)
 {
 	am_handle_t h;
@@ -86,13 +86,16 @@ TEST_F(am, amvia_initiator_unreachable)
 	EXPECT_EQ(1 + self->o.retries, seen[WIRE_REQUEST]);
 }
 
-/* Acknowledged, then silence. */
+/* The request is acknowledged, then nothing comes. */
 TEST_F(am, amvia_initiator_no_reply)
 {
 	am_handle_t h;
 
 	self->o.protocol = AM_AMVIA;
-	/* Only the reply's timeout acts, and what it asks for is here, however slow the machine is. */
+	/*
+	 * Only the reply's timeout acts, and the reply that it asks for is here in time on a slow
+	 * machine, too.
+	 */
 	self->o.timeout_us = 10000000;
 	self->o.min_timeout_us = 10000000;
 	self->o.reply_timeout_us = 200000;
@@ -103,12 +106,12 @@ TEST_F(am, amvia_initiator_no_reply)
 	EXPECT_STATE(CALLER, h, ABANDONED, AM_REPLY_RTX_EXCEEDED, AM_REQUEST_SENT);
 	EXPECT_EQ(AM_CAUSE_REPLY, state_of(CALLER, h).cause);
 	EXPECT_EQ(1, ran);
-	/* It was repeated, and the target kept its reply. */
+	/* The request was retransmitted, and the target kept its reply. */
 	EXPECT_EQ(1 + self->o.reply_retries, seen[WIRE_REPLY]);
 	EXPECT_EQ(self->o.reply_retries, stats(SERVER).replies_resent);
 }
 
-/* Acknowledged again and again: the handler is slow. */
+/* The request is acknowledged again and again: its handler is slow. */
 TEST_F(am, amvia_initiator_slow_handler)
 {
 	am_handle_t h;
@@ -120,7 +123,7 @@ TEST_F(am, amvia_initiator_slow_handler)
 	EXPECT_STATE(CALLER, h, ABANDONED, AM_REPLY_RTX_EXCEEDED, AM_REQUEST_SENT);
 	EXPECT_EQ(AM_CAUSE_SLOW, state_of(CALLER, h).cause);
 	EXPECT_EQ(1, ran);
-	/* The target doesn't know, and its late reply disturbs nobody. */
+	/* The target doesn't know that, and its late reply has no effect. */
 	ASSERT_NE(NULL, later);
 	EXPECT_EQ(AM_OK, AM_Reply0(later, ANSWER));
 	EXPECT_TRUE(REACHED(stats(CALLER).late));
@@ -131,7 +134,7 @@ TEST_F(am, amvia_initiator_slow_handler)
  * AMVIA: figure 3.3, the target's states
  */
 
-/* The target's 0, as long as pieces are missing; @ack of a reply that was sent. */
+/* The target is in state 0 as long as pieces are missing. @ack is that of a reply that was sent. */
 static void target_0(struct __test_metadata *_metadata, struct am_options o, int ack)
 {
 	static uint8_t data[5000];
@@ -180,7 +183,7 @@ TEST_F(am, amvia_target_1_2_3)
 	EXPECT_EQ(1, ran);
 }
 
-/* 4': the reply that was put off did not come in time. */
+/* 4': the deferred reply did not come in time. */
 TEST_F(am, amvia_target_reply_timeout)
 {
 	self->o.protocol = AM_AMVIA;
@@ -214,7 +217,7 @@ TEST_F(am, amvia_target_handler_timeout)
  * N-way
  */
 
-/* Where an acknowledgment does nothing: created, sent, answered. */
+/* Protocols without an acknowledgment of the request: created, sent, answered. */
 static void initiator_0_1_3(struct __test_metadata *_metadata, struct am_options o)
 {
 	am_handle_t h;
@@ -238,7 +241,7 @@ static void initiator_0_1_3(struct __test_metadata *_metadata, struct am_options
 	EXPECT_EQ(0, stats(CALLER).resent);
 }
 
-/* Likewise the target's; @ack of a reply that was sent. */
+/* The target's states in these protocols. @ack is that of a reply that was sent. */
 static void target_0_1_3(struct __test_metadata *_metadata, struct am_options o, int ack)
 {
 	fate[WIRE_FINAL] = AM_DROP;
@@ -261,7 +264,7 @@ TEST_F(am, nway_target_0_1_3)
 	target_0_1_3(_metadata, self->o, AM_ACKED);
 }
 
-/* A handler that doesn't reply: the library does. */
+/* If the handler doesn't reply, the library does. */
 TEST_F(am, nway_empty_reply)
 {
 	ASSERT_EQ(AM_OK, open_both(self->o));
@@ -274,7 +277,7 @@ TEST_F(am, nway_empty_reply)
 	EXPECT_EQ(1, stats(CALLER).replies);
 }
 
-/* A reply that was lost is sent again, by the request that is; the handler runs once. */
+/* A reply that was lost is retransmitted when the request is; the handler runs once. */
 TEST_F(am, nway_stored_reply)
 {
 	self->o.retries = 1000;
@@ -293,7 +296,7 @@ TEST_F(am, nway_stored_reply)
 	EXPECT_EQ(-4, last[3]);
 }
 
-/* N requests without a reply; the next one waits for its buffer. */
+/* N requests have no reply; the next one waits for a credit. */
 TEST_F(am, nway_stall)
 {
 	int i;
@@ -326,13 +329,13 @@ TEST_F(am, oneway_bit)
 		EXPECT_EQ(i % 2, last_instance);
 		EXPECT_TRUE(REACHED(answered == i + 1));
 		EXPECT_EQ((int)i, last[0]);
-		/* The reply's buffer is the same, used again. */
+		/* The reply uses the same buffer again. */
 		EXPECT_EQ(1, stats(SERVER).buffers);
 	}
 	EXPECT_EQ(6, ran);
 }
 
-/* With one bit, the next request after one that was given up must not be taken for its twin. */
+/* With one bit, the request after an abandoned one must not be taken for its twin. */
 TEST_F(am, oneway_abandoned)
 {
 	self->o.credits = 1;
@@ -380,7 +383,7 @@ TEST_F(am, nway_reply_timeout)
 	EXPECT_NOW(SERVER, received, ABANDONED, AM_NOT_ACKED, AM_REPLY_TIMEOUT);
 }
 
-/* It came too late, and nobody had looked at the time. */
+/* The reply came too late, and no poll has looked at the time. */
 TEST_F(am, nway_late_reply)
 {
 	self->o.handler_max_us = HANDLER_MAX;
@@ -423,7 +426,7 @@ TEST_F(am, amudp_target_0_1_3)
 	target_0_1_3(_metadata, self->o, AM_NOT_ACKED);
 }
 
-/* The reply's buffer is free when the initiator has said that it has the reply. */
+/* The reply's buffer is free when the initiator has acknowledged the reply. */
 TEST_F(am, amudp_released)
 {
 	self->o.protocol = AM_AMUDP;
@@ -434,7 +437,7 @@ TEST_F(am, amudp_released)
 	EXPECT_STATE(CALLER, sent(), DONE, AM_ACKED, AM_PROCESSED);
 	EXPECT_NOW(SERVER, received, DONE, AM_NOT_ACKED, AM_REPLY_SENT);
 	EXPECT_EQ(1, stats(SERVER).buffers);
-	/* The target asks by the reply; nothing is handled twice. */
+	/* The target retransmits the reply; nothing is handled twice. */
 	EXPECT_TRUE(REACHED(stats(SERVER).replies_resent));
 	fate[WIRE_FINAL] = AM_PASS;
 	EXPECT_STATE(SERVER, received, RELEASED, AM_ACKED, AM_REPLY_SENT);
@@ -443,7 +446,10 @@ TEST_F(am, amudp_released)
 	EXPECT_EQ(1, answered);
 }
 
-/* Nobody acknowledges the reply: it is given up, and so is the request that asks for it. */
+/*
+ * The reply is never acknowledged: the target gives it up, and refuses the request that asks for
+ * it.
+ */
 TEST_F(am, amudp_reply_lost)
 {
 	self->o.protocol = AM_AMUDP;
@@ -483,7 +489,10 @@ TEST_F(am, amudp_timeouts)
 	EXPECT_EQ(0, stats(SERVER).buffers);
 }
 
-/* Half of the pool is for replies; who gets no buffer for one isn't handled, and asks again. */
+/*
+ * Half of the pool is for replies. A request without a buffer for its reply isn't handled; it comes
+ * again.
+ */
 TEST_F(am, amudp_pool)
 {
 	int i;
@@ -511,7 +520,7 @@ TEST_F(am, amudp_pool)
 	EXPECT_EQ(AM_ERR_TIMEOUT, AM_Request0(ep[CALLER], 0, ECHO));
 }
 
-/* Requests of which pieces are missing, perhaps for ever, keep no buffer from the others. */
+/* Requests with missing pieces, perhaps for ever, keep no buffer from the others. */
 TEST_F(am, amudp_pool_bulk)
 {
 	static uint8_t data[5000];
@@ -536,7 +545,7 @@ TEST_F(am, amudp_pool_bulk)
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	EXPECT_TRUE(REACHED(answered == 1));
 	EXPECT_EQ(0, stats(SERVER).no_buffer);
-	/* Now they come, and wait for replies of which nobody says that they are here. */
+	/* Now the pieces come, and the replies wait, because their acknowledgment is lost. */
 	fate[WIRE_FINAL] = AM_DROP;
 	fate[WIRE_REQUEST] = AM_PASS;
 	EXPECT_TRUE(REACHED(answered == 3));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Active Messages between two endpoints, over whichever transport the program has that includes
- * this. Here: two endpoints with handlers, and a filter that drops frames or holds them up. The
- * tests themselves are in am-states.c, am-messages.c, am-lossy.c, am-errors.c and am-endpoints.c.
+ * Active Messages between two endpoints, over the transport of the program that includes this.
+ * Here: two endpoints with handlers, and a filter that drops frames or holds them up. The tests
+ * themselves are in am-states.c, am-messages.c, am-lossy.c, am-errors.c and am-endpoints.c.
  *
- * The program defines the variants of the fixture, and place(i, options): where endpoint i is.
+ * The program defines the variants of the fixture, and place(i, options), which sets the address of
+ * endpoint i.
  */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
@@ -16,8 +17,8 @@
 #undef ARRAY_SIZE
 #include "kselftest_harness.h"
 
-#define FOREVER	100000			/* waits of a test that fails */
-#define ECHO	1			/* handlers: */
+#define FOREVER	100000			/* most waits of a test */
+#define ECHO	1			/* the handlers, from here on */
 #define ANSWER	2
 #define LATER	3
 #define SLOW	4
@@ -31,22 +32,22 @@ static eb_t bundle;
 static ep_t ep[2];
 static en_t name[2];
 static struct am_net *net;
-static const char *transport;		/* of this test */
+static const char *transport;		/* the test's */
 static uint8_t segment[2][AM_MAX_LONG];
 
-/* What the handlers saw. */
+/* Notes of the handlers. */
 static unsigned int ran, answered;
 static int last[AM_MAX_ARGS], last_size, last_refusal;
 static void *later;
 static am_handle_t received;
 
-/* What happens to frames, by their type. */
+/* The filter's verdict, by type of frame. */
 static enum am_verdict fate[WIRE_TYPES];
-static unsigned int passing[WIRE_TYPES];	/* so many first */
+static unsigned int passing[WIRE_TYPES];	/* frames that pass first */
 static unsigned int seen[WIRE_TYPES];
 static uint16_t last_instance;
 
-/* The linker gives these to who calls malloc() ...: one call, when so many have passed, fails. */
+/* The linker gives these to callers of malloc() ...: after this many calls, one fails. */
 static int allocations = -1;
 
 void *__real_malloc(size_t size);
@@ -68,7 +69,7 @@ void *__wrap_realloc(void *p, size_t size)
 	return allocations >= 0 && !allocations-- ? NULL : __real_realloc(p, size);
 }
 
-/* Memory that nobody can free any more; where the compiler helps to tell. */
+/* Is there memory that no pointer leads to? The compiler must help to tell. */
 static int leaks(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -79,7 +80,7 @@ static int leaks(void)
 }
 
 static void place(int i, struct am_options *o);
-/* Endpoint i sends: a socket that it makes now is to be on its host. */
+/* Enter the host of endpoint i, which sends now and may make a socket. */
 static void stand(int i);
 
 static enum am_verdict filter(void *arg, uint8_t *frame, size_t len)
@@ -149,7 +150,7 @@ static void take_later(void *token, int a, int b, int c, int d)
 	later = AM_Defer(token);
 }
 
-/* More than a handler may take goes by. */
+/* Let more time go by than a handler may take. */
 static void dawdle(void)
 {
 	if (net)
@@ -195,7 +196,7 @@ static void set_handlers(int i)
 	AM_SetHandler(ep[i], SILENT, take_silent);
 }
 
-/* An endpoint with all handlers. */
+/* Open an endpoint with all handlers. */
 static int open_end(int i, struct am_options o)
 {
 	int error;
@@ -213,7 +214,7 @@ static int open_end(int i, struct am_options o)
 
 #define CONNECTS	1000	/* calls that wait for a connection */
 
-/* What one call waits is not enough on a machine that others keep busy. */
+/* Wait for a connection by several calls, because one is not enough on a machine that is busy. */
 static int connect_patiently(void)
 {
 	int error, i = 0;
@@ -224,7 +225,7 @@ static int connect_patiently(void)
 	return error;
 }
 
-/* Both ends of a connection of this protocol. */
+/* Open both ends of a connection of this protocol. */
 static int open_both(struct am_options o)
 {
 	int error = open_end(CALLER, o);
@@ -256,7 +257,7 @@ FIXTURE_TEARDOWN(am)
 		AM_FreeNet(net);
 }
 
-/* Polls and waits until it holds. */
+/* Poll and wait until the condition holds. */
 #define REACHED(cond) ({						\
 	int n_ = FOREVER;						\
 	bool ok_;							\
@@ -306,7 +307,7 @@ static struct am_stats stats(int i)
 	return s;
 }
 
-/* The first entry of the server's receive pool. */
+/* Return the first entry of the server's receive pool. */
 static am_handle_t first_received(void)
 {
 	am_handle_t h = 0;

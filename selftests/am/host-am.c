@@ -32,7 +32,7 @@ static void stand(int i)
 	(void)i;
 }
 
-/* Room for what all credits may bring, as far as the system lets. */
+/* There is room for all that the credits may bring, as far as the system permits. */
 TEST(udp_receive_buffer)
 {
 	struct am_options o = { .credits = 16 };
@@ -96,7 +96,7 @@ static uint32_t crc_by_bits(uint32_t c, const uint8_t *p, size_t n)
 	return c;
 }
 
-/* Each form, at each alignment, of each length; and what is behind makes no difference. */
+/* Each form, at each alignment, of each length; the bytes after that make no difference. */
 TEST(crc32c_lengths)
 {
 	static uint8_t data[16 + 300] __attribute__((aligned(16)));
@@ -111,7 +111,7 @@ TEST(crc32c_lengths)
 			uint32_t begin = random_next(&seed);
 			uint8_t *copy = malloc(at + n);
 
-			/* Of its own size, so that reading beyond is found. */
+			/* The copy has exactly this size, so that a read beyond it is found. */
 			ASSERT_TRUE(copy || !(at + n));
 			memcpy(copy + at, data + at, n);
 			want = crc_by_bits(begin, data + at, n);
@@ -125,7 +125,9 @@ TEST(crc32c_lengths)
 	EXPECT_EQ(0, wrong);
 }
 
-/* So many in a row that the target never sees: the next one must not seem older than the last. */
+/*
+ * The target sees none of many requests in a row: the next one must not seem older than the last.
+ */
 TEST(nway_gap)
 {
 	struct am_options o = { .retries = 1 };

@@ -18,7 +18,7 @@ FIXTURE_VARIANT_ADD(named, udp)
 	.transport = "udp",
 };
 
-/* An address that no other process has: it is the same in each life. */
+/* Return an address that no other process has, and that is the same in each life. */
 static const char *own_address(void)
 {
 	static char address[40];
@@ -40,9 +40,9 @@ static void place(int i, struct am_options *o)
  * The program
  */
 
-static int output;		/* of the one that serves */
+static int output;		/* of the program that serves */
 
-/* Standard output and errors go to @out. */
+/* Start the program; its standard output and errors go to @out. */
 static pid_t start(const char *const *arguments, int *out)
 {
 	const char *argv[10] = { "am-named", "-f", path };
@@ -71,7 +71,7 @@ static pid_t start(const char *const *arguments, int *out)
 	_exit(99);
 }
 
-/* Its exit status; all that it said. */
+/* Run the program. Returns its exit status, and its output in @text. */
 static int says(const char *const *arguments, char *text, size_t size)
 {
 	int out, status;
@@ -86,7 +86,7 @@ static int says(const char *const *arguments, char *text, size_t size)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Reads until there is such a line. */
+/* Read until there is this line. */
 static bool says_line(const char *line)
 {
 	char text[200];
@@ -143,7 +143,7 @@ TEST(program)
 	SAYS(1, "another server uses it", "-p");
 	EXPECT_EQ(0, stat(path, &st));
 	ASSERT_EQ(AM_OK, reg(SERVICE, "b", KEY, 1));
-	/* Its lease ends, and the file is what it was. */
+	/* The lease ends, and the file is as it was. */
 	do {
 		usleep(10000);
 		ASSERT_EQ(0, stat(path, &now_st));

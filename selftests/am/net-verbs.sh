@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Active Messages over RDMA verbs: soft RoCE on both ends of a veth. All in one namespace, for soft
-# RoCE before Linux 7 knows but the first; what is for the other end takes the cable all the same.
+# Active Messages over RDMA verbs: soft RoCE on both ends of a veth. All is in one namespace,
+# because soft RoCE before Linux 7 knows only the first one; packets to the other end take the cable
+# all the same.
 #
 #	net-verbs.sh [OPTION...]		of sock-verbs, as -t NAME
 #
@@ -17,7 +18,7 @@ export AM_VERBS='10.9.0.1 10.9.0.2' AM_NAMED=verbs:10.9.0.2:4800
 export AM_DOWN='ip link set v0 down' AM_UP="ip link set v0 up && $ROUTES"
 export AM_SLOW='tc qdisc add dev v0 root tbf rate 4mbit burst 2000 limit 1000000' AM_FAST='tc qdisc del dev v0 root'
 
-# All that the device has sent, but for what found no cable.
+# The device has sent all frames over the cable, except those that found none.
 took_the_cable()
 {
 	local frames packets
@@ -44,7 +45,7 @@ measured()
 	[ "$got" = 'nway oneway amvia amudp ' ]
 }
 
-# messages [OPTION...]: a name that no test has is no success.
+# messages [OPTION...]: run the tests; fail if an option names no test.
 messages()
 {
 	sock-verbs "$@" | tee "$TMP/messages"

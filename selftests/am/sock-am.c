@@ -56,12 +56,12 @@ TEST_F(am, device_leaves)
 	EXPECT_EQ(ENETDOWN, why);
 	EXPECT_EQ(0, reap(pid));
 	EXPECT_EQ(1, stats(SERVER).receive_errors);
-	/* Told once. */
+	/* The failure is reported once. */
 	AM_SetTimeout(bundle, 5);
 	EXPECT_EQ(AM_ERR_TIMEOUT, AM_WaitSema(bundle));
 }
 
-/* It left before the last reply: nobody receives the socket's error. */
+/* The device left before the last reply: no receive call takes the socket's error. */
 TEST_F(am, device_left)
 {
 	int error, why;
@@ -86,7 +86,7 @@ TEST_F(am, device_left)
  * Records: connections
  */
 
-/* Sockets of host B that are connected to the caller's endpoint, and say nothing. */
+/* Connect sockets of host B to the caller's endpoint; they send nothing. */
 static void connect_silent(int *fd, int n)
 {
 	struct sockaddr_esp a;
@@ -162,7 +162,7 @@ TEST_F(records, unread_peer)
 	EXPECT_EQ(AM_OK, AM_FreeBundle(other));
 }
 
-/* Who says that he is the server gets nothing that is the server's. */
+/* A stranger that claims the server's name gets none of the server's frames. */
 TEST_F(records, name_claimed)
 {
 	struct sockaddr_esp a;
@@ -184,7 +184,9 @@ TEST_F(records, name_claimed)
 	EXPECT_GT(1, recv(fd, &c, 1, MSG_DONTWAIT));
 }
 
-/* Who begins again has his address, though connections that he had are in TIME_WAIT. */
+/*
+ * An endpoint that is opened again gets its address, though its old connections are in TIME_WAIT.
+ */
 TEST_F(records, begun_again)
 {
 	const struct sockaddr_esp *a = (const struct sockaddr_esp *)name[SERVER].address;
@@ -204,7 +206,7 @@ TEST_F(records, begun_again)
 	ASSERT_EQ(AM_OK, AM_AllocateEndpointWith(bundle, &self->o, &ep[SERVER], &n));
 	EXPECT_EQ(0, memcmp(&n, &name[SERVER], sizeof(n)));
 	set_handlers(SERVER);
-	/* The first one is of a session that nobody knows any more. */
+	/* The first request is of a session that the server doesn't know any more. */
 	for (i = 0; i < 3 && answered == 1; i++) {
 		ASSERT_EQ(AM_OK, connect_patiently());
 		ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
@@ -214,7 +216,7 @@ TEST_F(records, begun_again)
 	EXPECT_EQ(2, answered);
 }
 
-/* Connections that say nothing: 64 of them stay. */
+/* Of connections without a name, 64 stay. */
 TEST_F(records, silent)
 {
 	int fd[70], i, n = 0;
@@ -229,7 +231,10 @@ TEST_F(records, silent)
 	EXPECT_TRUE(REACHED(answered));
 }
 
-/* No descriptor is free: who waits sleeps, and what is there works; the next one is taken later. */
+/*
+ * No descriptor is free: a call that waits sleeps, old connections work, and the next one is
+ * accepted later.
+ */
 TEST_F(records, no_descriptor)
 {
 	struct rlimit old, few;
@@ -256,12 +261,14 @@ TEST_F(records, no_descriptor)
 	EXPECT_TRUE(REACHED(answered == 2));
 	MUST(setrlimit(RLIMIT_NOFILE, &old));
 	AM_Poll(bundle);
-	/* Too long to be a port: who takes it ends the connection. */
+	/* The record is too long to be a port, so the endpoint that accepts ends the connection. */
 	EXPECT_EQ(3, send(fd, "abc", 3, 0));
 	EXPECT_TRUE(REACHED(over(fd)));
 }
 
-/* Both machines start again, and their devices have other indices: the logs are theirs still. */
+/*
+ * Both machines start again, and their devices have other indices: the logs still belong to them.
+ */
 static void between_lives(void)
 {
 	enter(B);

@@ -2,7 +2,7 @@
 // CFLAGS: -Wno-sign-compare -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=fsync,--wrap=renameat2
 // SOURCES: tools/am/wire.c tools/am/crc.c tools/am/engine.c tools/am/request.c tools/am/reply.c tools/am/input.c tools/am/endpoint.c tools/am/bundle.c tools/am/log.c tools/am/name.c tools/am/transport.c tools/am/mem.c tools/am/socket.c tools/am/stream.c tools/am/registry.c tools/am/named.c
 /*
- * The name server of Active Messages (am-named.c) over EDP, between two hosts, of which one has two
+ * The name server of Active Messages (am-named.c) over EDP, between two hosts. One of them has two
  * devices on that LAN.
  */
 #include "am-named.c"
@@ -14,7 +14,7 @@ FIXTURE_VARIANT_ADD(named, edp)
 	.transport = "edp",
 };
 
-/* On A there is a third one: a device on the same link, with another address. */
+/* Make a third host on A: a device on the same link, with another address. */
 static void make_other(void)
 {
 	make_hosts();

@@ -46,7 +46,7 @@ static int try(const char *address)
 	return error;
 }
 
-/* Each says what is wrong. */
+/* Each error tells what is wrong. */
 TEST_F(am, bad_address)
 {
 	char text[AM_NAME_LEN];
@@ -88,7 +88,7 @@ TEST_F(am, longest_frame)
 	EXPECT_EQ(-1, t->ops->send(t, &name[SERVER], data, sizeof(data)));
 	ASSERT_EQ(0, t->ops->send(t, &name[SERVER], data, t->mtu));
 	EXPECT_TRUE(REACHED(stats(SERVER).bad_length == 1));
-	/* And none at all. */
+	/* A frame may have no bytes at all. */
 	ASSERT_EQ(0, t->ops->send(t, &name[SERVER], data, 0));
 	EXPECT_TRUE(REACHED(stats(SERVER).bad_length == 2));
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
@@ -96,7 +96,10 @@ TEST_F(am, longest_frame)
 	EXPECT_EQ(0, stats(CALLER).resent);
 }
 
-/* More comes than there is room for while nobody looks: it is lost, and all goes on. */
+/*
+ * More frames come than there is room for, while the server doesn't poll: they are lost, and all
+ * goes on.
+ */
 TEST_F(am, overrun)
 {
 	struct transport *t;
@@ -118,7 +121,7 @@ TEST_F(am, overrun)
 	EXPECT_EQ(0, stats(SERVER).receive_errors);
 }
 
-/* More peers than it has place for, of whom nobody answers: others are none the worse. */
+/* There are more peers than places, and none of these answers: the other peer is none the worse. */
 TEST_F(am, full_table)
 {
 	struct transport *t;
@@ -144,7 +147,10 @@ TEST_F(am, full_table)
 	EXPECT_EQ(3, ran);
 }
 
-/* Far more who don't answer than buffers: others get theirs, and those are forgotten in the end. */
+/*
+ * Far more peers don't answer than there are buffers: other peers get theirs, and the silent ones
+ * are forgotten in the end.
+ */
 TEST_F(am, silent_peers)
 {
 	struct transport *t;
@@ -170,7 +176,7 @@ TEST_F(am, silent_peers)
 	EXPECT_EQ(0, t->ops->send(t, &n, "?", 1));
 }
 
-/* An endpoint that was opened again has another queue pair: who knows the old one asks. */
+/* An endpoint that was opened again has another queue pair: a peer that knows the old one asks. */
 TEST_F(am, other_queue_pair)
 {
 	struct am_options o = self->o;
@@ -187,7 +193,7 @@ TEST_F(am, other_queue_pair)
 	o.address = text;
 	ASSERT_EQ(AM_OK, AM_AllocateEndpointWith(bundle, &o, &ep[SERVER], &name[SERVER]));
 	set_handlers(SERVER);
-	/* It has forgotten the connection. */
+	/* The server has forgotten the connection. */
 	EXPECT_STATE(CALLER, sent(), ABANDONED, AM_NOT_ACKED, AM_REQUEST_RTX_EXCEEDED);
 	EXPECT_EQ(AM_CAUSE_RESTARTED, state_of(CALLER, sent()).cause);
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
@@ -209,7 +215,9 @@ TEST_F(am, link_down)
 	EXPECT_EQ(0, stats(CALLER).receive_errors);
 }
 
-/* The plugin finds this instead of the library's; where the device fails, it changes no state. */
+/*
+ * The plugin finds this function instead of the library's. With device_fails it changes no state.
+ */
 static bool device_fails;
 
 int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *a, int mask)
@@ -223,7 +231,10 @@ int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *a, int mask)
 	return real(q, a, mask);
 }
 
-/* A queue pair has failed, and can't be reset: who waits is told, once, and requests end. */
+/*
+ * A queue pair has failed, and can't be reset: the call that waits returns the error, once, and
+ * requests end.
+ */
 TEST_F(am, device_gone)
 {
 	int error, why, i;
@@ -249,7 +260,7 @@ TEST_F(am, device_gone)
 	EXPECT_EQ(AM_CAUSE_NETWORK, state_of(CALLER, h).cause);
 	EXPECT_LT(0, stats(CALLER).send_errors);
 	EXPECT_EQ(1, stats(CALLER).receive_errors);
-	/* Others at the same device don't notice, and one that begins again is as new. */
+	/* Other endpoints at the device don't notice, and one that is opened again is as new. */
 	AM_FreeEndpoint(ep[CALLER]);
 	device_fails = false;
 	ASSERT_EQ(0, system(getenv("AM_UP")));
@@ -263,7 +274,7 @@ TEST_F(am, device_gone)
 	EXPECT_TRUE(REACHED(answered == 2));
 }
 
-/* Requests that the device has yet to send when their endpoint closes: they leave. */
+/* When an endpoint closes, requests that the device has yet to send still leave. */
 TEST_F(am, close_in_flight)
 {
 	unsigned int i, round;
@@ -277,7 +288,7 @@ TEST_F(am, close_in_flight)
 		EXPECT_TRUE(REACHED(ran == 16));
 		EXPECT_EQ(AM_OK, AM_FreeEndpoint(ep[SERVER]));
 	}
-	/* And one with a frame for somebody who doesn't answer. */
+	/* An endpoint closes with a frame for a peer that doesn't answer. */
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	AM_FreeEndpoint(ep[SERVER]);
 	ASSERT_EQ(AM_OK, AM_Unmap(ep[CALLER], 0));
@@ -286,7 +297,10 @@ TEST_F(am, close_in_flight)
 	AM_Poll(bundle);
 }
 
-/* As cards do: what it has not sent yet is lost. Soft RoCE would wait until all is sent. */
+/*
+ * Destroy a queue pair as cards do: frames that it has not sent yet are lost. Soft RoCE would wait
+ * until all are sent.
+ */
 int ibv_destroy_qp(struct ibv_qp *q)
 {
 	static int (*real)(struct ibv_qp *q);
@@ -298,7 +312,10 @@ int ibv_destroy_qp(struct ibv_qp *q)
 	return real(q);
 }
 
-/* Likewise where the device waits, since 65 of its frames are in the queue before the cable. */
+/*
+ * Requests leave, too, if the device waits, because 65 of its frames are in the queue before the
+ * cable.
+ */
 TEST_F(am, close_slow)
 {
 	unsigned int i;
@@ -317,7 +334,9 @@ TEST_F(am, close_slow)
 	EXPECT_EQ(0, system(getenv("AM_FAST")));
 }
 
-/* Who has frames with each poll answers questions, too: with one poll of 64 at least. */
+/*
+ * An endpoint that has frames with each poll answers questions, too: with one poll of 64 at least.
+ */
 TEST_F(am, asked_under_load)
 {
 	uint32_t talk[4] = { htonl(0x414d5131), 77 };
@@ -329,7 +348,7 @@ TEST_F(am, asked_under_load)
 	self->o.credits = 1;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	t = &ep[CALLER]->transport;
-	/* A poll takes two: there are always some. */
+	/* A poll takes two frames, so there are always some. */
 	for (i = 0; i < 40; i++)
 		t->ops->send(t, &name[SERVER], "?", 1);
 	usleep(100000);
@@ -352,7 +371,7 @@ TEST_F(am, asked_under_load)
 	EXPECT_EQ(htonl(0x414d4131), talk[0]);
 }
 
-/* The name server of $AM_NAMED, a program on host 2; no host reaches itself by the cable. */
+/* The name server of $AM_NAMED is a program on host 2; no host reaches itself by the cable. */
 TEST_F(am, found_by_name)
 {
 	en_t named, found;
@@ -379,9 +398,7 @@ static void between_lives(void)
 
 #include "am-log-lives.c"
 
-/*
- * Who isn't an endpoint
- */
+/* Senders that are no endpoints */
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -398,7 +415,7 @@ static union ibv_gid gid_of(const char *text)
 	return g;
 }
 
-/* A queue pair at the caller's address; returns that address's index. */
+/* Open a queue pair at the caller's address. Returns that address's index. */
 static int open_queue_pair(void)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
@@ -437,7 +454,9 @@ static int open_queue_pair(void)
 	return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) ? -1 : index;
 }
 
-/* As the UDP socket tells anybody who asks: number and key of the server's queue pair. */
+/*
+ * Ask the UDP socket, which tells any host, for the number and the key of the server's queue pair.
+ */
 static bool ask(uint32_t *talk)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), i;
@@ -473,7 +492,7 @@ static int send_as(struct ibv_ah *ah, uint32_t qpn, uint32_t key, int port)
 	return e ? e : wc.status;
 }
 
-/* Without the key nothing comes in; what has no port of a sender is no frame. */
+/* Without the key no frame comes in; a datagram without a sender's port is no frame. */
 TEST_F(am, strangers)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
@@ -498,7 +517,7 @@ TEST_F(am, strangers)
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	EXPECT_TRUE(REACHED(answered == 1));
 	frames = stats(SERVER).frames_received;
-	/* More of each than there are buffers. */
+	/* Send more of each than there are buffers. */
 	for (i = 0; i < 100; i++) {
 		EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]) ^ 1, 4000));
 		EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]), -1));
@@ -509,7 +528,7 @@ TEST_F(am, strangers)
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	EXPECT_TRUE(REACHED(answered == 2));
 	EXPECT_EQ(frames + 1, stats(SERVER).frames_received);
-	/* This is one, and none of ours. */
+	/* This is a frame, but not the library's. */
 	EXPECT_EQ(0, send_as(ah, ntohl(talk[2]), ntohl(talk[3]), 4000));
 	EXPECT_TRUE(REACHED(stats(SERVER).bad_length + stats(SERVER).bad_checksum == 1));
 	ibv_destroy_ah(ah);
@@ -520,7 +539,7 @@ TEST_F(am, strangers)
 	ibv_close_device(context);
 }
 
-/* From the right host and port, but not the answer to a question that was asked. */
+/* An answer comes from the right host and port, but to a question that was not asked. */
 TEST_F(am, wrong_answer)
 {
 	struct {
@@ -551,7 +570,7 @@ TEST_F(am, wrong_answer)
 	i = stats(CALLER).resent;
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
 	EXPECT_TRUE(REACHED(answered == 2));
-	/* To a queue pair that isn't there it would be sent for SILENT_US, again and again. */
+	/* If the answer counted, frames would go to a queue pair that isn't there for SILENT_US. */
 	EXPECT_GE(2 + i, stats(CALLER).resent);
 }
 
