@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No test: how long messages and collective operations take, for speed-mpi.sh.
- * Prints lines "CASE BYTES MICROSECONDS", each the median of ROUNDS rounds, of which each is CALLS
- * times the same, until the last rank is through.
+ * No test: measure how long messages and collective operations take, for speed-mpi.sh. Prints lines
+ * "CASE BYTES MICROSECONDS", each the median of ROUNDS rounds. A round is CALLS equal calls, until
+ * the last rank is through.
  *
  *	bench [ROUNDS [CALLS]]
  *
- * latency: half of there and back, between ranks 0 and 1; stream: of one of 64
- * messages sent in a row; the others: of one operation of all ranks.
+ * latency: half of there and back, between ranks 0 and 1; stream: of one of 64 messages sent in a
+ * row; the others: of one operation of all ranks.
  */
 #include "mpi-test.h"
 
@@ -39,7 +39,7 @@ static void stream(int size)
 	}
 	if (rank < 2)
 		MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
-	/* The last has arrived. */
+	/* The last message has arrived. */
 	if (rank == 0)
 		MPI_Recv(in, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	else if (rank == 1)
@@ -73,7 +73,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The median time of one call, divided by PER. */
+/* Print the median time of one call, divided by PER. */
 static void measure(const char *name, void (*call)(int size), int size, double per)
 {
 	double *t = room(rounds * sizeof(*t)), mine;
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 	begin(&argc, &argv);
 	rounds = argc > 1 ? atoi(argv[1]) : 9;
 	calls = argc > 2 ? atoi(argv[2]) : 10;
-	/* 4 MiB between two, 64 KiB among many. */
+	/* At most 4 MiB between two ranks, 64 KiB among many. */
 	n = ranks == 2 ? 8 : 5;
 	room_for = (size_t)sizes[n - 1] * ranks;
 	in = room(room_for);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every collective operation of MPI, blocking and not, with random sizes and
- * roots, against what each rank can compute by itself.
+ * Compare every collective operation of MPI, blocking and not, with random sizes and roots, with
+ * the result that each rank can compute by itself.
  *
  *	coll [ROUNDS [SEED]]
  */
@@ -12,7 +12,7 @@
 static int round_no;
 static int *in, *out, *counts, *displs, *counts2, *displs2;
 
-/* 0 often, mostly small, seldom large; the same on all ranks. */
+/* Return a size: often 0, mostly small, seldom large; the same on all ranks. */
 static int size_of(uint64_t seed)
 {
 	uint64_t n = number(seed);
@@ -27,7 +27,7 @@ static int size_of(uint64_t seed)
 	}
 }
 
-/* What the sum, of all ranks or the first few, is. */
+/* Return the sum of the first N ranks' elements. */
 static int sum(int n, int to, size_t i)
 {
 	int s = 0;
@@ -50,7 +50,7 @@ static int max(int n, int to, size_t i)
 	return m;
 }
 
-/* Both forms of a call: at once, and with a request. */
+/* Call a function in one of both forms: at once, or with a request. */
 #define BOTH_IN(comm, nb, Name, name, ...)					\
 	do {									\
 		MPI_Request request_;						\
@@ -193,7 +193,7 @@ static void alltoalls(int nb, int n)
 	free(types);
 }
 
-/* Behind it all are in the same round. */
+/* After the barrier all ranks are in the same round. */
 static void barrier(int nb)
 {
 	MPI_Request request;
@@ -209,7 +209,7 @@ static void barrier(int nb)
 	CHECK(first == round_no, "a rank is in round %d", first);
 }
 
-/* Each with its two neighbours, on a ring. */
+/* Exchange with the two neighbours on a ring. */
 static void neighbours(int nb, int n)
 {
 	int period = 1, left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
@@ -231,7 +231,9 @@ static void neighbours(int nb, int n)
 	for (int i = 0; i < 2; i++)
 		CHECK(same(out + at[i], from[i], round_no, beside[i], 5), "neighbor_allgatherv, %d", i);
 
-	/* With two ranks both neighbours are one, and which block is which isn't told. */
+	/*
+	 * With two ranks both neighbours are one rank, and MPI doesn't tell which block is which.
+	 */
 	if (ranks == 2)
 		goto out;
 	for (int i = 0; i < 2; i++)
@@ -258,7 +260,7 @@ out:
 	MPI_Comm_free(&ring);
 }
 
-/* Two halves do it at the same time. */
+/* Let two halves gather at the same time. */
 static void halves(int n)
 {
 	MPI_Comm half;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages go round until something ends the job: with "kill", rank 1 kills itself
- * after some rounds, and the shell that started it lives on, so that nobody but its
- * peers can notice. Prints "rounds go on" once they do. With "files PATH", rank 1 can have no
- * more files, removes PATH, and only then is sent to.  With "midst R", rank 0 kills rank R as
- * soon as the begin of a long message from rank 1 has come.
+ * Messages go round until something ends the job. With "kill", rank 1 kills itself after some
+ * rounds; the shell that started it lives on, so that only its peers can notice. Prints "rounds go
+ * on" once they do. With "files PATH", rank 1 can have no more files, removes PATH, and only then
+ * rank 0 sends to it. With "midst R", rank 0 kills rank R as soon as the beginning of a long
+ * message from rank 1 has come.
  */
 #include <signal.h>
 #include <sys/resource.h>
@@ -21,7 +21,7 @@ static void midst(int who)
 		MPI_Send(&pid, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
 		memset((char *)a, 1, size);
 		MPI_Send((char *)a, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
-		/* It may be with the kernel; the answer never comes. */
+		/* The kernel may have taken the message; the answer never comes. */
 		MPI_Recv(&pid, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		return;
 	}

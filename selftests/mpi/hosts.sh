@@ -2,21 +2,20 @@
 # shellcheck shell=bash
 #
 # Sourced by net-mpi*.sh and speed-mpi.sh, after lib.sh: network namespaces as the hosts
-# of an Open MPI job, which mpirun reaches as it does with ssh.  A device "mg" of
-# each has an IP address, for what Open MPI's daemons say to each other; the
-# others have none, and carry ESP.
+# of an Open MPI job, which mpirun reaches as it does with ssh. The device "mg" of
+# each host has an IP address, for messages between Open MPI's daemons; the other
+# devices have none, and carry ESP.
 #
 #	mpi_hosts N		n0 … with mg, on a bridge in the namespace "mg"
 #	mpi_switch N		their devices v0 …, on a bridge in the namespace "switch": s0 …
 #	launch RANKS OPTION... PROGRAM...	in the hosts MPI_HOSTS, from the first
 #	mpi RANKS [OPTION...] PROGRAM...	the same by ESP only
 #
-# With MPI_VERSION=5.0 it is that one, in a root of its own, and $MPI is a copy in /tmp, which both
-# have.
+# With MPI_VERSION=5.0 Open MPI is that version, in a root of its own, and $MPI is a copy in /tmp,
+# which both roots have.
 
 MPI=$SRC/build/mpi
-# mpirun closes every descriptor that there might be, for each host and rank, and there might be
-# a million.
+# mpirun closes every possible descriptor, for each host and rank, and there may be a million.
 ulimit -n 1024
 
 MPI_HOSTS=
@@ -29,7 +28,7 @@ if [ "$MPI_VERSION" = 5.0 ]; then
 	MPI=$TMP/mpi
 	MPI_ROOT=/run/mpi-root
 	AGENT=(--prtemca plm_ssh_agent "$TMP/agent")
-# Whoever has no Open MPI can't test it, and says so as the last line.
+# Without Open MPI there is nothing to test; the last line says so.
 elif ! command -v mpirun >/dev/null || ! command -v NPopenmpi >/dev/null; then
 	# shellcheck disable=SC2034 # of lib.sh
 	FINISHED=1
@@ -37,8 +36,8 @@ elif ! command -v mpirun >/dev/null || ! command -v NPopenmpi >/dev/null; then
 	exit 4
 fi
 
-# mpi_root: where chroot() leads, which must be a mount. What is mounted for a namespace is so
-# in both.
+# mpi_root: make the root for chroot(), which must be a mount. Mounts of a namespace are in both
+# roots.
 mpi_root()
 {
 	local d
@@ -53,7 +52,7 @@ mpi_root()
 	mount --rbind /run/netns "$MPI_ROOT/run/netns" || exit
 }
 
-# mpi_end: no mount is left.
+# mpi_end: remove the mounts.
 mpi_end() { [ "$MPI_ROOT" = / ] || umount -lR "$MPI_ROOT"; }
 
 mpi_hosts()
@@ -74,8 +73,8 @@ mpi_hosts()
 		MPI_HOSTS+=${MPI_HOSTS:+,}n$i
 	done
 
-	# In the place of ssh: "AGENT [OPTION...] HOST COMMAND...". A link "instead-HOST" leads
-	# to the folder that this host has in the place of the component's.
+	# The agent takes the place of ssh: "AGENT [OPTION...] HOST COMMAND...". A link
+	# "instead-HOST" leads to the folder that this host has in the place of the component's.
 	mkdir "$TMP/empty"
 	cat >"$TMP/agent" <<-END
 		#!/bin/bash
@@ -88,7 +87,7 @@ mpi_hosts()
 	END
 	chmod +x "$TMP/agent"
 	[ "$MPI_ROOT" = / ] || mpi_root
-	# The stock components, too: without their folder there are none of them.
+	# The stock components are needed, too, so their folder must be known.
 	COMPONENTS=$(chroot "$MPI_ROOT" ompi_info --path pkglibdir --parsable | sed -n 's/^path:pkglibdir://p')
 	[ -d "$MPI_ROOT/$COMPONENTS" ] || exit
 }
@@ -106,7 +105,7 @@ mpi_switch()
 	done
 }
 
-# launch RANKS OPTION... PROGRAM...: as many on each host, in turn.
+# launch RANKS OPTION... PROGRAM...: run the ranks, the same number on each host, in turn.
 launch()
 {
 	local ranks=$1 n hosts
@@ -132,7 +131,7 @@ mpi()
 in_hosts() { MPI_HOSTS=$1 "${@:2}"; }
 two() { in_hosts n0,n1 "$@"; }
 
-# carries HOST PACKETS COMMAND...: and that many leave by ESP.
+# carries HOST PACKETS COMMAND...: COMMAND succeeds, and HOST sends PACKETS by ESP at least.
 carries()
 {
 	local host=$1 packets=$2 before
@@ -145,13 +144,13 @@ carries()
 	return 1
 }
 
-# bytes HOST DEV: sent.
+# bytes HOST DEV: print the bytes that the device has sent.
 bytes() { in_host "$1" cat "/proc/net/dev" | awk -v dev="$2:" '$1 == dev { print $10 }'; }
 
-# failed STATUS: of a job that ended of itself: 124 and 137 are those that "timeout" ended.
+# failed STATUS: the job has failed by itself: 124 and 137 are from "timeout".
 failed() { [ "$1" != 0 ] && [ "$1" != 124 ] && [ "$1" != 137 ]; }
 
-# dies WORDS COMMAND...: fails, not for the time's sake, and says so.
+# dies WORDS COMMAND...: COMMAND fails before its time is over, and prints WORDS.
 dies()
 {
 	local words=$1 status
@@ -165,7 +164,7 @@ dies()
 	return 1
 }
 
-# listed: the component, with its parameters.
+# listed: ompi_info lists the component with its parameters.
 listed()
 {
 	local info p

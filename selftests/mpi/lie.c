@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loaded in front of libc (LD_PRELOAD): rank 1 of a job lies to its peers.  By LIE,
- * in the first put that it sends:
+ * Loaded in front of libc (LD_PRELOAD): rank 1 of a job lies to its peers. With this LIE, in the
+ * first put that it sends:
  *
  *	header	the header is too long
  *	huge	more bytes than memory can have
  *	wrap	bytes beyond the end of memory
  *	short	fewer bytes than follow
- *	nothing	no lie: another one goes before it, of 0 bytes
+ *	nothing	no lie: another put goes before it, of 0 bytes
  *
  * or, with "version", in the first words of a connection.
  */

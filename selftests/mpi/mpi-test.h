@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the MPI programs share: numbers that every rank can compute for itself, a
- * check that ends the job, and the last line "passed: N checks".
+ * Functions that the MPI programs share: numbers that every rank can compute for itself, a check
+ * that ends the job, and the last line "passed: N checks".
  */
 #ifndef MPI_TEST_H
 #define MPI_TEST_H
@@ -27,7 +27,7 @@ static long checks;
 		}								\
 	} while (0)
 
-/* The same everywhere: a number of SEED (splitmix64). */
+/* Return a number of SEED (splitmix64), which is the same on every rank. */
 static inline uint64_t number(uint64_t seed)
 {
 	uint64_t z = seed * 0x9e3779b97f4a7c15 + 0x9e3779b97f4a7c15;
@@ -37,7 +37,7 @@ static inline uint64_t number(uint64_t seed)
 	return z ^ (z >> 31);
 }
 
-/* Element I of what rank FROM sends to rank TO in ROUND. */
+/* Return element I of the message from rank FROM to rank TO in ROUND. */
 static inline int element(int round, int from, int to, size_t i)
 {
 	return number(number(((uint64_t)round << 32) + from * 256 + to) + i) & 0xffffff;

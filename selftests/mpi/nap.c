@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loaded in front of libc (LD_PRELOAD) where time is simulated (uml-virtual): work takes no
- * time there, so a rank that looks for messages again and again would look for ever. Open
- * MPI, told to yield when idle, calls sched_yield() each time that it found none; if none of
- * the descriptors was ready that it has looked at by poll() or epoll_wait(), that waits here
- * until one is, a millisecond at most. To a program it is as if processors had no end.
+ * Loaded in front of libc (LD_PRELOAD) where time is simulated (uml-virtual). Work takes no time
+ * there, so a rank that polls for messages would poll for ever. Open MPI, told to yield when idle,
+ * calls sched_yield() each time that it found none. If none of the descriptors was ready that it
+ * looked at by poll() or epoll_wait(), sched_yield() waits here until one is, a millisecond at
+ * most. To a program there seems to be no end of processors.
  */
 #include <dlfcn.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A message of Open MPI's over ESP of 2200 MiB, which is more than 2^31 bytes, each compared: as
-# puts, as one, and in fragments. The guest needs memory for both ranks:
+# A message of Open MPI's over ESP of 2200 MiB, which is more than 2^31 bytes: as several puts, as
+# one put, and in fragments. Each byte is compared. The guest needs memory for both ranks:
 #
 #	selftests/harness/vm run uml --mem 6G --time 600 -- selftests/mpi/net-mpi-big.sh
 

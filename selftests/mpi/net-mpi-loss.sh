@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Short jobs of Open MPI over ESP, again and again, on a switch of four hosts, each of which loses
-# 1 % of its frames: in turns collective operations of 2, 3 or 4 ranks, and messages of all kinds
-# between two, each number compared. None fails, none hangs, and each has lost frames.
+# Short jobs of Open MPI over ESP, again and again, on a switch of four hosts; each host loses 1 %
+# of its frames. The jobs are in turns collective operations of 2, 3 or 4 ranks, and messages of all
+# kinds between two ranks; they compare each number. None fails, none hangs, and each has lost
+# frames.
 #
 #	net-mpi-loss.sh [JOBS [PERCENT]]
 
@@ -21,7 +22,7 @@ for i in 0 1 2 3; do
 	in_host n$i tc qdisc add dev v$i root netem limit 10000 loss "$PERCENT%" || exit
 done
 
-# frames: that netem has sent, and lost, of all hosts.
+# frames: print the frames that netem has sent, and lost, of all hosts.
 frames()
 {
 	local i
@@ -31,7 +32,7 @@ frames()
 	done | awk '$1 == "Sent" { sent += $4; lost += $7 + 0 } END { print sent + 0, lost + 0 }'
 }
 
-# retransmitted: packets, of all hosts.
+# retransmitted: print the packets that all hosts have retransmitted.
 retransmitted()
 {
 	local i n=0
@@ -42,7 +43,7 @@ retransmitted()
 	echo $n
 }
 
-# run TEXT COMMAND...: counts how it ends.
+# run TEXT COMMAND...: run COMMAND, and count how it ends.
 run()
 {
 	local text=$1 status before after

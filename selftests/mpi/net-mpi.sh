@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Open MPI over ESP (tools/btl_esp): NetPIPE, HPCC, and programs that compare every
-# number, between namespaces as hosts; with two cables, with 1 % loss, ranks that
-# die or lie, cables that are cut, and all that a user can get wrong.
+# number, between namespaces as hosts; with two cables, with 1 % loss, with ranks
+# that die or lie, with cables that are cut, and with all mistakes of a user.
 #
 #	+----+ v0 -- +--------+ -- v2 +----+
 #	| n0 |       | switch |       | n2 |
@@ -12,8 +12,8 @@
 #
 #	net-mpi.sh [short | long]
 #
-# Each job takes seconds to start: without "long" only those that tell most; "short", three of
-# them, is for machines that are emulated.
+# Each job takes seconds to start, so without "long" only the most important ones run; "short" runs
+# three of them, for machines that are emulated.
 
 . "${0%/*}/../lib/lib.sh"
 . "${0%/*}/hosts.sh"
@@ -22,7 +22,7 @@ rounds=$(by_kernel 10 3 2)
 long='' repetitions=1
 [ "$1" != long ] || long=1 repetitions=${2:-200}
 
-# more TEXT COMMAND...: as check, with "long" only.
+# more TEXT COMMAND...: check, with "long" only.
 more() { [ -z "$long" ] || check "$@"; }
 
 mpi_hosts 4
@@ -52,7 +52,7 @@ more "HPCC, by ESP" run_hpcc
 collective() { carries n1 100 mpi "$1" "$MPI/coll" "$rounds" "$1"; }
 check "collective operations, 4 ranks" collective 4
 
-# Its parent lives on, so that only its peer notices.
+# The rank's parent lives on, so that only its peer notices.
 printf "%s\n" "#!/bin/bash" '"$@"' "sleep 1000" >"$TMP/outlive"
 chmod +x "$TMP/outlive"
 killed() { dies "rank 1 on host n1 (v1, $(mac n1 v1)) through v0" two mpi 2 "$TMP/outlive" "$MPI/die" kill; }
@@ -92,9 +92,9 @@ both()
 	echo "v0 $v bytes, w0 $w bytes"
 	[ $v -gt 1000000 ] && [ $w -gt 1000000 ]
 }
-# Their names differ at both ends: in their order.
+# Their names differ at both ends, so they are connected in their order.
 check "two cables carry both" both --mca btl_esp_if_exclude mg
-# In their order w0 would be v1's, which it doesn't reach; n0 has no v1, and says so.
+# In their order w0 would be connected with v1, which it doesn't reach; n0 has no v1, and says so.
 more "interfaces by their labels" both --mca btl_esp_if_include w0=b,v0=a,v1=a,w1=b
 ip0 link set w0 down
 ip1 link set w1 down
@@ -103,8 +103,8 @@ ip1 link set w1 down
 # Two BTLs
 #
 
-# n0 has no TCP. n1 receives by ESP, and the callback, which is coll/adapt's, sends on to n2,
-# which TCP reaches, and is preferred. By the seed it begins at n0.
+# n0 has no TCP. n1 receives by ESP, and coll/adapt's callback sends on to n2, which TCP reaches,
+# too; TCP is preferred. With this seed the operation begins at n0.
 cat >"$TMP/n0-only-esp" <<-'END'
 	#!/bin/bash
 	[ "$(hostname)" != n0 ] || export OMPI_MCA_btl=esp,self
@@ -144,12 +144,12 @@ done
 
 check "a killed rank ends the job, and its peer says so" killed
 
-# midst RANK WORDS: that one is killed while a long message is on its way.
+# midst RANK WORDS: the rank is killed while a long message is on its way.
 midst() { dies "$2" two mpi 2 "$TMP/outlive" "$MPI/die" midst "$1" && grep -q "in the midst" "$TMP/dies"; }
 check "who sends a long message is killed in its midst" midst 1 "rank 1 on host n1 (v1, $(mac n1 v1)) through v0"
 more "who receives one" midst 0 "rank 0 on host n0 (v0, $(mac n0 v0)) through v1"
 
-# lies KIND COMMAND...: rank 1 does, see mpi/lie.c.
+# lies KIND COMMAND...: rank 1 lies, see mpi/lie.c.
 lies() { "${@:2}" two mpi 2 "${OPTIONS[@]}" -x LIE="$1" -x LD_PRELOAD="$MPI/lie.so" "$MPI/p2p" 1; }
 OPTIONS=()
 refused="lost the connection with rank 1 on host n1 (v1, $(mac n1 v1)) through v0: Protocol error"
@@ -175,7 +175,7 @@ more "a rank that can have no more files ends it" \
 	dies "n1: cannot accept connections through v1: Too many open files" \
 	two mpi 2 "$MPI/die" files "$TMP/files"
 
-# JOB goes on until the cable is cut.
+# Start JOB, which goes on until the cable is cut.
 rounds_go_on()
 {
 	two mpi 2 "$MPI/die" >"$TMP/job" 2>&1 &
@@ -187,7 +187,7 @@ rounds_go_on()
 }
 connections() { [ "$(in_host "$1" esp show | grep -c ESTAB)" = "$2" ]; }
 
-# Of two ranks and one interface: 66 may be silent.
+# With two ranks and one interface, 66 connections may be silent.
 strangers()
 {
 	local to before i status pid pids=()
@@ -232,11 +232,11 @@ if [ -n "$long" ]; then
 fi
 
 #
-# What users get wrong: one line says so, and TCP carries it
+# Mistakes of users: one line tells them, and TCP carries the job
 #
 
-# any OPTION...: a job that may use TCP, too; without OPTION...: only ESP. unnamed COMMAND...:
-# that doesn't ask for ESP by name.
+# any OPTION...: a job that may use TCP, too. without OPTION...: a job that may use only ESP.
+# unnamed COMMAND...: the job doesn't ask for ESP by name.
 any()
 {
 	two launch 2 --mca btl_tcp_if_include mg --mca btl "${BTL:-esp,tcp,self}" "$@" \
@@ -245,8 +245,8 @@ any()
 unnamed() { BTL=^vader,sm "$@"; }
 without() { two mpi 2 "$@" NPopenmpi -o /dev/null -n 1 -u 100; }
 
-# goes_on WORDS LINES OPTION...: that many lines say so, nothing leaves by ESP, and the
-# job ends well.
+# goes_on WORDS LINES OPTION...: LINES lines have WORDS, nothing leaves by ESP, and the job ends
+# well.
 goes_on()
 {
 	local words=$1 lines=$2 before
@@ -291,7 +291,8 @@ more "not enabled" goes_on "n1: interface 'v1' can't be used: it is not enabled 
 	--mca btl_esp_if_include v0,v1
 more "... not named, nor ESP: it says nothing" unnamed goes_on "btl:esp: n1: " 0
 n1 sysctl -qw net.esp.dev.v1.enable=1
-# lacking WORDS: if it is asked for by name, Open MPI ends the job of itself.
+# lacking WORDS: a peer lacks the component; a line has WORDS. The job doesn't ask for ESP by name,
+# because then Open MPI would end it.
 lacking()
 {
 	unnamed any >"$TMP/any" 2>&1 && [ "$(grep -cF "$1" "$TMP/any")" = 1 ] && return
@@ -306,7 +307,7 @@ check "a peer with another version of it" \
 rm "$TMP/instead-n1"
 more "all is well again" carries n0 1 without
 
-# Whoever tests after this has the module as before.
+# The module is loaded again, for later tests.
 no_module()
 {
 	local status

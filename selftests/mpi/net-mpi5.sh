@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# tools/btl_esp with Open MPI 5.0, as of Debian 13: what net-mpi.sh does, in short; and ranks that
-# Slurm starts.
+# tools/btl_esp with Open MPI 5.0, of Debian 13: the most important tests of net-mpi.sh, and ranks
+# that Slurm starts.
 #
 #	net-mpi5.sh
 
@@ -31,7 +31,7 @@ for i in 0 1 2 3; do
 	in_host n$i tc qdisc del dev v$i root
 done
 
-# Its parent lives on, so that only its peer notices.
+# The rank's parent lives on, so that only its peer notices.
 printf "%s\n" "#!/bin/bash" '"$@"' "sleep 1000" >"$TMP/outlive"
 chmod +x "$TMP/outlive"
 check "a killed rank ends the job, and its peer says so" \
@@ -40,7 +40,7 @@ check "a killed rank ends the job, and its peer says so" \
 # Slurm starts the ranks, by its PMIx
 #
 
-# at HOST COMMAND...: in the root.
+# at HOST COMMAND...: run COMMAND on HOST, in the root.
 at() { chroot "$MPI_ROOT" "$TMP/agent" "$@"; }
 
 slurm_conf()
@@ -87,7 +87,7 @@ slurm_up()
 }
 slurm() { at n0 env SLURM_CONF="$TMP/slurm/slurm.conf" "$@"; }
 idle() { [ "$(slurm sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; }
-# by_slurm RANKS PROGRAM...: by ESP only.
+# by_slurm RANKS PROGRAM...: Slurm runs the ranks, by ESP only.
 by_slurm()
 {
 	slurm env OMPI_MCA_pml=ob1 OMPI_MCA_btl=esp,self OMPI_MCA_mpi_yield_when_idle=1 \

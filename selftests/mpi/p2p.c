@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages between pairs of ranks in all the ways that MPI has: tags out of
- * order, wildcards, probes, cancelled receives, persistent requests, synchronous,
- * buffered and ready sends, derived datatypes, from several threads, one-sided;
- * of all sizes around the limits of fragments and puts, up to BIG bytes.
+ * Messages between pairs of ranks in all the ways that MPI has: tags out of order, wildcards,
+ * probes, cancelled receives, persistent requests, synchronous, buffered and ready sends, derived
+ * datatypes, from several threads, one-sided; of all sizes around the limits of fragments and puts,
+ * up to BIG bytes.
  *
  *	p2p [threads] [ROUNDS [BIG]]
  *
- * With "threads", by MPI_THREAD_MULTIPLE; one-sided operations only without, since
- * Open MPI's osc/pt2pt has none of these two together.
- * Ranks work in pairs (0, 1), (2, 3) …, and all with all where it says so.
+ * With "threads", by MPI_THREAD_MULTIPLE; one-sided operations only without, because Open MPI's
+ * osc/pt2pt has no support for both together. Ranks work in pairs (0, 1), (2, 3) …, and all with
+ * all where a comment says so.
  */
 #include <pthread.h>
 #include "mpi-test.h"
@@ -27,7 +27,7 @@ static int *filled(size_t n, int from, int to)
 	return a;
 }
 
-/* N numbers there and back, each compared. */
+/* Send N numbers there and back, and compare each. */
 static void there_and_back(size_t n)
 {
 	int *out = filled(n, rank, peer), *in = room(n * sizeof(int));
@@ -57,15 +57,15 @@ static void sizes(void)
 	}
 }
 
-/* Byte I of message NUMBER of rank FROM. */
+/* Return byte I of message NUMBER of rank FROM. */
 static inline char byte(int from, int number, size_t i)
 {
 	return element(round_no, from, number, i / 4) >> i % 4 * 8;
 }
 
 /*
- * Any number of bytes, from and to any address, COUNT messages in both directions at once,
- * the last awaited first; nothing beyond them is written.
+ * Send any number of bytes, from and to any address, COUNT messages in both directions at once, and
+ * await the last first; nothing beyond them is written.
  */
 static void bytes(size_t size, int count)
 {
@@ -100,7 +100,7 @@ static void bytes(size_t size, int count)
 	free(in);
 }
 
-/* Around eager_limit, which counts the PML's header, too, and max_send_size. */
+/* Send sizes around eager_limit, which counts the PML's header, too, and around max_send_size. */
 static void all_sizes(void)
 {
 	for (size_t size = 65536 - 72; size <= 65536 + 8; size++)
@@ -110,7 +110,7 @@ static void all_sizes(void)
 	bytes(1000003, 8);
 }
 
-/* Sent in one order, received in another. */
+/* Send in one order, receive in another. */
 static void tags(void)
 {
 	MPI_Request requests[TAGS];
@@ -130,7 +130,10 @@ static void tags(void)
 	free(in);
 }
 
-/* All to all, taken as they come; each once, and those of one sender in order. */
+/*
+ * Send from all ranks to all, and take messages as they come: each once, those of one sender in
+ * order.
+ */
 static void wildcards(void)
 {
 	int per = 10, n = per * (ranks - 1), *next = calloc(ranks, sizeof(int)), in[64];
@@ -163,7 +166,7 @@ static void wildcards(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Who receives learns of the size by probing. */
+/* Learn the size of each message by probing, before it is received. */
 static void probes(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -199,7 +202,7 @@ static void probes(void)
 	}
 }
 
-/* A receive that nothing comes for can be cancelled; then what comes isn't lost. */
+/* Cancel receives for which no message comes; then the next message isn't lost. */
 static void cancels(void)
 {
 	int buffer, cancelled, value = rank;
@@ -237,7 +240,7 @@ static void persistent(void)
 	free(in);
 }
 
-/* Synchronous: complete no sooner than it is received. Buffered; ready. */
+/* A synchronous send is complete no sooner than it is received. Then a buffered and a ready one. */
 static void modes(void)
 {
 	int n = 20000, *out = filled(n, rank, 0), *in = room(n * sizeof(int)), done, token = 0;
@@ -246,7 +249,7 @@ static void modes(void)
 	MPI_Request request;
 
 	MPI_Issend(out, 1, MPI_INT, peer, 20, MPI_COMM_WORLD, &request);
-	/* The peer takes it only after it has had the token, which goes out later. */
+	/* The peer receives the message only after it got the token, which is sent later. */
 	MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 	CHECK(!done, "a synchronous send is complete that nobody received");
 	MPI_Sendrecv(&token, 1, MPI_INT, peer, 21, &token, 1, MPI_INT, peer, 21, MPI_COMM_WORLD,
@@ -274,7 +277,7 @@ static void modes(void)
 	free(in);
 }
 
-/* Every third number of an array, which must be packed; another layout at the receiver. */
+/* Send every third number of an array, which must be packed, to a receiver with another layout. */
 static void datatypes(void)
 {
 	static const int counts[] = { 1, 20, 100, 5000, 16368, 16384, 32752, 32768, 100000 };
@@ -303,7 +306,10 @@ static void datatypes(void)
 	}
 }
 
-/* In a row on one side only; and in a row, but not from the address that the call is given. */
+/*
+ * The numbers are contiguous on one side only; or on both, but not from the address that the call
+ * gets.
+ */
 static void half_in_a_row(void)
 {
 	int n = 100000, *a = room(3 * n * sizeof(int)), length = n, place = 5;
@@ -341,7 +347,7 @@ static void half_in_a_row(void)
 	free(a);
 }
 
-/* Many messages on their way at once: more than a socket takes. */
+/* Send many messages at once: more than a socket takes. */
 static void flood(void)
 {
 	enum { N = 400 };
@@ -413,7 +419,7 @@ static void threads(void)
 	}
 }
 
-/* One message of that many bytes. */
+/* Send one message of that many bytes. */
 static void big(size_t bytes)
 {
 	MPI_Datatype mebibyte;
