@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Of "make bench": Active Messages (speed-am.sh), as two instruments see them:
+# Part of "make bench": Active Messages (speed-am.sh), measured by two instruments:
 #
 #	am		icount: Debian's 6.12 and both hosts in one processor, which counts
 #			instructions: a nanosecond is one
 #	am-uml		uml: native speed, two processors; its pictures in build/speed-am
 #
-# With RDMA verbs where there is soft RoCE (icount), and UCX, whose active messages go over TCP:
-# round trip, and gap without replies.
+# With RDMA verbs where there is soft RoCE (icount); and with UCX, whose active messages go over
+# TCP: its round trip, and its gap between messages without replies.
 #
 # The cases are added to build/bench.json (bench.awk); build/bench-am.txt has the tables.
 

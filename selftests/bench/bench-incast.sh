@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Of "make bench": ESP beside TCP and DCTCP at the port where many senders meet, in
-# simulated time. build/incast.json has the figures, Documentation/*.png the
-# pictures; sim-report.sh takes them, too. For the hosts and the port see incast.sh.
+# Part of "make bench": ESP compared with TCP and DCTCP at the port where many senders meet,
+# in simulated time. build/incast.json has the figures, which sim-report.sh uses, too;
+# Documentation/*.png has the pictures. incast.sh describes the hosts and the port.
 #
-#	bench-incast.sh [--no-run]	only tables and pictures, of the figures of the last time
+#	bench-incast.sh [--no-run]	only tables and pictures, from the last run's figures
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -27,8 +27,8 @@ incast()
 	"$HARNESS/vm" run uml-virtual --time 3000 -- selftests/bench/incast.sh -o "$LINES" "$@" >/dev/null || exit
 }
 
-# Each three times, blocks, which differ most, ten times: what differs is what is drawn
-# (addresses, ports, cookies) and how far jiffies have come.
+# Run each case three times, and blocks ten times because they vary most. Runs vary because
+# addresses, ports and cookies are random, and because jiffies start at another value.
 measure()
 {
 	: >"$LINES"
@@ -65,7 +65,7 @@ esac
 	echo ']'
 } >"$OUT"
 
-# A table: of each case the median, and the smallest and the largest.
+# A table: the median of each case, and its smallest and largest value.
 awk -F '[:,] ' '
 	function field(name,	i) {
 		for (i = 1; i < NF; i++)

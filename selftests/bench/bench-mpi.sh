@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Of "make bench": Open MPI over ESP beside Open MPI over TCP (speed-mpi.sh), as two
-# instruments see it:
+# Part of "make bench": Open MPI over ESP compared with Open MPI over TCP (speed-mpi.sh),
+# measured by two instruments:
 #
 #	mpi		uml: native speed, two processors, a rank on each of two hosts
 #	mpi-ports	uml-virtual: time is simulated; 8 and 16 ranks, 1 Gbit/s, ports of 128 KiB

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Of "make bench": ESP beside what else carries bytes (speed.sh), as three
-# instruments see it:
+# Part of "make bench": ESP compared with other protocols (speed.sh), measured by three
+# instruments:
 #
 #	uml	native speed, two processors: rates, latency
 #	icount	Debian's 6.12, emulated: instructions, which do not vary, and memory
@@ -11,7 +11,7 @@
 # build/bench.json has the medians of all rounds, build/bench.txt the table,
 # build/bench-split.txt where the instructions go (split.awk), Documentation/speed-*.png
 # the pictures; see bench.awk.
-# Cases "kernel-" are without system calls (kbench.c).
+# The cases "kernel-" make no system calls (kbench.c).
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -38,14 +38,14 @@ measure()
 }
 
 measure icount run 6.12 --icount --mem 2G --time 600 -- selftests/bench/speed.sh -r 3 -q "$DATA/us" instructions
-# The guest's clock leaps when it waits for the host: hence the time.
+# The guest's clock leaps while the guest waits for the host, so the time limit is long.
 measure split run 6.12 --icount --mem 2G --time 3000 -- selftests/bench/speed.sh split
-# What a connection takes is the same from run to run: two are the proof.
+# A connection takes the same memory in each run. The second round proves that.
 measure memory run 6.12 --icount --mem 2G --time 3000 -- selftests/bench/speed.sh -r 2 memory
 measure virtio pair 6.12 6.12 --time 900 -- selftests/bench/speed.sh -r 5 pair
 measure uml run uml --pin --mem 4G --time 1800 -- selftests/bench/speed.sh -r "${ROUNDS:-5}" cycles
 
-# As cases of their own, and as a table of their own.
+# The layers become cases of build/bench.json, and a table of their own.
 awk '$1 == "split" && $5 == "layer" { print "icount/split-" $2, $6, $3, $4, $7 }' "$DATA/split" >>"$OUT.lines"
 awk '
 	$1 != "split" { next }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Of "make bench": from lines "CASE METRIC UNIT PROTO VALUE" of all rounds a table, and in the
-# file json the same: {case, metric, unit, esp, peers, ratio, spread}. Figures are medians;
-# "ratio" is ESP's by TCP's, of each round, "spread" its lowest and its highest.
+# Part of "make bench": make a table from the lines "CASE METRIC UNIT PROTO VALUE" of all rounds,
+# and write the same to the file json: {case, metric, unit, esp, peers, ratio, spread}. Figures are
+# medians. "ratio" is the median over rounds of ESP's value divided by TCP's; "spread" has the
+# lowest and the highest of these quotients.
 
 function sorted(list, a,	n, i, j, t) {
 	n = split(list, a, " ")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs of "make bench" have in common. */
+/* Helpers of the programs of "make bench". */
 #ifndef SELFTESTS_BENCH_H
 #define SELFTESTS_BENCH_H
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Says what failed, and why by errno. */
+/* Print what failed, with the reason from errno, and exit. */
 static inline _Noreturn void die(const char *what, ...)
 {
 	int err = errno;
@@ -24,7 +24,7 @@ static inline _Noreturn void die(const char *what, ...)
 	exit(1);
 }
 
-/* Seconds. */
+/* Return the time in seconds. */
 static inline double now(void)
 {
 	struct timespec t;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LIBS: -lmnl
 /*
- * Many senders, one receiver, one port where they meet: the traffic of
- * incast.sh, and what it does to the port's queue. All sockets belong to this
- * one process, each to the network namespace of its host, so that a round can
- * begin everywhere at the same moment.
+ * Many senders, one receiver, one port where they meet: make the traffic of
+ * incast.sh, and measure the port's queue. All sockets belong to this one process,
+ * each to the network namespace of its host, so that a round begins everywhere at
+ * the same moment.
  *
  *   incast [OPTIONS] esp|cubic|dctcp blocks|flows|requests
  *
@@ -126,7 +126,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of sorted samples: the smallest that a share @p does not exceed. */
+/* Return the smallest of the sorted samples that a share @p of them does not exceed. */
 static double percentile(const struct samples *s, double p)
 {
 	size_t i = p * s->n;
@@ -136,7 +136,7 @@ static double percentile(const struct samples *s, double p)
 	return s->v[i < s->n ? i : s->n - 1];
 }
 
-/* Sorted samples, a line each. */
+/* Write the sorted samples to a file, a line each. */
 static void save(const struct samples *s, const char *path)
 {
 	FILE *f = fopen(path, "w");
@@ -173,7 +173,7 @@ static int new_socket(void)
 	return fd;
 }
 
-/* The server's address: its MAC, or its first IP address. */
+/* Make a listener and set the server's address: its MAC, or its first IP address. */
 static int new_listener(void)
 {
 	struct sockaddr_esp *e = (struct sockaddr_esp *)&server;
@@ -212,9 +212,9 @@ static int new_listener(void)
 }
 
 /*
- * A connection from host s@number; *rx is the receiver's end. Where every third
- * frame is lost, TCP's handshake fails once in a while, or its last ACK never
- * comes: as programs do, try again. ESP's must not fail.
+ * Connect from host s@number; *rx is the receiver's end. Where every third frame is
+ * lost, TCP's handshake fails once in a while, or its last ACK never comes. Then try
+ * again, as programs do. ESP's handshake must not fail.
  */
 static int new_connection(int listener, int number, int *rx)
 {
@@ -345,7 +345,7 @@ static int qdisc(const struct nlmsghdr *h, void *arg)
 	return MNL_CB_OK;
 }
 
-/* The port's qdisc as it is now. */
+/* Read the queue statistics of the port's qdisc. */
 static struct gnet_stats_queue look(struct mnl_socket *nl)
 {
 	char buf[32768];
@@ -432,7 +432,7 @@ static void run_blocks(void)
 			struct epoll_event ev = { .events = EPOLLOUT | EPOLLET,
 						  .data.ptr = &flows[i] };
 
-			/* says again that there is room */
+			/* makes epoll report again that there is room */
 			if (epoll_ctl(tx_ep, EPOLL_CTL_MOD, flows[i].tx, &ev))
 				die("epoll_ctl");
 		}
@@ -523,7 +523,7 @@ static long esp_retransmits(FILE *f)
 	return 0;
 }
 
-/* Packets that the senders have sent again, so far. */
+/* Return the packets that the senders have retransmitted so far. */
 static long retransmits(void)
 {
 	char host[16];
@@ -544,7 +544,7 @@ static long retransmits(void)
 	return sum;
 }
 
-/* Processor time so far, in all and idle: lines of /proc/stat, jiffies. */
+/* Read the processor time so far, total and idle, in jiffies, from /proc/stat. */
 static void processors(double *all, double *idle)
 {
 	FILE *f = fopen("/proc/stat", "r");
@@ -563,7 +563,7 @@ static void processors(double *all, double *idle)
 	fclose(f);
 }
 
-/* Of the link's rate, without what Ethernet and headers take. */
+/* Return the payload rate of the link, without the overhead of Ethernet and headers. */
 static double attainable(void)
 {
 	double headers = proto == ESP ? 32 : 52;

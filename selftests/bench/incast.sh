@@ -8,17 +8,17 @@
 #	... e0 -+        rate, drop-tail of 128 KiB
 #
 # The port p0 is the bottleneck: -R Mbit/s, a buffer of 86 frames of 1514 bytes,
-# no super-packets. Half of the round trip -D is spent on the senders' cables,
+# no GSO packets. Half of the round trip -D is spent on the senders' cables,
 # half on the way back from the receiver. With DCTCP the port marks.
 #
 #	incast.sh [-R MBIT] [-D US] [-N LIST of senders] [-p LIST of protocols]
 #		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR] [-X FAULTS] [-C US]
 #
-# Into DIR goes what there is to be drawn: PROTOCOL-WORKLOAD-N, the port's queue over time; the same
-# with .us, how long blocks or requests took; and with .ackq, the events of ESP's ACK queue.
+# DIR gets the data of the pictures: PROTOCOL-WORKLOAD-N, the port's queue over time; the same name
+# with .us, the times of blocks or requests; and with .ackq, the events of ESP's ACK queue.
 # FAULTS are arguments of netem for all cables, both ways: -X "loss 1%".
-# With -C the hosts' cards hold interrupts back, for so long from a frame on, and the senders' cables
-# carry -R Mbit/s, too.
+# With -C US the hosts' cards hold interrupts back for US microseconds after a frame, and the
+# senders' cables carry -R Mbit/s, too.
 #
 # Protocols: esp (adaptive), seed (ESP with the seed's policy), cubic, dctcp.
 # Prints lines of JSON, one a run, and appends them to -o FILE.
@@ -46,14 +46,15 @@ while getopts R:D:N:p:w:r:t:q:o:B:X:C: o; do
 	esac
 done
 FRAMES=$((BUFFER * 1024 / 1514))
-# Real timers are late: tokens for what a millisecond lets through, then.
+# Burst of the token bucket. Where timers are real they are late, so it holds the bytes of a
+# millisecond there.
 BURST=$([ "$KERNEL" = uml-virtual ] && echo $((MBIT > 1000 ? 4000 : 1600)) || echo $((MBIT * 1000 / 8)))
 
 # The port marks when more than about an eighth of a round trip at DCTCP's
 # usual thresholds waits: 20 frames at 1 Gbit/s, 65 at 10.
 mark=$((MBIT > 1000 ? 65 : 20))
 
-# port PROTO: what p0's queue is.  FCS, preamble and gap count for the rate.
+# port PROTO: set the queue of p0. FCS, preamble and gap count for the rate.
 port()
 {
 	tc -n sw qdisc delete dev p0 root 2>/dev/null
@@ -68,7 +69,7 @@ port()
 	fi
 }
 
-# quiet HOST: no IPv6, whose frames for new links would stand in the port, too.
+# quiet HOST: switch IPv6 off, because its frames for new links would queue at the port, too.
 quiet() { in_host "$1" sysctl -qw net.ipv6.conf.default.disable_ipv6=1 net.ipv6.conf.all.disable_ipv6=1; }
 
 # build N: the rack.
@@ -102,7 +103,7 @@ build()
 	done
 }
 
-# coalesce HOST: its card tells of frames up to COALESCE microseconds later, of all at once.
+# coalesce HOST: let its card announce frames up to COALESCE microseconds later, all at once.
 coalesce()
 {
 	ip -n "$1" link add ifb0 type ifb && ip -n "$1" link set ifb0 up &&
@@ -111,7 +112,7 @@ coalesce()
 		tc -n "$1" filter add dev e0 parent ffff: matchall action mirred egress redirect dev ifb0 || exit
 }
 
-# policy 0|1: ESP's, in all hosts.
+# policy 0|1: set ESP's policy in all hosts.
 policy()
 {
 	local h

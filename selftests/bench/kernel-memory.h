@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "bench.h"
 
-/* The sum of the numbers that lines of a file have, in a format of scanf(). */
+/* Add up the numbers that lines of a file have, in a format of scanf(). */
 static double sum_of(const char *path, const char *format)
 {
 	char line[256];
@@ -48,8 +48,8 @@ static void put_file(const char *path, const char *text)
 }
 
 /*
- * Bytes that objects of the slab take, each with its share of what its slab
- * leaves unused, less those of the slabs themselves.
+ * Return the bytes that objects of the slab take, less the bytes of the slabs themselves.
+ * The unused rest of a slab is divided among its objects.
  */
 static double slab_objects(void)
 {
@@ -95,10 +95,9 @@ static double slab_objects(void)
 }
 
 /*
- * Bytes of memory that the kernel uses: all pages that are neither free nor a
- * process's or a file's; but of slabs only the objects in use. Pages that
- * processors keep are free. The room that is left in a slab is not counted: it
- * was there before, or is for others, and differs from run to run.
+ * Return the bytes of memory that the kernel uses: all pages that are neither free nor a
+ * process's or a file's. Pages that processors keep count as free. Of slabs only the objects
+ * in use count, because the free room in slabs differs from run to run.
  */
 static double memory_now(void)
 {

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Of "make model-report": every figure and table of Documentation/performability.rst, from sweeps
-# of the model, libam in memory, and libam and ESP on the uml-virtual kernel. All of them are in
-# simulated time, so they are the same each time, whatever else the machine does; but for the
-# faults of the last one, which the kernel draws anew. build/performability/*.data have the raw data.
+# Part of "make model-report": every figure and table of Documentation/performability.rst, from
+# sweeps of the model, libam in memory, and libam and ESP on the uml-virtual kernel. All of them
+# use simulated time, so they are the same in each run, whatever else the machine does. The
+# exception are the faults on uml-virtual, which the kernel draws anew.
+# build/performability/*.data have the raw data.
 
 cd "${0%/*}/../.." || exit 1
 # shellcheck source=selftests/harness/fetch.sh
@@ -43,7 +44,7 @@ sweep delay application.delay:0.0001:0.1:31:log
 sweep ber network.ber:1e-7:1e-4:31:log
 sweep window window:1:64:22:log processors=two service=fixed network.fail=0.001
 
-# Fewer points, measured.
+# Measure at fewer points.
 for p in nway amvia amudp; do
 	say "measuring $p"
 	"$TOOL" -x network.ber:1e-6:1e-4:5:log -m $REQUESTS -n $REQUESTS "$MODEL" "protocol=$p" service=fixed >"$OUT/memory-$p.data" &&
@@ -62,14 +63,14 @@ say "measuring service times on 6.12"
 selftests/harness/vm run 6.12 --icount --time 1500 -- selftests/bench/performability-times.sh 1000 >"$OUT/times.data" ||
 	die "performability-times.sh failed, see build/performability/times.data"
 say "measuring on uml-virtual"
-# What was measured when the last one was stopped.
+# Keep the rows that an earlier, interrupted report has measured.
 if [ -s "$OUT/sockets.data" ] && ! grep -q '^1\.\.' "$OUT/sockets.data"; then
 	grep '^# result ' "$OUT/sockets.data" >"$OUT/sockets.done"
 	say "going on after $(wc -l <"$OUT/sockets.done") rows"
 else
 	: >"$OUT/sockets.done"
 fi
-# The guest's seconds, which are simulated.
+# The time limit is in the guest's seconds, which are simulated.
 selftests/harness/vm run uml-virtual --time 40000 -- selftests/vt/vt-performability.sh 20000 "$OUT/sockets.done" >"$OUT/sockets.data"
 measured=$?
 grep -q '^1\.\.' "$OUT/sockets.data" ||
@@ -83,7 +84,7 @@ grep -q '^1\.\.' "$OUT/sockets.data" ||
 value='function value(n) { split(substr($0, index($0, n) + length(n)), v, /[ ,}]/); return v[1] }'
 error='function off(p, m) { return m ? sprintf("%+.1f %%", 100 * (p / m - 1)) : "" }'
 
-# As table 4.1 has it: components and stages; then what a round trip is by these.
+# As in table 4.1: components and stages, then the round trip that the model predicts from them.
 sed -n 's/^\(# \)*# \(result\|round\) /\2 /p' "$OUT/times.data" | awk "$error"'
 	$1 == "result" { if (!($3 in seen)) { seen[$3]; words[++n] = $3 }; time[$2, $3] = sprintf("%9s %9s", $4, $5) }
 	$1 == "round" { if (!($3 in seen)) { seen[$3]; protocols[++m] = $3 }; trip[$2, $3] = sprintf("%9.2f %9.2f %9s %9.2f %9s", $4, $5, off($5, $4), $6, off($6, $4)) }
@@ -98,7 +99,7 @@ sed -n 's/^\(# \)*# \(result\|round\) /\2 /p' "$OUT/times.data" | awk "$error"'
 			for (i = 1; i <= m; i++) printf "%-8s %-8s %s\n", over[t], protocols[i], trip[over[t], protocols[i]]
 	}' | sed 's/ *$//' >$DOC/performability-times.txt
 
-# As table 4.2 has it: error rate, measured, predicted.
+# As in table 4.2: error rate, measured, predicted.
 table()
 {
 	local what=$1 name=$2 p
@@ -121,7 +122,7 @@ table()
 	table "window" requests
 } >$DOC/performability-memory.txt
 
-# The application's faults, and what becomes of a request.
+# The application's faults, and the outcome of a request.
 {
 	printf '%-8s %-14s %6s %12s %12s %9s %13s %9s %10s %9s %13s\n' protocol fault window "libam, us" "model, us" error \
 		"simulated, us" error "libam, ok" "model, ok" "simulated, ok"
@@ -161,7 +162,7 @@ table()
 # Figures
 #
 
-# figure NAME XLABEL TITLE [POINTS]: lines of the model, points measured.
+# figure NAME XLABEL TITLE [POINTS]: lines show the model, points the measurement.
 figure()
 {
 	local name=$1 x=$2 title=$3 points=$4 p plots=()
@@ -191,7 +192,7 @@ figure network "probability that card, wire or switch lose a frame" "Faults of t
 	figure delay "probability that a handler takes 10 ms more" "Faults of the application" &&
 	figure window "requests outstanding" "Requests that wait for each other; one frame of 1000 lost" requests || exit
 
-# A picture for each protocol, as figure 4.14 has them.
+# A picture for each protocol, as in figure 4.14.
 gnuplot <<END || exit
 set terminal pngcairo size 1000,900
 set output "$DOC/performability-ber.png"

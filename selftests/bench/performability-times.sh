@@ -1,17 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest of Debian's kernel: what the components on a message's way take (table 4.1 of 004), by
-# tracepoints and uprobes of a request and its reply by libam between two hosts, and what
-# esp-performability makes of it. With --icount a microsecond is a thousand instructions.
+# In a guest of Debian's kernel: measure the time of each component on a message's way (table 4.1
+# of 004), by tracepoints and uprobes, of a request and its reply by libam between two hosts; and
+# let esp-performability predict from these times. With --icount a microsecond is a thousand
+# instructions.
 #
 #	performability-times.sh [REQUESTS]
 #
-# "# result" lines have a word of the model, of the request and of the reply; "# round" lines what a
-# round trip of each protocol takes: measured, by the model with these words, by its simulation.
+# "# result" lines have a word of the model, its time for the request and for the reply. "# round"
+# lines have a round trip of each protocol: measured, by the model with these words, and by its
+# simulation.
 #
-# What events take themselves is measured: the round trip without them, with tracepoints, and with
-# uprobes as well. A tracepoint's time is taken before its work, that of a uprobe half way.
+# The cost of the events is measured, too: the round trip is timed without events, with
+# tracepoints, and with uprobes as well. A tracepoint takes its timestamp before its work, a uprobe
+# half way through.
 
 . "${0%/*}/../lib/lib.sh"
 
@@ -46,7 +49,7 @@ switch()
 	done
 }
 
-# round_trip AT PEER [SETTING...]: median in us, of REQUESTS.
+# round_trip AT PEER [SETTING...]: print the median of REQUESTS round trips, in us.
 round_trip()
 {
 	local at=$1 peer=$2
@@ -56,7 +59,8 @@ round_trip()
 	sed -n 's/^  "measured".*"median_us": \([^,]*\),.*/\1/p' "$TMP/json"
 }
 
-# Medians of the twelve intervals of a round trip, and events in it, of those that were not disturbed.
+# Print the medians of the twelve intervals of a round trip, and of its events, from undisturbed
+# round trips only.
 intervals()
 {
 	awk -v transport="$1" -v plain="$2" -v points="$3" -v all="$4" '
@@ -71,7 +75,7 @@ intervals()
 			if (s ~ / netif_receive_skb: dev=v[01]/) return "kernel"
 			return ""
 		}
-		# What is less than the error of an event is none.
+		# An interval shorter than the cost of its events counts as 0.
 		function row(word, a, b) {
 			for (i = 1; i <= 12; i++) if (us[i] < 0) us[i] = 0
 			if (a == b) printf "# result %s %s %.2f\n", transport, word, us[a]

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# esp-performability against what is known exactly, against its own simulation, and against libam
-# in simulated time. Random numbers are the same each time.
+# Compare esp-performability with exact results, with its own simulation, and with libam in
+# simulated time. Random numbers are the same in each run.
 
 cd "${0%/*}/../.." || exit 1
 # shellcheck source=selftests/harness/fetch.sh
@@ -56,7 +56,7 @@ END
 # solve ARGUMENT...: JSON to out.
 solve() { "$TOOL" -j "$@" >"$WORK/out" 2>&1; }
 
-# value NAME [SECTION]: of out, the first one behind SECTION.
+# value NAME [SECTION]: print the value of NAME in out, the first one after SECTION.
 value()
 {
 	awk -v name="\"$1\": " -v section="\"${2:-}" '
@@ -68,10 +68,10 @@ value()
 near() { awk -v a="$1" -v b="$2" -v part="$3" 'BEGIN { d = a - b; exit !(a != "" && b != "" && (d < 0 ? -d : d) <= part * b) }'; }
 
 #
-# What is known
+# Exact results
 #
 
-# Retries: k more, each after twice the time, until one and its answer come through.
+# Retries: up to k more, each after twice the time, until a request and its reply get through.
 solve "$WORK/empty" network.latency=1000 network.fail=0.2 retries=5
 near "$(value response_us)" "$(awk 'BEGIN {
 	q = 1 - 0.8 * 0.8; t = 4000; late = 0
@@ -93,7 +93,7 @@ result "... balance equations" $?
 near "$(value response_us simulation)" "$repairman" 0.01
 result "... simulation" $?
 
-# Nothing gets through: a request sent k + 1 times.
+# Nothing gets through: a request is sent k + 1 times.
 for protocol in nway amvia amudp; do
 	solve "$WORK/model" protocol=$protocol network.fail=1 retries=3
 	near "$(value "NOT_ACKED, REQUEST_RTX_EXCEEDED")" 1 1e-12 && near "$(value frames)" 4 1e-12
@@ -107,7 +107,7 @@ near "$(value availability)" 0.998001 1e-9
 result "availability of two nodes" $?
 
 #
-# With each other
+# Model, simulation and measurement compared
 #
 
 for protocol in nway amvia amudp; do
@@ -154,7 +154,7 @@ for fault in missing=0.05 delay=0.02 late=0.01 crash=0.01; do
 	result "... and as many succeed" $?
 done
 
-# A connection that is made anew costs throughput: frames of it are lost, too.
+# Connecting again costs throughput, and frames of the handshake are lost, too.
 for fault in missing=0.05 "crash=0.01 application.restart=1000"; do
 	# shellcheck disable=SC2086
 	solve -n 400000 -m 400000 "$WORK/model" protocol=nway application.$fault network.fail=0.01
@@ -194,7 +194,7 @@ for protocol in nway amvia amudp; do
 	result "$protocol, window 4, late handlers: within a tenth of the simulation" $?
 done
 
-# All that the balance equations have is in numbers of customers.
+# A state of the balance equations has the number of customers at each place: 256 exceed a byte.
 solve "$WORK/empty" application.handler=100 network.latency=150 window=256
 near "$(value balance_us)" "$(value mva_us)" 1e-9
 result "256 customers" $?
@@ -209,7 +209,8 @@ solve -s "$WORK/model" protocol=esp
 near "$(value derivative network.latency)" 2 1e-6 && [ "$(value derivative application.crash)" = 0 ]
 result "... of a stream" $?
 
-# Retries that nobody has told are the protocol's, wherever that was told.
+# Without "retries" the protocol's default counts, whether the file or the command line names the
+# protocol.
 for setting in "" retries=10 retries=60; do
 	# shellcheck disable=SC2086
 	solve "$WORK/model" protocol=esp network.fail=1 $setting
@@ -238,7 +239,7 @@ refused()
 	result "refused: $1" $?
 }
 
-# bad LINE...: the model with these behind it; they are 12 and so on.
+# bad LINE...: write the model with these lines after it, numbered from 12 on.
 bad() { { cat "$WORK/model"; printf '%s\n' "$@"; } >"$WORK/bad"; }
 
 bad "network.fail 1.5"; refused "a probability above 1" "12: network.fail: 1.5 is no probability"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All figures and tables of Documentation/datacentre.rst: the rack for real (of bench-incast.sh,
-# which runs if it has not yet) and simulated, then what only espsim can do.
+# All figures and tables of Documentation/datacentre.rst: the real rack (from bench-incast.sh,
+# which this script runs if it has not run yet) and the simulated one, then the networks that only
+# espsim can simulate.
 # build/sim/report.json has the figures, Documentation/datacentre-tables.txt the tables.
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
@@ -22,7 +23,7 @@ mkdir -p "$DATA"
 make -s -C tools/sim O="$OUT" || exit
 : >"$LINES"
 
-# sim SET OPTION...: a run, as a line.
+# sim SET OPTION...: make a run and print its figures as a line.
 sim()
 {
 	local set=$1
@@ -32,7 +33,8 @@ sim()
 	[ "${PIPESTATUS[0]}" = 0 ] || die "espsim $* failed"
 }
 
-# rows SET FILTER: FILTER's arrays, of an array of all runs of SET, as lines with tabs.
+# rows SET FILTER: apply FILTER to the array of all runs of SET; print the arrays that it yields
+# as lines with tabs.
 rows()
 {
 	jq -rs --arg set "$1" "
@@ -146,7 +148,7 @@ jq -rn --slurpfile real "$RACK" --slurpfile sim "$LINES" '
 	def key: [.p, .workload, .n, .rate_mbit, .rtt_us] | join(" ");
 	def digits(d): . * pow(10; d) | round / pow(10; d);
 	def mean: add / length;
-	# of several runs, and half of the 95 % interval of the mean
+	# the mean of several runs, and half of its 95 % interval
 	def share: map(.goodput_share) | mean as $m | "\($m | digits(3))" + if length < 2 then "" else
 		" +- \(map((. - $m) * (. - $m)) | add / (length - 1) / length | sqrt * 2 | digits(3))" end;
 	def of(f; d): map(f) | if .[0] == null then "--" else mean | digits(d) end;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# espsim, the simulator of many hosts (tools/sim): refuses what makes no sense, gives the
-# same figures each time, loses no byte, and says what the real rack says (vt-incast.sh).
+# espsim, the simulator of many hosts (tools/sim): it refuses senseless options, gives the
+# same figures in each run, loses no byte, and agrees with the real rack (vt-incast.sh).
 #
 #	sim.sh [long]
 
@@ -17,7 +17,7 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 number=0 status=0
 
-# verdict TEXT STATUS: with what is in $WORK/said, if it failed.
+# verdict TEXT STATUS: print the result, and $WORK/said if the test failed.
 verdict()
 {
 	number=$((number + 1))
@@ -89,7 +89,7 @@ refused "Too many arguments" -n 8 16
 refused "0 is not within 1 ... 256" -n 8 --spines 0
 refused "0 is not within 1 ... 1e+06" -n 8 -r 0
 
-# too_short OPTION...: nothing is measured by then, which is said.
+# too_short OPTION...: the run ends before a measurement, and espsim says so.
 too_short()
 {
 	"$OUT/espsim" "$@" >"$WORK/said" 2>&1
@@ -112,7 +112,7 @@ same -n 32 -R 1000 -D 100 -r 2
 [ $? = 1 ]
 verdict "another seed is another run" $?
 
-# What vt-incast.sh asks of the real rack.
+# The same limits as vt-incast.sh has for the real rack.
 for n in 1 2 8 16 32; do
 	holds "rack, $n senders: as the module" '.goodput_share >= 0.98 and .goodput_share <= 1.01 and
 		.drops_edge <= 2 and .retransmits <= 2 and .jain >= 0.99 and .fct_p99_ratio <= 1.05' \
@@ -137,7 +137,8 @@ done
 
 holds "300 Gbit/s: no more than the link can take" '.goodput_share > 0.9 and .goodput_share <= 1.005' -n 16 -f -R 300000 -B 65536 -t 5
 
-# Every flow ends, none sooner than it can; each byte once, for got can't pass size.
+# Every flow ends, none sooner than is possible. Each byte arrives once because a flow cannot
+# receive more than its size.
 for p in esp seed newreno cubic dctcp ideal; do
 	holds "hadoop's flows, $p: all end, none before it can" \
 		'.finished == .flows and .flows > 100 and .small_p50 >= 1 and .goodput_share <= .offered_share' \
@@ -156,7 +157,7 @@ holds "beyond first_burst_pool hosts are advised to ask first" '.empty_txs >= 8 
 	-n 8 --connected 1000 -r 3
 holds "the end of simulated time ends a run" '.simulated_ms < 25 and .rounds_done < 1000' -n 8 -r 1000 --limit 20
 
-# The same, watched.
+# Run the same under ASan and UBSan.
 make -s -C tools/sim O="$OUT/san" CFLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" \
 	LDFLAGS="-fsanitize=address,undefined" >"$WORK/said" 2>&1
 verdict "espsim builds with sanitizers" $?

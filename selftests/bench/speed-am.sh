@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest: two hosts and a cable; what messages cost by each transport and protocol (am logp),
-# and how many credits they need (am calibrate).
+# In a guest with two hosts and a cable: measure the cost of messages by each transport and
+# protocol (am logp), and the credits that they need (am calibrate).
 #
 #	speed-am.sh [-r ROUNDS] [-o DIR] [-l RATE] COMMAND [ARGUMENT...]	logp or calibrate; ARGUMENTs are am's
 #	speed-am.sh -a [-r ROUNDS] [-o DIR] logp [ARGUMENT...]	as JSON, with all that is here: also verbs
@@ -31,7 +31,7 @@ while getopts ar:o:l: o; do
 done
 shift $((OPTIND - 1))
 
-# Each transport, by each protocol that it has; a layer is a line.
+# Check that each transport was measured by each of its protocols; a layer is a line.
 measured()
 {
 	n0 am logp -j -t 60000 -r 6 -m 32 -z none "$EDP" "$ESP" "$UDP" >"$TMP/json" || return
@@ -41,7 +41,7 @@ measured()
 		got=$(sed -n "s/.*\"transport\": \"$t\", \"protocol\": \"\([a-z]*\)\".*/\1/p" "$TMP/json" |
 			tr '\n' ' ')
 		echo "$t: $got"
-		# Records are no datagrams.
+		# Records are not datagrams, so they have no raw layer.
 		if [ $t = esp ]; then
 			[ "raw $got" = "$want" ]
 		else
@@ -50,8 +50,8 @@ measured()
 	done
 }
 
-# ucx_run OPTION...: UCX's figures of one run, a line, in $TMP/client. It looks for devices in /sys,
-# which "ip netns exec" makes that of the namespace.
+# ucx_run OPTION...: write UCX's figures of one run to $TMP/client, as a line. UCX looks for devices
+# in /sys; "ip netns exec" mounts the namespace's own /sys.
 ucx_run()
 {
 	ip netns exec n1 ucx_perftest -E sleep >"$TMP/server" 2>&1 &
@@ -60,8 +60,8 @@ ucx_run()
 }
 listens() { n1 ss -Hltn 'sport = 13337' | grep -q .; }
 
-# Both figures in microseconds: median, smallest and largest of ROUNDS, each a mean. A latency is
-# half a round trip; the other is messages in a second, without replies.
+# Print two figures in microseconds: median, smallest and largest of ROUNDS means. UCX's latency is
+# half a round trip; its other figure is messages per second, without replies.
 ucx()
 {
 	local i
@@ -93,7 +93,7 @@ measure()
 	n0 am "$COMMAND" ${ROUNDS:+-r "$ROUNDS"} ${FIGURES:+--figures "$FIGURES"} "$@" "$EDP" "$ESP" "$UDP"
 }
 
-# 95 % at least, of 1400 bytes.
+# N-way requests of 1400 bytes are answered at 95 % of the rate of raw datagrams, at least.
 at_the_rate()
 {
 	n0 am logp -j -t 60000 -r 6 -m 32 -z none -p raw "$EDP" >"$TMP/raw" &&
@@ -133,7 +133,7 @@ if [ -z "$ALL" ]; then
 	am_serve && measure "$@"
 	exit
 fi
-# One after the other, each with no other server.
+# One server after the other, so that no other one runs meanwhile.
 am_serve && measure -j "$@" >"$TMP/all" || exit
 kill $! && wait
 if modprobe rdma_rxe 2>/dev/null; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest: Open MPI over ESP beside Open MPI over TCP, on the same cables, in turns.
+# In a guest: Open MPI over ESP compared with Open MPI over TCP, on the same cables, in turns.
 # Prints lines "CASE METRIC UNIT PROTO VALUE", for bench-mpi.sh.
 #
 #	speed-mpi.sh [-r TURNS] pair		uml: two hosts and a cable, a rank on each: latency,
@@ -40,8 +40,8 @@ by()
 	exit 1
 }
 
-# cases CASE: "CASE BYTES MICROSECONDS" of bench.c; of small messages in a row their rate, of
-# large ones that of bytes.
+# cases CASE: read "CASE BYTES MICROSECONDS" of bench.c. For small messages in a row print the rate
+# of messages, for large ones the rate of bytes.
 cases()
 {
 	awk -v at="$1" -v by="$2" '
@@ -60,7 +60,8 @@ hpcc()
 	rm -f "$TMP/hpccoutf.txt"
 	by "$1" $(($2 * $3)) hpcc
 	grep -q '^Success=1' "$TMP/hpccoutf.txt" && ! grep FAILED "$TMP/hpccoutf.txt" >&2 || exit
-	# What it says of b_eff: the latency of 8 bytes, the bandwidth of 2,000,000 of a process.
+	# HPCC's figures of b_eff: the latency of 8 bytes, and the bandwidth per process of
+	# 2,000,000 bytes.
 	awk -F = -v at="$4" -v by="$1" '
 		function out(name, metric, unit, value) { print "beff" at "-" name, metric, unit, by, value }
 		$1 == "AvgPingPongLatency_usec" { out("pingpong", "median", "us", $2) }
@@ -90,7 +91,7 @@ rack()
 	mpi_switch "$1"
 	for ((i = 0; i < $1; i++)); do
 		ip -n n$i addr add 10.9.0.$((i + 1))/24 dev v$i
-		# As TCP's are: nobody computes checksums within a machine.
+		# As with TCP, no checksums are computed within a machine.
 		in_host n$i sysctl -qw net.esp.dev.v$i.tx_checksum=1
 	done
 }

@@ -92,7 +92,7 @@ static const char *const kind_names[] = {
 	"bulk", "writev", "sendfile", "file", "pingpong", "rr", "connect", "memory"
 };
 
-/* What the client wants; the server answers with its address. */
+/* The client's request; the server answers with its address. */
 struct request {
 	uint32_t	proto, kind, size, connections, buffers, port, discard;
 	uint64_t	times;
@@ -121,7 +121,7 @@ static void read_all(int fd, void *p, size_t n)
 	}
 }
 
-/* SCTP takes no message that is larger than its buffer. */
+/* Bytes of a call: SCTP takes no message that is larger than its buffer. */
 static size_t most = MOST;
 
 static void write_all(int fd, const void *p, size_t n)
@@ -135,7 +135,7 @@ static void write_all(int fd, const void *p, size_t n)
 	}
 }
 
-/* Both sides are here. */
+/* Wait until both sides are here. */
 static void meet(void)
 {
 	char c = 0;
@@ -178,7 +178,7 @@ static int new_socket(enum proto proto)
 	return fd;
 }
 
-/* Where this side is to be reached; *@any is what to bind to. */
+/* Set *@addr to the address at which this side is reached, *@any to the one to bind to. */
 static void own_address(enum proto proto, int port, struct answer *addr, struct answer *any)
 {
 	struct sockaddr_tipc *t = (void *)&addr->addr;
@@ -247,7 +247,7 @@ static void own_address(enum proto proto, int port, struct answer *addr, struct 
 	*any = *addr;
 }
 
-/* A frame or an address names a device of this side. */
+/* Make an address name a device of this side. */
 static void localize(enum proto proto, struct sockaddr_storage *addr)
 {
 	if (proto == ESP)
@@ -256,7 +256,7 @@ static void localize(enum proto proto, struct sockaddr_storage *addr)
 		((struct sockaddr_ll *)addr)->sll_ifindex = if_nametoindex(device);
 }
 
-/* A service's name is known everywhere only after a while. */
+/* Connect to the server. Try again, because TIPC needs a while to spread a service's name. */
 static int to_server(enum proto proto, struct answer *server)
 {
 	int fd, i;
@@ -294,7 +294,10 @@ static int accepted(int listener)
 	return fd;
 }
 
-/* @flags: MSG_TRUNC throws away what a stream brings, but for unix sockets. */
+/*
+ * Receive @bytes. @flags: with MSG_TRUNC a stream socket discards them; a unix socket copies
+ * them all the same.
+ */
 static void take(int fd, uint64_t bytes, int flags)
 {
 	ssize_t n;
@@ -313,7 +316,7 @@ static void take(int fd, uint64_t bytes, int flags)
 	}
 }
 
-/* Whole messages; @stream: they may come in pieces. */
+/* Send back a whole message. A stream may bring it in pieces. */
 static void echo(int fd, const struct request *r)
 {
 	struct sockaddr_storage from;
@@ -331,7 +334,7 @@ static void echo(int fd, const struct request *r)
 	write_all(fd, data, r->size);
 }
 
-/* By a RST: what is in TIME_WAIT would be there the next time. */
+/* Close with a RST, because sockets in TIME_WAIT would be counted the next time. */
 static void abort_on_close(int fd)
 {
 	struct linger now = { .l_onoff = 1 };
@@ -340,7 +343,7 @@ static void abort_on_close(int fd)
 		die("SO_LINGER");
 }
 
-/* So many come before what is measured: of each connection one, at least. */
+/* Return the messages that warm up the path before the measurement: at least one a connection. */
 static uint64_t warming(const struct request *r)
 {
 	uint64_t some = r->times / 8 + 1;
@@ -411,7 +414,7 @@ static void serve_one(const struct request *r)
 
 	own_address(r->proto, r->port, &addr, &any);
 	l = new_socket(r->proto);
-	/* of an earlier server there may be a connection in TIME_WAIT */
+	/* a connection of an earlier server may be in TIME_WAIT */
 	if (r->proto == TCP && setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
 		die("SO_REUSEADDR");
 	if (bind(l, (struct sockaddr *)&any.addr, any.len))
@@ -437,7 +440,7 @@ static void serve_one(const struct request *r)
 		if (r->proto == UDP) {
 			struct answer client;
 
-			/* as on the other side, for it costs less */
+			/* connected, as the other side is, because that costs less */
 			client.len = sizeof(client.addr);
 			if (recvfrom(fd, data, sizeof(data), MSG_PEEK,
 				     (struct sockaddr *)&client.addr, &client.len) < 0 ||
@@ -485,11 +488,11 @@ static uint64_t cycles;
 static void result(const char *metric, const char *unit, double value)
 {
 	if (there && !strcmp(metric, "cost"))
-		return;		/* the other machine's share is missing */
+		return;		/* the other machine's cycles are not known */
 	printf("%s %s %s %s %.9g\n", label, metric, unit, proto_names[req.proto], value);
 }
 
-static const char *perf;		/* a FIFO of its */
+static const char *perf;		/* perf's control FIFO; NULL: no perf */
 
 static void tell_perf(const char *what)
 {
@@ -509,10 +512,10 @@ static void tell_perf(const char *what)
 }
 
 /*
- * With perf: a random number of instructions, up to those between two samples.
- * Samples at equal distances would fall into step with what is done at equal
- * distances, and see only some of it. Not a time: that would often end while
- * perf works, thus in step with it. split.awk leaves this function out.
+ * With perf, run a random number of instructions, up to the distance between two samples.
+ * Without that, samples at equal distances would fall into step with work at equal distances,
+ * and miss part of it. A random time would not help, because it would often end while perf
+ * works, in step with it. split.awk leaves this function out.
  */
 static __attribute__((noinline)) void wander(void)
 {
@@ -540,10 +543,10 @@ static void end(void)
 	tell_perf("disable\n");
 }
 
-static uint64_t lent;		/* calls, of which no notice has come */
+static uint64_t lent;		/* MSG_ZEROCOPY calls whose notice is still missing */
 static bool zerocopy;
 
-/* Notices of what was lent; @most: wait until no more calls are without one. */
+/* Take the notices that have come; wait until at most @most calls are without one. */
 static void notices(int fd, uint64_t most)
 {
 	while (lent) {
@@ -566,7 +569,7 @@ static void notices(int fd, uint64_t most)
 	}
 }
 
-/* What is sent stays in place: it is the same each time. */
+/* Send without a copy. The buffer may be lent again at once because its bytes never change. */
 static void lend_all(int fd, const void *p, size_t n)
 {
 	ssize_t sent;
@@ -776,7 +779,7 @@ static void connections(struct answer *server, uint64_t times)
 	for (; times; times--) {
 		wander();
 		fd = to_server(req.proto, server);
-		/* TIPC tells of any end so */
+		/* TIPC reports every end of a connection by ECONNRESET */
 		if (recv(fd, data, 1, 0) && errno != ECONNRESET)
 			die("recv");
 		close(fd);
@@ -793,7 +796,10 @@ static void connect_rate(struct answer *server)
 	result("cost", cycle, (double)cycles / req.times);
 }
 
-/* RCU and work queues give back later: what is the same twice. */
+/*
+ * Return the memory in use, once two measurements agree: RCU and work queues free memory
+ * later.
+ */
 static double memory(void)
 {
 	double last, now = 0, near = 8192 + 8.0 * req.connections;
@@ -812,9 +818,9 @@ static double memory(void)
 }
 
 /*
- * The first time is for what stays: hash tables, the tables of descriptors. The
- * second, all must be given back. A page more or less is nobody's: of few
- * connections it is a part of the result.
+ * The first pass allocates memory that stays: hash tables, tables of descriptors. After the
+ * second pass all memory must be given back. With few connections a page more or less, which
+ * belongs to no connection, changes the result.
  */
 static void connection_memory(struct answer *server)
 {
@@ -876,10 +882,10 @@ static void measure(void)
 }
 
 /*
- * Who is where
+ * Namespaces and processors
  */
 
-/* @where: NETNS:DEV */
+/* Enter the network namespace and choose the device of @where, "NETNS:DEV". */
 static void enter(char *where)
 {
 	char path[64], *colon = strchr(where, ':');
@@ -901,9 +907,9 @@ static void enter(char *where)
 }
 
 /*
- * This process and those that it starts. For User-Mode Linux, start this program on
- * processor 0 and a server on 1: a process has another one on the host, which
- * stays where it was made ("vm run --pin").
+ * Bind this process, and those that it starts, to a processor. In User-Mode Linux, start this
+ * program on processor 0 and a server on 1: each process has another process on the host, which
+ * stays on the processor where it was made ("vm run --pin").
  */
 static void keep_to(int processor)
 {

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest: ESP and what else carries bytes, the same traffic over the same
-# cable, one after the other, round by round. Prints lines "CASE METRIC UNIT
-# PROTO VALUE" (see speed.c), for bench.sh.
+# In a guest: the same traffic by ESP and by other protocols over the same cable, one after
+# the other, round by round. Prints lines "CASE METRIC UNIT PROTO VALUE" (see speed.c), for
+# bench-speed.sh.
 #
 #	speed.sh [-r ROUNDS] [-c CASES] cycles		two namespaces, two processors
 #	speed.sh [-r ROUNDS] [-c CASES] instructions	the same on one (vm run --icount)
@@ -11,7 +11,7 @@
 #	speed.sh [-r ROUNDS] [-c CASES] memory		what a connection takes of the kernel's
 #	speed.sh [-r ROUNDS] [-c CASES] pair		two machines (vm pair)
 #
-# CASES is a pattern of their names. With -q DIR how long each message took, there and back, goes to
+# CASES is a pattern of their names. With -q DIR the round-trip times of all messages go to
 # DIR/CASE-PROTO.
 
 . "${0%/*}/../lib/lib.sh"
@@ -29,7 +29,7 @@ shift $((OPTIND - 1))
 INSTRUMENT=$1
 OPTIONS=() FIRST=()
 
-# modules: TIPC's and SCTP's; UML's are where they were built.
+# modules: load TIPC's and SCTP's modules; UML has them where they were built.
 modules()
 {
 	local m
@@ -45,8 +45,8 @@ modules()
 }
 
 
-# A random number, of which a connection takes some, costs 10,000 instructions until the
-# generator is ready. Whoever waits for it makes it so.
+# A connection takes random numbers. Each costs 10,000 instructions until the kernel's generator
+# is ready; a reader of /dev/random that waits for it makes it ready.
 timeout 60 head -c 1 /dev/random >/dev/null || exit
 
 #
@@ -66,7 +66,7 @@ cycles | instructions | split | memory)
 			in_host n$h tipc bearer enable media eth device v$h || exit
 	done
 	insmod "$BUILD/kbench.ko" || exit
-	# Its page cache is read as a disk's file system's is, not as tmpfs is.
+	# On ramfs the page cache is read as on a disk's file system, not as on tmpfs.
 	mkdir /run/speed && mount -t ramfs ramfs /run/speed || exit
 	OPTIONS=(-a n0:v0 -b n1:v1)
 	if [ "$INSTRUMENT" = cycles ]; then
@@ -95,8 +95,7 @@ pair)
 	;;
 esac
 
-# links MTU on|off [on|off]: frames of MTU bytes; super-packets of them, or none; a device that
-# has none puts those that arrive together (GRO), or not.
+# links MTU on|off [on|off]: set the MTU, GSO packets on or off, and GRO on or off (default: off).
 links()
 {
 	local end
@@ -108,7 +107,7 @@ links()
 	done
 }
 
-# checksums 0|1: does the device see to ESP's, too?
+# checksums 0|1: 1: the device computes ESP's checksums, too.
 checksums()
 {
 	local end
@@ -118,7 +117,7 @@ checksums()
 	done
 }
 
-# turn PROTO...: in each round another one is the first.
+# turn PROTO...: print the protocols in an order that begins with another one in each round.
 turn()
 {
 	local k=$((i % $#))
@@ -126,8 +125,9 @@ turn()
 	echo "${@:k + 1}" "${@:1:k}"
 }
 
-# run CASE "PROTO..." KIND OPTION...: if it is wanted. Where ESP or TCP fails there is nothing to
-# compare; SCTP hangs now and then, and has a figure less.
+# run CASE "PROTO..." KIND OPTION...: run the case if its name matches CASES. If ESP or TCP fails,
+# the script fails because there is nothing to compare. Other protocols may fail: SCTP hangs now
+# and then, and has one figure less.
 run()
 {
 	local case=$1 protos=$2 kind=$3 p options
@@ -164,8 +164,8 @@ kernel()
 	done
 }
 
-# split CASE "PROTO..." KIND OPTION...: which functions the instructions of a round trip
-# or a byte are. A sample every 50,021 instructions: 5,000 and more.
+# split CASE "PROTO..." KIND OPTION...: find the functions in which the instructions of a round
+# trip or a byte run, by a sample every 50,021 instructions: 5,000 samples and more.
 split()
 {
 	local case=$1 protos=$2 kind=$3 p cost
@@ -176,7 +176,7 @@ split()
 	for p in $protos; do
 		: >"$TMP/perf.log"
 		{
-			# perf costs something itself: what all takes is measured without.
+			# perf costs instructions itself, so the total is measured without it.
 			cost=$(timeout 100 speed "${OPTIONS[@]}" "$@" "$p" "$kind" | grep " cost ") &&
 				timeout 600 perf record -q -a -g -e cpu-clock -c 50021 -D -1 --control "fifo:$TMP/perf,$TMP/perf.ack" \
 					-o "$TMP/perf.data" -- speed "${OPTIONS[@]}" -P "$TMP/perf" "$@" "$p" "$kind" >"$TMP/perf.log" 2>&1 &&
@@ -196,7 +196,7 @@ round()
 	kernel kernel-bulk-1500-gso "esp tcp" bulk 1048576 512
 	run sendfile "esp tcp lo unix" sendfile -f /run/speed -s 1048576 -n 512
 	run file "esp tcp unix" file -f /run/speed -s 1048576 -n 512
-	# The sender's side alone: the reader's copy may be what takes longest.
+	# The sender's side alone, because the reader's copy may take longest.
 	run bulk-discard "esp tcp" bulk -d -s 1048576 -n 512
 	run sendfile-discard "esp tcp" sendfile -f /run/speed -d -s 1048576 -n 512
 	run file-discard "esp tcp" file -f /run/speed -d -s 1048576 -n 512
@@ -224,7 +224,7 @@ round()
 	run writev-16x64 "esp tcp sctp tipc unix" writev -n 10000
 }
 
-# As TCP's: nobody computes them within a machine.
+# As with TCP, no checksums are computed within a machine.
 [ "$INSTRUMENT" = pair ] || checksums 1
 case $INSTRUMENT in
 cycles)
@@ -233,7 +233,7 @@ cycles)
 	done
 	;;
 instructions)
-	# Whoever comes first in a fresh machine pays for its memory.
+	# Warm up: the first transfer in a fresh machine pays for allocating its memory.
 	timeout 100 speed "${OPTIONS[@]}" -s 1048576 -n 8 esp bulk >/dev/null &&
 		timeout 100 speed "${OPTIONS[@]}" -s 1048576 -n 8 tcp bulk >/dev/null || exit
 	for ((i = 0; i < ROUNDS; i++)); do
@@ -258,7 +258,7 @@ instructions)
 	done
 	;;
 split)
-	# perf may see the addresses of the kernel.
+	# Let perf see the addresses of the kernel.
 	echo 0 >/proc/sys/kernel/kptr_restrict && echo -1 >/proc/sys/kernel/perf_event_paranoid || exit
 	mkfifo "$TMP/perf" "$TMP/perf.ack" || exit
 	links 1500 on
@@ -286,7 +286,7 @@ pair)
 		run pingpong-64 "esp tcp udp packet sctp tipc" pingpong -n 1000
 		run connect "esp tcp sctp tipc" connect -n 200
 	done
-	# The other machine answers until the last FIN.
+	# Wait for the last FIN: the other machine needs answers until then.
 	over() { [ "$(esp show -a | wc -l)" -le 1 ]; }
 	until_true 60 over || exit
 	: >"$PAIR/over"

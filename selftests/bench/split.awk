@@ -6,14 +6,13 @@
 #	split CASE UNIT PROTO layer LAYER VALUE
 #	split CASE UNIT PROTO function NAME VALUE LAYER		the 15 most expensive
 #
-# with the variables name, unit, proto, and cost: what a run without perf took,
-# which the samples divide.
+# The variables are name, unit, proto, and cost. cost is that of a run without perf; it is
+# divided in proportion to the samples.
 #
-# A sample belongs to the layer of the innermost function in its chain that the
-# table knows: a lock, a memcpy(), RCU and the like count as their caller's.
-# Functions are counted where the sample was taken. What runs with interrupts
-# off is seen where they are switched on again, in the same or the calling
-# function, thus nearly always in the same layer.
+# A sample belongs to the layer of the innermost function in its chain that the table knows.
+# So a lock, a memcpy(), RCU and the like count as their caller's. A function is counted where
+# the sample was taken. Code that runs with interrupts off is sampled where they are switched on
+# again: in the same function or its caller, and so nearly always in the same layer.
 
 function layer_is(layer, functions) {
 	layers[++rules] = layer
@@ -21,7 +20,7 @@ function layer_is(layer, functions) {
 }
 
 BEGIN {
-	# The first that fits decides.
+	# The first layer that matches counts.
 	layer_is("idle", "do_idle|default_idle|pv_native_safe_halt|cpuidle|cpu_startup")
 	layer_is("protocol", "esp_|sock_esp_|tcp_|udp_|ip_|ipv4_|inet_|packet_|tpacket_|neigh_|arp_|nf_|fib_|icmp_|" \
 		"dst_|sk_dst|cubictcp|bictcp|bpf_tcp|sk_forced|run_bpf_filter|sk_filter")
@@ -54,9 +53,9 @@ BEGIN {
 	order = "user calls copying socket protocol device softirq scheduling timers memory interrupts idle other"
 }
 
-# Ends a sample.
+# End a sample.
 function count(	i, j, layer) {
-	# perf's own work, and the steps that speed takes to be out of step with it
+	# leave out perf's own work, and wander() of speed.c
 	if (depth && comm !~ /^perf/ && leaf != "wander") {
 		layer = user ? "user" : "other"
 		for (i = 1; layer == "other" && i <= depth; i++)
@@ -79,7 +78,7 @@ function count(	i, j, layer) {
 	next
 }
 NF >= 2 {
-	# A name may be followed by what the compiler made of it.
+	# The compiler may have added a suffix to the name.
 	f = $2
 	sub(/\.(isra|part|constprop|cold).*/, "", f)
 	if ($NF !~ /\[kernel|\[guest|\.ko\)|\[[a-z_0-9]+\]\)/ || $NF ~ /\[(unknown|vdso)\]/) {

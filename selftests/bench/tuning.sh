@@ -20,7 +20,8 @@ MESSAGE=(-n 500 esp pingpong)
 # both COMMAND...: in both hosts.
 both() { local h; for h in 0 1; do in_host n$h "$@" || exit; done; }
 
-# link_up: a card is not for a moment after each change, and then loses what comes at once.
+# link_up: wait until the link is up. A card's link is down for a moment after each change, and
+# the card loses frames that come in that moment.
 link_up()
 {
 	until_true 30 eval '[ "$(ip netns exec n0 cat /sys/class/net/eth0/operstate)" = up ]' &&
@@ -39,10 +40,10 @@ split() { device "$1" tso off gso off tx-sctp-segmentation off gro off; }
 whole() { device "$1" tso on gso on tx-sctp-segmentation on gro off; }
 checksums() { both sysctl -qw net.esp.dev.eth0.tx_checksum="$1"; }
 
-# cost LABEL OPTION...: both ends.
+# cost LABEL OPTION...: print the cost of both ends.
 cost() { timeout 300 speed -a n0:$DEV -b n1:$DEV -I -l "$@" | grep " cost " || exit; }
 
-# page NAME [SED]: the block of firewall.rst.
+# page NAME [SED]: run the block NAME of firewall.rst.
 page()
 {
 	block "$PAGE" "$1" | sed "${2:-}" >"$TMP/page"
@@ -111,7 +112,7 @@ send()
 	esac >/dev/null || exit
 }
 
-# rps: the interrupts for it, and all frames, of each processor so far.
+# rps: print each processor's interrupts for RPS, and its frames, so far.
 rps()
 {
 	local -a f
@@ -121,7 +122,7 @@ rps()
 	done </proc/net/softnet_stat
 }
 
-# rps_of PROTO: what each processor got.
+# rps_of PROTO: print the share of each processor.
 rps_of()
 {
 	rps >"$TMP/before"
@@ -129,8 +130,8 @@ rps_of()
 	rps | paste "$TMP/before" - | awk -v what="rps $1" '{ print what, "processor", NR - 1, "interrupts", $3 - $1, "frames", $4 - $2 }'
 }
 
-# flows_of QDISC PROTO: behind a link of 20 Mbit/s. fq counts its flows, fq_codel shows
-# those that wait.
+# flows_of QDISC PROTO: count the flows before a link of 20 Mbit/s. fq counts all its flows,
+# fq_codel shows those that wait.
 flows_of()
 {
 	local sender n most=0
@@ -163,7 +164,7 @@ cards()
 	both esp dev enable eth0
 }
 
-# all LABEL OPTION...: not only what it costs.
+# all LABEL OPTION...: print all figures, not only the cost.
 all() { timeout 300 speed -a n0:$DEV -b n1:$DEV -I -l "$@" || exit; }
 
 # interrupts: of both cards so far.
@@ -265,7 +266,7 @@ queues)
 	;;
 cost)
 	checksums 1
-	# Whoever comes first pays for the memory.
+	# Warm up: the first transfer pays for allocating the memory.
 	cost first "${BULK[@]}" >/dev/null
 	for ((r = 0; r < TIMES; r++)); do
 		costs

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For speed.sh: what speed.c does by system calls, from two kernel threads, so
- * that a protocol's own path shows. Not a part of ESP.
+ * For speed.sh: two kernel threads do what speed.c does by system calls, so that a
+ * protocol's own path shows. Not a part of ESP.
  *
  *	exec 3<>/sys/kernel/debug/kbench 4</run/netns/n0 5</run/netns/n1
  *	echo "pingpong esp 64 4000 4 v0 5 v1" >&3 && cat <&3
  *
  *	pingpong|bulk  there and back, or one way
  *	esp|tcp|udp    udp: only pingpong
- *	64 4000        so many bytes, so many times
- *	4 v0 5 v1      file descriptor of a network namespace, and a device in it:
- *		       of the client, of the server
+ *	64 4000        bytes of a message, number of messages
+ *	4 v0 5 v1      the client's network namespace, by file descriptor, and a device in
+ *		       it; then the server's
  *
- * A write() runs it, and fails as it fails; a signal ends it. Then the file has
+ * A write() makes the run and returns its error. A signal ends the run. Then the file has
  * the result, in lines "METRIC UNIT PROTO VALUE".
  */
 #include <linux/completion.h>
@@ -40,7 +40,7 @@
 
 #define MOST		SZ_1M	/* bytes of a message */
 #define MOST_TIMES	10000000
-#define PATIENCE	(10 * HZ)	/* a datagram may be lost */
+#define PATIENCE	(10 * HZ)	/* receive timeout: a datagram may be lost */
 
 enum { CLIENT, SERVER, SIDES };
 
@@ -84,7 +84,7 @@ struct run {
 };
 
 struct result {
-	struct mutex		lock;		/* one run at a time, and all below */
+	struct mutex		lock;		/* one run at a time; guards all below */
 	size_t			len;
 	char			text[320];
 };
@@ -120,7 +120,7 @@ static int create(const struct kind *kind, struct side *s)
 	return 0;
 }
 
-/* The addresses are void: newer kernels have a type of their own for them. */
+/* Addresses are void pointers because newer kernels have another type for them. */
 static int bind_own(const struct kind *kind, struct side *s)
 {
 	union address a = {};
@@ -198,7 +198,7 @@ static int send_all(struct side *s, size_t n)
 	return 0;
 }
 
-/* Of up to @most at once. */
+/* Receive @n bytes, at most @most with each call. */
 static int recv_all(struct side *s, u64 n, size_t most)
 {
 	struct kvec vec = { .iov_base = s->buf };
@@ -258,7 +258,7 @@ static int pong(struct run *run)
 	return 0;
 }
 
-/* One byte comes back, when all has arrived there. */
+/* Send all; the receiver returns one byte when everything has arrived. */
 static int put(struct run *run, unsigned int times)
 {
 	struct side *s = &run->side[CLIENT];
@@ -309,7 +309,7 @@ static int thread(void *data)
 	return 0;
 }
 
-/* Each keeps to one processor, not the other's if there is another. */
+/* Bind each thread to a processor, the two to different ones if there are two. */
 static int start(struct side *s, int cpu)
 {
 	struct task_struct *task;
@@ -323,7 +323,7 @@ static int start(struct side *s, int cpu)
 	return 0;
 }
 
-/* Both, or none; waits for both whatever happens. */
+/* Run both threads, or none, and wait for them in any case. */
 static int run_threads(struct run *run)
 {
 	int first = cpumask_first(cpu_online_mask), second = cpumask_next(first, cpu_online_mask);
@@ -373,7 +373,7 @@ static void say(struct result *r, const char *format, ...)
 	va_end(args);
 }
 
-/* A line, of @value / @by with six decimals. */
+/* Add a line with @value / @by, with six decimals. */
 static void metric(struct result *r, const char *what, const char *proto, u64 value, u64 by)
 {
 	u64 whole, rest;
@@ -517,11 +517,11 @@ static ssize_t kbench_write(struct file *file, const char __user *buf, size_t le
 		return -EINTR;
 	err = execute(r, text);
 	mutex_unlock(&r->lock);
-	/* it isn't to begin again */
+	/* the kernel must not restart the call after a signal */
 	return err == -ERESTARTSYS ? -EINTR : err ?: (ssize_t)len;
 }
 
-/* From the begin, wherever a write() left the file. */
+/* Read from the beginning, wherever a write() left the file position. */
 static ssize_t kbench_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
 {
 	struct result *r = file->private_data;
