@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The module is built by the kernel's own build system, see Kbuild; everything
-# that runs it does so in a virtual machine, see selftests/harness/vm --help.
+# The kernel's own build system builds the module, see Kbuild. Every target that runs
+# the module does so in a virtual machine, see selftests/harness/vm --help.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 # The kernel's build system, for the kernel in KDIR.
@@ -31,7 +31,7 @@ install: ## install module, command, libraries, manual pages, modprobe's alias, 
 	install -D -m 644 tools/packaging/modprobe.d/esp.conf "$(DESTDIR)/lib/modprobe.d/esp.conf"
 	install -D -m 644 tools/packaging/systemd/esp@.service "$(DESTDIR)/lib/systemd/system/esp@.service"
 
-# "make -j2 clean modules tools install" makes these goals in this order, too.
+# With -j, too, "make clean modules tools install" makes these goals in this order.
 all modules tools: | $(filter clean,$(MAKECMDGOALS))
 install: | $(filter clean all modules tools,$(MAKECMDGOALS))
 

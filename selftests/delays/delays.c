@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Races: delays at random places of the module. "vm modules KERNEL delays" has the
- * compiler put a call before each basic block of esp.ko (-fsanitize-coverage=trace-pc),
- * and this is what is called. So each step may be late, whatever it races against. Not
- * a part of ESP.
+ * Provoke races by delays at random places of the module. "vm modules KERNEL delays" makes
+ * the compiler put a call before each basic block of esp.ko (-fsanitize-coverage=trace-pc);
+ * this module has the called function. So each step may be late, whatever it races against.
+ * Not a part of ESP.
  *
- * A place where a thousand others pass all the time would hardly ever have its turn: the
- * first times that a block runs it waits more often than later.
+ * A block that runs rarely would hardly ever wait. So a block waits more often the first
+ * times that it runs than later.
  *
  *	insmod delays.ko [one_in=N] [longest=NS] [seed=S]
  *
- * A kernel with KCOV has a function of this name, so none of those here may have it.
+ * A kernel with KCOV already has a function of this name, so no kernel of the tests may have
+ * KCOV.
  */
 #include <linux/delay.h>
 #include <linux/hash.h>
@@ -19,9 +20,9 @@
 #include <linux/sched.h>
 
 #define DELAYS_BITS	12	/* of the table of blocks */
-#define DELAYS_OFTEN	64	/* a new block waits one in so many times */
-#define DELAYS_LONG	16	/* one delay in so many is a long one, the others ... */
-#define DELAYS_SHORT	32	/* ... are shorter by so much */
+#define DELAYS_OFTEN	64	/* a block that has run n times waits one in n + 64 times */
+#define DELAYS_LONG	16	/* one delay in 16 may take @longest ... */
+#define DELAYS_SHORT	32	/* ... any other at most a 32nd of @longest */
 
 static unsigned int one_in = 1000;
 module_param(one_in, uint, 0644);
@@ -57,7 +58,7 @@ static const struct kernel_param_ops count_ops = { .get = delays_get };
 module_param_cb(count, &count_ops, NULL, 0444);
 MODULE_PARM_DESC(count, "delays until now");
 
-/* An interrupt may come in between: then two draws are alike. */
+/* Draw a random number. If an interrupt comes in between, two draws are alike. */
 static u32 draw(struct delays_cpu *d)
 {
 	u64 x = d->random;
@@ -79,7 +80,7 @@ static noinline void wait(struct delays_cpu *d)
 	d->count++;
 	ndelay(ns % 1000);
 	udelay(ns / 1000);
-	/* On uml-debug, which is preemptible: the others go on, and this one only then. */
+	/* On uml-debug, which is preemptible, let other tasks run first. */
 	if (preemptible()) {
 		set_tsk_need_resched(current);
 		set_preempt_need_resched();

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The fuzzers of pure decisions, host-*-fuzz.c, guided by what they have reached: clang's
-# libFuzzer changes the bytes that a run's choices come from, and keeps those that lead
-# somewhere new. It begins with selftests/fuzz/corpus and what it has found before, in
-# build/corpus.
+# The fuzzers of pure decisions, host-*-fuzz.c, guided by coverage: clang's libFuzzer changes
+# the bytes from which a run takes its choices, and keeps those that reach new code. It begins
+# with selftests/fuzz/corpus, and with build/corpus, where it puts its own findings.
 #
 #	fuzz-guided.sh [SECONDS]	(60, for all together)
-#	fuzz-guided.sh merge		what reaches more, from build/ to selftests/fuzz/corpus
+#	fuzz-guided.sh merge		add files that reach more from build/corpus to
+#					selftests/fuzz/corpus
 
 cd "${0%/*}/../.." || exit
 # shellcheck source=selftests/harness/fetch.sh

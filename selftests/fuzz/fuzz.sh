@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Fuzzers with new seeds, until time is over: of the decisions, on the host
-# (fuzz-guided.sh, a quarter of the time); then in turn random frames to sockets in each
-# state (net/esp/test/fuzz.c), frames beside transfers (net-inject.sh) and random system
-# calls (syscalls.c), in the kernel that notices wrong memory accesses, the calls also in
-# the one with two processors. Each round prints what repeats it.
+# Fuzzers with new seeds, until time is over. First the fuzzers of the decisions, on the host
+# (fuzz-guided.sh, a quarter of the time). Then in turn random frames to sockets in each state
+# (net/esp/test/fuzz.c), forged frames beside transfers (net-inject.sh) and random system calls
+# (syscalls.c), on the kernel that detects wrong memory accesses; the calls also on the one with
+# two processors. Each round prints the command that repeats it.
 #
 #	fuzz.sh [SECONDS]	(600; the last round is finished, six minutes and more)
 
@@ -13,7 +13,7 @@ VM=$(dirname "$0")/../harness/vm
 end=$((SECONDS + ${1:-600}))
 round=0
 
-# try ARGUMENT...: "vm" with these, which is to find nothing.
+# try ARGUMENT...: run "vm" with these arguments; end the script if it finds a bug.
 try()
 {
 	local out

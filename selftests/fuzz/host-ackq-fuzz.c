@@ -7,10 +7,10 @@
  *
  *	host-ackq-fuzz [SEED | FILE]...	all seeds, or these, or bytes; one with its trace
  *
- * Sockets send transmissions to a receiver whose decisions are the real
- * ackq.c and policy.c; what grant.c and rcv_data.c add is repeated here in a
- * few lines. Frames come in any order, get lost, expire; sockets close,
- * policies and memory change.
+ * Sockets send transmissions to a receiver that decides by the real ackq.c and
+ * policy.c; a few lines here repeat the rest of grant.c and rcv_data.c. Frames
+ * come in any order and get lost, grants expire, sockets close, policies and
+ * memory change.
  *
  * Other processors: wherever ackq.c reads a shared word without its lock,
  * another socket's whole operation may run first (turn()). The invariants are
@@ -42,7 +42,7 @@ static bool locked;
 #include "core/ackq.c"
 
 #define SOCKS		8
-#define RING		512	/* packets that a socket may have on its way */
+#define RING		512	/* most packets of a socket that may be on the way */
 #define STEPS		400
 #define EXPIRIES	5	/* net.esp.expiries */
 #define TXS		1
@@ -54,19 +54,19 @@ enum where { UNSENT, FLIGHT, LOST, HERE };
 struct sk {
 	struct esp_grant g;
 	int	nr;
-	bool	owned;		/* an operation of its is half done */
-	int	refs;		/* that the queue holds */
+	bool	owned;		/* an operation on this socket is half done */
+	int	refs;		/* references that the queue holds */
 	u32	recv_seq;
 	u32	advice;
-	int	cap;		/* memory, packets */
+	int	cap;		/* receive buffer, packets */
 	int	unread;
 	int	to_ack;
 	int	expiries;
 	bool	timer;		/* RRQ timer */
-	u32	said;		/* edge when nothing was half done */
+	u32	said;		/* grant.edge when no operation was half done */
 	/* sender */
 	u32	next;		/* first unsent */
-	u32	end;		/* behind the last packet made */
+	u32	end;		/* number after the last packet made */
 	u32	edge;
 	u8	at[RING];	/* enum where */
 	u8	flags[RING];
@@ -74,15 +74,15 @@ struct sk {
 
 static struct esp_ackq q;
 static struct sk socks[SOCKS];
-static struct sk *fifo[SOCKS];		/* what esp_ack_queue must be */
+static struct sk *fifo[SOCKS];		/* the expected esp_ack_queue */
 static int nfifo;
 static int nsocks;
 static int depth;			/* operations that are half done */
-static bool smp;			/* turn() does something */
+static bool smp;			/* turn() runs other sockets' operations */
 static bool calm;			/* no more losses */
-static u32 max_q, max_grant;		/* since nothing was half done */
-static int old_open, firsts;	/* tokens of first bursts, likewise */
-static bool new_policy;			/* a permission may be half given */
+static u32 max_q, max_grant;		/* largest since the last invariants() */
+static int old_open, firsts;	/* outstanding at the last invariants(), first bursts since */
+static bool new_policy;			/* the policy changed since the last invariants() */
 static u64 clock_ns, adapt_us;
 static bool pump_due;
 static unsigned long ops_done, released, fast_done, turns;
@@ -142,7 +142,7 @@ static void sender_push(struct sk *s)
 		s->at[s->next % RING] = !calm && !rnd(8) ? LOST : FLIGHT;
 }
 
-/* An ACK leaves: ack_seq, and permission or advice. It may get lost. */
+/* Send an ACK with ack_seq, and a grant or the first burst. It may get lost. */
 static void ack_out(struct sk *s)
 {
 	u32 grant = s->g.recv_announced ?
@@ -177,7 +177,7 @@ static u32 model_room(struct esp_grant *g, u32 recv_seq)
 	struct sk *s = owner(g);
 	int room;
 
-	turn();		/* without the lock in the fast path */
+	turn();		/* the fast path asks without the lock */
 	room = s->cap - s->unread;
 	return recv_seq + (room > 0 ? room : 0);
 }
@@ -194,7 +194,10 @@ static void start_rrq_timer(struct sk *s)
 		s->timer = true;
 }
 
-/* The mirror of the queue exists while nothing happens in between. */
+/*
+ * Take a socket out of the mirror of the queue. The mirror is complete only while no other
+ * processor works in between.
+ */
 static void forget(struct sk *s)
 {
 	int i, n = 0;
@@ -213,7 +216,7 @@ static void model_send(struct esp_grant *g, bool queued)
 	check(queued, "released, but not from the queue");
 	check(smp || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
 	forget(s);
-	if (!smp && g->queued)	/* and stays for another turn */
+	if (!smp && g->queued)	/* it stays for another turn */
 		fifo[nfifo++] = s;
 	check(s->refs > 0, "released without a reference");
 	s->refs--;
@@ -415,14 +418,14 @@ static void arrive(struct sk *s, u32 seq)
 		ack_out(s);
 }
 
-/* The sender's timer: the oldest packet again, or a probe (rules 8, 13). */
+/* The sender's timer: retransmit the oldest packet, or probe (rules 8, 13). */
 static void send_timeout(struct sk *s)
 {
 	if (s->recv_seq != s->next) {
 		if (s->at[s->recv_seq % RING] == LOST)
 			s->at[s->recv_seq % RING] = FLIGHT;
 		else
-			ack_out(s);	/* a duplicate, which is answered */
+			ack_out(s);	/* the answer to a duplicate */
 		return;
 	}
 	if (s->next == s->end)
@@ -463,7 +466,7 @@ static void sk_open(struct sk *s)
 	esp_grant_init(&s->g, isn);
 }
 
-/* A transmission of @n packets; the one before has been sent. */
+/* Begin a transmission of @n packets, if the one before has been sent. */
 static void transmit(struct sk *s, u32 n)
 {
 	u32 first;
@@ -481,7 +484,7 @@ static void transmit(struct sk *s, u32 n)
 	sender_push(s);
 }
 
-/* One of the packets on their way. */
+/* Choose one of the packets on the way. */
 static bool some_flight(struct sk *s, u32 *seq)
 {
 	u32 n = 0;
@@ -581,7 +584,7 @@ static void one_op(void)
 	s->owned = false;
 }
 
-/* Another processor's turn. */
+/* Let another processor run an operation. */
 static void turn(void)
 {
 	if (!smp || locked || depth >= 3 || !depth || rnd(25))
@@ -590,7 +593,7 @@ static void turn(void)
 	one_op();
 }
 
-/* Packets before the edge that are not here. */
+/* Count the packets before the edge that have not arrived. */
 static int missing(const struct sk *s)
 {
 	int n = 0;
@@ -660,7 +663,7 @@ static void invariants(void)
 	note_bounds();
 }
 
-/* Nothing is lost any more: everything made must arrive. */
+/* Lose nothing any more: every packet that was made must arrive. */
 static void drain(void)
 {
 	u32 seq, idle = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the fuzzers host-*-fuzz.c have in common. A run takes all that is random in it from
- * rnd(): from a seed, or from bytes. Those are a file of the corpus, or what clang's
- * libFuzzer makes of one, which looks for bytes that lead to code or values of branches
- * that none did before (fuzz-guided.sh, with GUIDED).
+ * The common part of the fuzzers host-*-fuzz.c. A run takes all random choices from rnd(), which
+ * takes them from a seed or from bytes. The bytes are a file of the corpus, or clang's libFuzzer
+ * makes them from such a file: it looks for bytes that lead to new code, or to new values of
+ * branches (fuzz-guided.sh, with GUIDED).
  *
- * A fuzzer defines RUNS, the number of seeds, HOLDS, what is shown, run() and report().
+ * A fuzzer defines RUNS, the number of seeds; HOLDS, the property that it checks; run() and
+ * report().
  */
 #ifndef HOST_FUZZ_H
 #define HOST_FUZZ_H
@@ -15,12 +16,12 @@
 #include <stdlib.h>
 #include "core/pure.h"
 
-static void run(void);		/* once */
-static void report(void);	/* of all seeds, if nothing was found */
+static void run(void);		/* make one run */
+static void report(void);	/* print statistics of all seeds, if no run failed */
 
 static u64 seed, rnd_state;
-static const char *file;	/* whose bytes these are */
-static const u8 *bytes;		/* instead of a seed */
+static const char *file;	/* name of the file that the bytes are from */
+static const u8 *bytes;		/* source of choices; NULL: the seed */
 static size_t bytes_left;
 static bool verbose;
 
@@ -33,7 +34,7 @@ static inline u32 next_random(void)
 	return (rnd_state * 0x2545f4914f6cdd1dull) >> 32;
 }
 
-/* Where the bytes end, those of a seed follow. */
+/* Return a random number below @n: from the bytes, and after their end from the seed. */
 static inline u32 rnd(u32 n)
 {
 	unsigned int size = n <= 256 ? 1 : n <= 65536 ? 2 : 4;
@@ -48,7 +49,7 @@ static inline u32 rnd(u32 n)
 	return v % n;
 }
 
-/* The bytes themselves, as many as there are. */
+/* Take the bytes themselves, at most @most; return how many there were. */
 static inline size_t take_bytes(u8 *to, size_t most)
 {
 	size_t n = min(bytes_left, most);
@@ -59,7 +60,7 @@ static inline size_t take_bytes(u8 *to, size_t most)
 	return n;
 }
 
-/* Is there something left that a step could follow from? */
+/* Are there choices left for another step? */
 static inline bool more(void)
 {
 	return !bytes || bytes_left;
@@ -81,7 +82,7 @@ static inline void run_bytes(const u8 *data, size_t n)
 	bytes_left = 0;
 }
 
-/* What didn't hold, and how to see it again. */
+/* Print what did not hold, and the command that repeats it. */
 static inline void complain(const char *what)
 {
 	printf("not ok 1 - %s\n# reproduce: %s ", what,

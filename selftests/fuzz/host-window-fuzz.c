@@ -6,12 +6,12 @@
  *	host-window-fuzz [SEED | FILE]...	all seeds, or these, or bytes; one with its trace
  *
  * The sender decides by the real window.c, as output.c does; the receiver
- * grants, parks and advises at random. Frames of both directions are lost,
- * duplicated, reordered, and now and then made up.
+ * grants, parks and sets first bursts at random. Frames of both directions are
+ * lost, duplicated, reordered, and now and then made up.
  *
- * Checked: nothing is sent for the first time that the receiver neither
- * granted nor advised; announcing voids what was granted before; made-up
- * acknowledgements change nothing; once the network is kind, all arrives.
+ * Checked: a packet is sent for the first time only within a grant or a first
+ * burst; announcing voids earlier grants; made-up acknowledgements change
+ * nothing; once the network loses nothing any more, all packets arrive.
  */
 #include <stdarg.h>
 #include "core/window.c"
@@ -35,7 +35,7 @@ struct frame {
 	u16	grant;		/* ACK */
 };
 
-/* A direction of the network: frames in any order. */
+/* A direction of the network; frames leave it in any order. */
 struct wire {
 	struct frame f[FRAMES];
 	int	n;
@@ -43,7 +43,7 @@ struct wire {
 
 static struct wire to_rcv, to_snd;
 
-/* Sender: the window and the flags of what it made. */
+/* Sender: the window, and the flags of the packets that it made. */
 static struct esp_window w;
 static u8 made[RING];
 
@@ -58,10 +58,10 @@ static struct {
 	u8	flags[RING];
 } r;
 
-static u32 promised;		/* highest ack_seq + grant ever said */
-static u32 begun;		/* the last packet sent with TXS */
-static u32 own_limit;		/* what was let go when it left, or by ACKs of it */
-static u32 first_max;		/* largest first burst that was ever allowed */
+static u32 promised;		/* highest ack_seq + grant that the receiver ever sent */
+static u32 begun;		/* number of the last packet sent with TXS */
+static u32 own_limit;		/* end of the window at @begun, as ACKs of @begun move it */
+static u32 first_max;		/* largest first burst ever allowed */
 static bool calm;
 static unsigned long sent, resent, probes, held;
 
@@ -196,7 +196,7 @@ static void ack_rcv(struct frame *f)
 	struct esp_window old;
 	unsigned int res;
 
-	memcpy(&old, &w, sizeof(w));	/* with its padding */
+	memcpy(&old, &w, sizeof(w));	/* also copies padding, for memcmp() below */
 	res = esp_window_ack(&w, f->seq, f->grant);
 
 	say("ack %u grant %u: %#x, edge %u", f->seq, f->grant, res, w.edge);
@@ -235,7 +235,7 @@ static void ack_rcv(struct frame *f)
 	push();
 }
 
-/* Rule 8's timer, or rule 13's. */
+/* The timer of rule 8, or of rule 13. */
 static void send_timeout(void)
 {
 	if (w.una_seq != w.send_next) {
@@ -247,7 +247,7 @@ static void send_timeout(void)
 }
 
 /*
- * Receiver, as in rcv_data.c and grant.c; instead of a queue, dice.
+ * Receiver, as in rcv_data.c and grant.c, but with random decisions instead of a queue.
  */
 
 static void ack_out(void)

@@ -6,9 +6,9 @@
  *
  *	host-wire-fuzz [SEED | FILE]...		all seeds, or these, or bytes
  *
- * Each frame lies at the end of a buffer of its own size, so that reading a
- * byte too many is noticed. What is accepted must be consistent, and building
- * it again must give what was parsed.
+ * Each frame fills a buffer of its own size, so that ASan detects a read past its
+ * end. If the parser accepts a frame, its fields must be consistent, and building
+ * it again and parsing that must give the same fields.
  */
 #include "core/wire.h"
 
@@ -27,7 +27,7 @@ static void check(bool ok, const char *what)
 	exit(1);
 }
 
-/* Something that the builder could have made. Returns its length. */
+/* Make a frame that the builder could have made. Return its length. */
 static unsigned int valid_frame(u8 *data)
 {
 	static const u8 flags[] = {
@@ -47,7 +47,7 @@ static unsigned int valid_frame(u8 *data)
 
 	if (f.flags & ESP_SYN)
 		f.opts |= ESP_HAS_HELLO;
-	/* all of them don't fit */
+	/* the header has no room for all options */
 	if (f.opts & ESP_HAS(ESP_OPT_CRC))
 		f.opts &= f.flags & ESP_SYN ? ~ESP_HAS(ESP_OPT_CRC) :
 			  ~(ESP_HAS(ESP_OPT_TYPE) | ESP_HAS(ESP_OPT_FEATURES));
@@ -59,7 +59,7 @@ static unsigned int valid_frame(u8 *data)
 	return esp_wire_hlen(&f) + f.len;
 }
 
-/* One that is wrong in some way, or not. Returns its length. */
+/* Make a frame that may be wrong in some way. Return its length. */
 static unsigned int random_frame(u8 *frame)
 {
 	unsigned int len, i, n = rnd(8);
@@ -89,7 +89,7 @@ static void run(void)
 	unsigned int len, avail;
 
 	len = guided ? take_bytes(frame, FRAME) : random_frame(frame);
-	/* readable: all of it, or no more than the longest header */
+	/* readable: the whole frame, or no more than the longest header */
 	avail = all ? len : min_t(unsigned int, len, ESP_HLEN_MAX);
 	buf = malloc(avail ? avail : 1);
 	memcpy(buf, frame, avail);
@@ -112,7 +112,7 @@ static void run(void)
 		check(!esp_wire_parse(again, esp_wire_hlen(&f),
 				      esp_wire_hlen(&f) + f.len, &g),
 		      "what was built again is refused");
-		g.hlen = f.hlen;	/* unknown options are gone */
+		g.hlen = f.hlen;	/* the built header lacks the unknown options */
 		check(!memcmp(&f, &g, sizeof(f)), "round trip");
 	}
 	free(buf);

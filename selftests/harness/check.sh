@@ -21,14 +21,14 @@ pair() {
 	run_pair "$k1" "$k2" "$(printf '%q ' "$@")"
 }
 
-# run_pair K1 K2 COMMAND: their output, a's lines after "a: "; the status of the
-# first that failed.
+# run_pair K1 K2 COMMAND: run it in both guests and print their output, a's lines after "a: ".
+# Return the status of the first guest that failed.
 run_pair() {
 	local role k status=0 s
 
 	mkdir -p "$SRC/build/log"
 	PAIR=$(mktemp -d "$SRC/build/log/pair.XXXXXX")
-	# The path of a socket may not be long.
+	# The path of a socket must be short.
 	SOCKETS=$(mktemp -d)
 	for role in a b; do
 		k=$1
@@ -151,7 +151,7 @@ check() {
 	PROGRAMS=done
 	rm -f "$SRC"/build/check-*.tap "$SRC/build/check.summary"
 	mkdir -p "$SRC/build/log"
-	# What takes long to obtain is no test's time.
+	# Fetch kernels and roots first, so that no test's time includes that.
 	while read -r t; do
 		t=${t%-delays}
 		case $t in
@@ -162,13 +162,13 @@ check() {
 	for t in uml uml-virtual uml-debug 6.1 6.12 7 kcsan; do
 		grep -qxF "$t" <<<"$targets" && (ready "$t") >&2
 	done
-	# The longest ones first.
+	# Run the longest targets first.
 	for t in uml-debug host uml uml-virtual 6.12 6.1 7 kcsan $(grep pair: <<<"$targets") \
 		uml-delays uml-debug-delays; do
 		! grep -qxF "$t" <<<"$targets" || echo "$t"
 	done >"$LIST.queue"
-	# Tests wait for timers a third of their time: one more than there are processors. A
-	# guest has 3 GiB at most.
+	# Tests wait for timers a third of their time, so run one more target at a time than there
+	# are processors, if there is memory: a guest has 3 GiB at most.
 	most=$(awk '$1 == "MemAvailable:" { print int($2 / 3000000) }' /proc/meminfo)
 	for ((a = 0; a < 2 || (a <= JOBS && a < most); a++)); do
 		worker $a
@@ -179,8 +179,8 @@ check() {
 	exit
 }
 
-# worker N: one target of the queue after the other; "join" waits for it. A guest uses one
-# processor most of the time.
+# worker N: run one target of the queue after the other, in the background; "join" waits for it.
+# A guest uses one processor most of the time.
 worker() {
 	local sum=$LIST.worker$1
 
@@ -223,7 +223,7 @@ join() {
 	done
 }
 
-# target NAME: its tests.
+# target NAME: run its tests.
 target() {
 	TARGET=$1
 	TAP=$SRC/build/check-${1//:/-}.tap
@@ -239,8 +239,8 @@ target() {
 	echo "1..$TAPNO" >>"$TAP"
 }
 
-# processor: sets TICKS, of 10 ms, that the guest has taken of the host's processors, or if there
-# is none, the programs that this process has waited for.
+# processor: sets TICKS, the processor time in units of 10 ms that the guest has used on the host;
+# without a guest, that of the programs that this process has waited for.
 processor() {
 	local of
 
@@ -309,7 +309,7 @@ check_pair() {
 	done 5< <(tests_of)
 }
 
-# All tests of a kernel share a guest; a new one boots when one hung or crashed.
+# All tests of a kernel share a guest. After a test that hung or crashed it, a new one boots.
 check_guest() {
 	local scale=4 left name seconds command start before kernel=${TARGET%-delays}
 
@@ -374,8 +374,8 @@ result() {
 	esac >>"$TAP"
 }
 
-# verdict NAME STATUS SECONDS OUTPUT SPLAT: the results of one test, and a line
-# for the person that watches.
+# verdict NAME STATUS SECONDS OUTPUT SPLAT: count the results of one test, and print a line for
+# the user.
 verdict() {
 	local name=$1 status=$2 out=$4 kind text n=0 plan=0 p=$PASSED f=$FAILED s=$SKIPPED mark=ok
 
@@ -417,7 +417,7 @@ verdict() {
 		$((PASSED - p)) $((FAILED - f)) $((SKIPPED - s)) "$3" $(((TICKS - FROM) / 100))
 	[ "$FAILED" = "$f" ] || {
 		grep -a '^not ok' "$out" | head -20 | sed 's/^/    /'
-		# What a test says of a failure stands before it or behind.
+		# A test explains a failure in the lines before or after it.
 		grep -a -m 3 -B 12 -A 12 '^not ok' "$out" | head -60 | sed 's/^/    > /'
 		[ "$status" = 0 ] || echo "    exit status $status"
 		[ -z "$5" ] || echo "    the kernel complained: $5"

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # Sourced by vm: which lines and branches of net/esp the tests run.
 
-# coverage [TEST=GLOB]: all in one guest, in which the counts add up; what the
-# module counted while it left is in them.
+# coverage [TEST=GLOB]: run all tests in one guest, where the counts add up. They include code
+# that runs while the module is unloaded.
 coverage() {
 	local src status=0
 
@@ -26,13 +26,13 @@ coverage() {
 	exit $status
 }
 
-# kunit_test: its line of check's list. Not when the module is loaded, as tests do
-# again and again.
+# kunit_test: print its line for check's list. The KUnit tests do not run when the module is
+# loaded, because other tests load it again and again.
 kunit_test() {
 	echo 'uml-debug kunit 100 for s in /sys/kernel/debug/kunit/*; do echo >$s/run && cat $s/results || exit; done'
 }
 
-# table: from gcovr's CSV.
+# table: make a table from gcovr's CSV.
 table() {
 	awk -F, 'BEGIN { format = "%-22s %6s %6s %6s   %6s %6s %6s\n"
 			 printf format, "", "lines", "run", "%", "branch", "taken", "%" }
@@ -44,7 +44,8 @@ table() {
 		END { row("all", l, lof, b, bof); exit !lof }'
 }
 
-# not_run SOURCES: from gcovr's text, whose last column has the lines, "12,14-16".
+# not_run SOURCES: print the lines that did not run, from gcovr's text, whose last column has
+# their numbers, "12,14-16".
 not_run() {
 	local file lines range n
 

@@ -9,7 +9,7 @@
 #                     one vmlinux, initramfs, lib/modules, root/ (to build modules in)
 #
 # Everything is made under a temporary name and then moved, so an interrupted
-# run leaves nothing half done; a directory's .stamp says what it was made of.
+# run leaves nothing half done. A directory's .stamp names its version or sources.
 
 CACHE=${ESP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/esp}
 JOBS=$(nproc)
@@ -17,7 +17,7 @@ JOBS=$(nproc)
 say() { echo "$@" >&2; }
 die() { echo "vm: $*" >&2; exit 1; }
 
-# Installs what is missing of the named packages, from the machine's own suites.
+# need PACKAGE...: install the packages that are missing, from the machine's own suites.
 need() {
 	local p missing=()
 
@@ -35,8 +35,8 @@ need() {
 	exec 8>&-
 }
 
-# use_ccache: compilers are found by way of it from now on, where it can be installed. What one
-# checkout has compiled, another one doesn't compile again.
+# use_ccache: put ccache before the compilers in $PATH, if it can be installed. Then a checkout
+# need not compile again what another checkout has compiled.
 use_ccache() {
 	export CCACHE_DIR=$CACHE/ccache CCACHE_MAXSIZE=2G CCACHE_NOHASHDIR=1
 
@@ -46,8 +46,9 @@ use_ccache() {
 	(need ccache) && mkdir -p "$CCACHE_DIR" && PATH=/usr/lib/ccache:$PATH
 }
 
-# ccache_in ROOT: the same for the compiler of the Debian in that directory, which may be newer
-# than the machine's, and so can run the machine's ccache; $CCACHE_DIR is to be mounted on /ccache.
+# ccache_in ROOT: do the same for the compiler of the Debian in that directory. It can run the
+# machine's ccache if it is not older than the machine's Debian. The caller has to mount
+# $CCACHE_DIR on /ccache.
 ccache_in() {
 	local cc f
 
@@ -66,8 +67,9 @@ ccache_in() {
 	fi
 }
 
-# make_in BUILD_TREE SOURCES ARGUMENT...: builds modules. All checkouts' sources are in one place
-# meanwhile, so that ccache knows them by their content; but not for gcov, which has to find them.
+# make_in BUILD_TREE SOURCES ARGUMENT...: builds modules. Meanwhile the sources are mounted on one
+# path for all checkouts, so that ccache recognizes equal files. Not for gcov, which has to find
+# the sources on their own path.
 make_in() {
 	local at=$CACHE/build-here
 
@@ -100,11 +102,11 @@ apt_set() {
 		-o APT::Install-Recommends=false -o Debug::NoLocking=1)
 	mkdir -p "$d/lists/partial" "$d/archives/partial"
 	: >"$d/status"
-	# The mirror is the one that the machine itself uses.
+	# Use the mirror of the machine itself.
 	uri=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -1)
 	sec=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian-Security' | head -1)
 	if [ -z "$uri" ]; then
-		# apt knows the origins only when it has read the lists once.
+		# apt knows the origins only after it has read the lists once.
 		[ -z "$UPDATED" ] || die "apt's configuration names no Debian mirror"
 		apt-get -qq -o DPkg::Lock::Timeout=300 update >&2
 		UPDATED=1
@@ -125,7 +127,7 @@ apt_set() {
 	fi
 }
 
-# Names of the packages that a package depends on, of those matching a pattern.
+# deps_of PACKAGE PATTERN: print those packages that PACKAGE depends on and PATTERN matches.
 deps_of() { apt-cache "${APT[@]}" depends "$1" | awk '/Depends:/ { print $2 }' | grep -E -- "$2"; }
 
 # unpack DIR PACKAGE...: downloads packages (without dependencies) and unpacks them.
@@ -143,7 +145,7 @@ unpack() {
 	rm -r "$tmp"
 }
 
-# unpack_closure DIR PACKAGE...: the same with all that they depend on.
+# unpack_closure DIR PACKAGE...: do the same with all packages that they depend on.
 unpack_closure() {
 	local dir=$1 a p
 	shift
@@ -159,8 +161,8 @@ unpack_closure() {
 	rm "$a"/*.deb
 }
 
-# The source of the UML kernels and of the tools that come with it: Linux 7.2,
-# or the newest that sid has when that is gone.
+# Fetch the source of the UML kernels and of their tools: Linux 7.2, or the newest one in sid if
+# sid has 7.2 no longer.
 fetch_source() {
 	local t=$CACHE/src/tmp p
 
@@ -185,7 +187,7 @@ fetch_source() {
 	fetch_source
 }
 
-# Makes stack traces of UML quick; a newer Linux may have moved on.
+# Apply the patch that makes stack traces of UML fast. It may not fit a newer Linux.
 patch_source() {
 	local p=$HARNESS/uml-stacktrace.patch
 
@@ -205,8 +207,8 @@ patch_source() {
 	) || exit
 }
 
-# KCSAN looks at the module and at what works on sockets, packets and devices beside
-# it; the rest of the kernel is quick, and says only where it orders accesses.
+# KCSAN watches the module, and the kernel's code for sockets, packets and devices. The rest of
+# the kernel stays fast, because at most its barriers are instrumented.
 # shellcheck disable=SC2016
 KCSAN=(ARCH=x86_64 'KCSAN_SANITIZE=$(if $(filter net net/core net/packet drivers/net,$(obj)),y,n)'
 	'KCSAN_INSTRUMENT_BARRIERS=$(if $(filter kernel/locking kernel/rcu kernel/sched kernel/time lib mm,$(obj)),y,n)')
@@ -245,8 +247,8 @@ fetch_built() {
 	) || exit
 }
 
-# QEMU 10 with all its libraries, run by its own loader so that it does not
-# depend on what the machine has.
+# Fetch QEMU 10 with all its libraries. Its own loader runs it, so that it does not depend on the
+# machine's libraries.
 fetch_qemu() {
 	local q=$CACHE/qemu
 
@@ -287,7 +289,7 @@ fetch_stock() {
 		# shellcheck disable=SC2046
 		unpack "$new/image" "linux-image-$v" $(deps_of "linux-image-$v" '^linux-(binary|modules)-[0-9]')
 		if [ "$1" = 7 ]; then
-			# Its build tools want a newer C library: a small root of their own.
+			# Its build tools need a newer C library, so unpack a small root.
 			unpack_closure "$new/root" base-files linux-headers-"$v" binutils make dash bash coreutils sed grep \
 				mawk findutils diffutils perl-base kmod
 			ln -sf mawk "$new/root/usr/bin/awk"
@@ -309,7 +311,7 @@ fetch_stock() {
 		cp /bin/busybox "$new/initramfs/bin/"
 		n=10
 		for m in virtio_pci 9pnet_virtio 9p; do
-			# What is not there is built in.
+			# A module that modprobe does not find is built into the kernel.
 			modprobe -q -d "$new" -S "$v" --show-depends "$m"
 		done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r m; do
 			n=$((n + 1))
@@ -351,8 +353,8 @@ newest_7() {
 	fi
 }
 
-# fetch_root SUITE: a small Debian of that suite, in $CACHE/roots/SUITE, with what builds,
-# checks and takes packages; trixie-mpi: with Open MPI 5.0.
+# fetch_root SUITE: make a small Debian of that suite, in $CACHE/roots/SUITE, with the tools that
+# build, check and install packages. trixie-mpi: with Open MPI 5.0 instead.
 fetch_root() {
 	local r=$CACHE/roots/$1 suite=${1%-mpi} sources=() stamp include
 
@@ -380,8 +382,8 @@ fetch_root() {
 	) || exit
 }
 
-# complete_mpi ROOT: the headers of Open MPI 5.0 that its libopenmpi-dev lacks; and where a guest
-# has the names of its hosts.
+# complete_mpi ROOT: add the headers of Open MPI 5.0 that its libopenmpi-dev lacks, and the file
+# on which a guest mounts the names of its hosts.
 complete_mpi() {
 	local to=$1/usr/lib/x86_64-linux-gnu/openmpi/include/openmpi tmp
 

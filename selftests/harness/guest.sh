@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Sourced by vm: boots guests and follows what happens in them.
 
-# What the kernel says when something is wrong.
+# Patterns of the kernel's complaints.
 SPLATS='BUG:|WARNING:|KASAN|UBSAN|INFO: task .* blocked|INFO: rcu.* stall|rcu_.*detected stall'
 SPLATS+='|possible (recursive|circular)|inconsistent lock state|suspicious RCU usage|bad unlock balance'
 SPLATS+='|sleeping function|scheduling while atomic|refcount_t:|ref_tracker: .*@|ODEBUG|kmemleak: [0-9]+ new'
@@ -68,10 +68,10 @@ boot() {
 	esac
 }
 
-# run_guest KERNEL FUNCTION: boots $JOB and calls the function for each line of
-# a test's output.  At the end of each, and when the guest dies in the midst,
-# test_end NAME STATUS is called; STATUS is the first status that is not 0, SPLAT
-# the kernel's first line of complaint and $JOB/splat its log.
+# run_guest KERNEL FUNCTION: boots $JOB and calls the function for each line of a test's output.
+# It calls test_end NAME STATUS at the end of each test, and if the guest dies during a test.
+# STATUS is the first status that is not 0, SPLAT the kernel's first line of complaint and
+# $JOB/splat its log.
 run_guest() {
 	local try
 
@@ -135,7 +135,7 @@ follow() {
 	kill "$watcher" 2>/dev/null
 	cp "$JOB/console" "$SRC/build/log/console-$1"
 	if [ -n "$name" ]; then
-		# It died or was killed.
+		# The guest died or was killed.
 		splat "$name"
 		[ -n "$SPLAT" ] || { SPLAT="the guest stopped or was killed"; tail -30 "$JOB/console" >"$JOB/splat"; }
 		STATUS=255
@@ -152,7 +152,7 @@ follow() {
 	fi
 }
 
-# splat NAME: looks through the log of this test.
+# splat NAME: looks for complaints in the kernel's log of this test.
 splat() {
 	local i
 
@@ -168,15 +168,15 @@ splat() {
 	[ -n "$i" ] && [ -z "$SPLAT" ] && { SPLAT=$i; cp "$JOB/log" "$JOB/splat"; }
 }
 
-# own_races: without KCSAN's reports that name none of the module's functions: other parts of
-# the kernel are not to be judged here.
+# own_races: removes KCSAN's reports that name no function of the module, because these tests do
+# not judge other parts of the kernel.
 own_races() { sed '/BUG: KCSAN: /{/\[esp/!d}'; }
 
 test_begin() { :; }
 test_end() { :; }
 NET=()
 show_line() { printf '%s\n' "$1"; }
-# The guest is led by timeout, in a process group of its own; UML makes another.
+# timeout leads the guest in a process group of its own; UML makes another group.
 kill_guests() {
 	local p
 
@@ -187,8 +187,9 @@ kill_guests() {
 	kill -KILL -- "-$GUEST" 2>/dev/null
 }
 
-# In User-Mode Linux a processor is a thread, and a process has one more on the host, for its
-# system calls: it stays where the processor was that made it (speed.c).
+# Bind each processor of User-Mode Linux, which is a thread, to a processor of the host. Each
+# process of the guest has another process on the host, which stays on the host's processor
+# where it was made (speed.c).
 pin_guest() {
 	local linux t n=0
 
@@ -199,7 +200,7 @@ pin_guest() {
 	[ "$n" -ge "$SMP" ] || say "vm: the guest's processors are not found, and keep to none"
 }
 
-# boot_qemu KERNEL [OPTION...]: the same with QEMU.
+# boot_qemu KERNEL [OPTION...]: boot the guest in QEMU.
 boot_qemu() {
 	local k=$CACHE/kernels/$1 stdio=(-serial stdio) accel=tcg,thread=multi
 	local initrd=(-initrd "$k/initramfs.cpio")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Frames as nobody should send them, and a look at what is on the wire; by
- * AF_PACKET, so past the module.
+ * Send forged frames, and watch frames on the wire, by AF_PACKET and so without
+ * the module.
  *
  * Each line of "send"'s input is one kind of frame, a list of NAME=VALUE:
  *	src dst			MAC addresses (the device's own; DST)
@@ -10,15 +10,15 @@
  *	hello=COOKIE		options of the handshake with this cookie, and
  *				the seq that belongs to it
  *	opts=HEX		options, literally
- *	payload=N		bytes behind the header (len follows unless given)
- *	pad=N			bytes behind the payload
- *	cut=N			the frame ends after so many bytes of the header
+ *	payload=N		bytes after the header (len follows unless given)
+ *	pad=N			bytes after the payload
+ *	cut=N			the frame ends after N bytes of the header
  *	csum=bad
  *	count=N
  *	vary=SEED		each one with another src, sport and hello
  *	random=SEED		each one of random bytes, or with a header that
  *				is wrong in random ways
- * A word without "=" is for the reader.
+ * A word without "=" is a comment.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* As the module's: the first packet number that belongs to a cookie. */
+/* Return the first packet number that belongs to a cookie, as the module computes it. */
 static uint32_t isn(uint32_t cookie)
 {
 	cookie ^= cookie >> 16;
@@ -92,7 +92,7 @@ static void parse_mac(const char *s, uint8_t *mac)
 		mac[i] = m[i];
 }
 
-/* @protocol: of the frames that are to be seen; 0: none */
+/* Open a device. @protocol: EtherType of the frames to receive; 0: none. */
 static void open_device(const char *dev, unsigned int protocol)
 {
 	struct sockaddr_ll ll = { .sll_family = AF_PACKET };
@@ -136,7 +136,7 @@ static void put_hello(struct kind *k)
 	k->h.pkt_seq = htonl(isn(k->hello));
 }
 
-/* Build a frame in buf; returns its length. */
+/* Build a frame in buf; return its length. */
 static size_t build(struct kind *k)
 {
 	uint8_t *p = buf + sizeof(k->eth);
@@ -161,8 +161,8 @@ static size_t build(struct kind *k)
 }
 
 /*
- * Nine of ten frames have the header of the kind but for some fields, and a
- * checksum that is right; the rest is noise.
+ * Build a random frame. Nine of ten frames have the header of the kind with some
+ * fields changed, and a correct checksum; the others are noise.
  */
 static size_t build_random(const struct kind *k)
 {
@@ -350,7 +350,7 @@ static void print_frame(const struct esp_wire *h)
 	fflush(stdout);
 }
 
-/* The next frame on the device; what is shorter than a header is passed over. */
+/* Return the next frame on the device; skip frames shorter than a header. */
 static const struct esp_wire *next_frame(void)
 {
 	static struct esp_wire h;

@@ -59,7 +59,7 @@ ok()
 	echo "ok $RESULTS - $1"
 }
 
-# not_ok TEXT: with the state of all hosts, the first time.
+# not_ok TEXT: print the result; after the first failure also the state of all hosts.
 not_ok()
 {
 	RESULTS=$((RESULTS + 1))
@@ -69,7 +69,7 @@ not_ok()
 	[ $FAILURES -gt 1 ] || dump
 }
 
-# check TEXT COMMAND...: ok if it succeeds; shows what it prints.
+# check TEXT COMMAND...: ok if the command succeeds; shows its output.
 check()
 {
 	local text=$1 status
@@ -77,7 +77,7 @@ check()
 
 	"$@" >"$TMP/check" 2>&1
 	status=$?
-	# Processes are slow on uml-debug: none without need.
+	# Starting a process is slow on uml-debug, so start none without need.
 	[ ! -s "$TMP/check" ] || comment <"$TMP/check"
 	if [ $status = 0 ]; then
 		ok "$text"
@@ -86,7 +86,7 @@ check()
 	fi
 }
 
-# check_fails TEXT WORDS COMMAND...: ok if it fails and says so.
+# check_fails TEXT WORDS COMMAND...: ok if the command fails and its output has WORDS.
 check_fails()
 {
 	local text=$1 words=$2
@@ -102,7 +102,7 @@ check_fails()
 	not_ok "$text"
 }
 
-# finish: the plan, and the result of it all.
+# finish: print the plan and exit with the result of all checks.
 finish()
 {
 	FINISHED=1
@@ -111,7 +111,7 @@ finish()
 	exit
 }
 
-# dump: what the hosts' counters and sockets say; the machine's own if there are none.
+# dump: print the hosts' counters and sockets; without hosts those of the machine.
 dump()
 {
 	local host
@@ -134,7 +134,7 @@ dump_with()
 	} 2>&1 | comment
 }
 
-# by_kernel UML DEBUG STOCK: that of this kernel.
+# by_kernel UML DEBUG STOCK: print the argument for this kernel.
 by_kernel()
 {
 	case $KERNEL in
@@ -148,7 +148,7 @@ by_kernel()
 # Hosts and cables
 #
 
-# host NAME...: new ones.
+# host NAME...: make new hosts.
 host()
 {
 	local h
@@ -160,7 +160,7 @@ host()
 	done
 }
 
-# hosts N: n0 … with their functions of these names.
+# hosts N: make the hosts n0, n1 …; the functions below have the same names.
 hosts()
 {
 	local i
@@ -184,7 +184,7 @@ ip0() { ip -n n0 "$@"; }
 ip1() { ip -n n1 "$@"; }
 ip2() { ip -n n2 "$@"; }
 
-# cable HOST DEV HOST DEV: a veth between them, up.
+# cable HOST DEV HOST DEV: make a veth between them and set it up.
 cable()
 {
 	ip link add "$2" netns "$1" type veth peer name "$4" netns "$3" || exit
@@ -203,7 +203,7 @@ mac()
 	echo "${line%% *}"
 }
 
-# stat HOST COUNTER...: the sum.
+# stat HOST COUNTER...: print the sum of the counters.
 stat()
 {
 	local host=$1
@@ -213,7 +213,7 @@ stat()
 		/proc/net/esp/stat
 }
 
-# until_true SECONDS COMMAND...: tries again until it is, or time is up.
+# until_true SECONDS COMMAND...: tries again until the command succeeds or time is up.
 until_true()
 {
 	local end=$((SECONDS + $1))
@@ -225,7 +225,7 @@ until_true()
 	done
 }
 
-# no_sockets HOST...: there is none of ESP left, and no listener.
+# no_sockets HOST...: the hosts have no ESP sockets, and no listeners.
 no_sockets()
 {
 	local h out
@@ -235,7 +235,7 @@ no_sockets()
 	done
 }
 
-# block PAGE NAME: the commands that stand there behind ".. block: NAME".
+# block PAGE NAME: print the commands after ".. block: NAME" on the page.
 block()
 {
 	awk -v name="$2" '/^\.\. block: / { on = $3 == name; next } on && /^    / { print substr($0, 5) }
@@ -246,22 +246,22 @@ block()
 # Transfers
 #
 
-# start HOST DEV HOST DEV [OPTION...]: "stream" in both directions between them,
-# the first connects; goes on until "ended".
+# start HOST DEV HOST DEV [OPTION...]: run "stream" between the hosts, in both directions. The
+# first host connects. "ended" waits for the end.
 start()
 {
 	local a=$1 adev=$2 b=$3 bdev=$4
 	shift 4
 
 	PORT=$((PORT + 1))
-	# Not through a function: the number must be that of the program.
+	# Start the programs without a shell function, because $! must be the program's process ID.
 	nsenter --net="/run/netns/$b" stream "$@" listen "%$bdev:$PORT" >"$TMP/listen" 2>&1 &
 	LISTENER=$!
 	nsenter --net="/run/netns/$a" stream "$@" connect "$(mac "$b" "$bdev")%$adev:$PORT" >"$TMP/connect" 2>&1 &
 	CONNECTOR=$!
 }
 
-# moves HOST [PACKETS]: that many more come in, within half a minute.
+# moves HOST [PACKETS]: that many more packets (20) come in within half a minute.
 moves()
 {
 	local from
@@ -270,17 +270,17 @@ moves()
 	until_true 30 counted "$1" InData $((from + ${2:-20}))
 }
 
-# counted HOST COUNTER N: it is N at least.
+# counted HOST COUNTER N: the counter is at least N.
 counted() { [ "$(stat "$1" "$2")" -ge "$3" ]; }
 
-# ended: waits for both ends of the transfer; the result of both.
+# ended: waits for both ends of the transfer; succeeds if both did, and received the bytes sent.
 ended()
 {
 	local a b
 
 	wait $CONNECTOR
 	a=$?
-	# A listener that nobody reaches would wait for ever.
+	# A listener to which no connection came would wait for ever.
 	[ $a != 3 ] || kill $LISTENER 2>/dev/null
 	wait $LISTENER
 	b=$?
@@ -288,25 +288,25 @@ ended()
 	[ $a = 0 ] && [ $b = 0 ] && same_hashes "$TMP/connect" "$TMP/listen"
 }
 
-# slow_start HOST DEV HOST DEV [OPTION...]: goes on until "enough". The readers lag
-# behind, so that at any moment most of what was written waits at the sender.
+# slow_start HOST DEV HOST DEV [OPTION...]: start a transfer that goes on until "enough". Its
+# readers are slow, so that at any moment most of the written bytes wait at the sender.
 slow_start() { start "$@" -n 1000G -r 4000 -p 50; }
 
-# enough: nothing more is written; waits until all of it has come.
+# enough: stop writing, and wait until all bytes have come.
 enough()
 {
 	kill -USR1 $CONNECTOR $LISTENER 2>/dev/null
 	ended
 }
 
-# end PROCESS: without a word of the shell's.
+# end PROCESS: kill it, without a message of the shell.
 end()
 {
 	kill -KILL "$1"
 	wait "$1"
 } 2>/dev/null
 
-# What the one sent is what the other received, by their last lines:
+# same_hashes FILE FILE: each end received the bytes that the other one sent, by their last lines:
 # "connect: sent N hash H received N hash H in S s".
 same_hashes()
 {

@@ -2,11 +2,11 @@
 /*
  * Many connections at a time, a byte there and back on each.
  *
- *   many listen %DEV:PORT NUMBER		echoes what comes
+ *   many listen %DEV:PORT NUMBER		echoes
  *   many connect MAC%DEV:PORT NUMBER
  *
- * Both say "idle" when every connection has done its part, and keep them open
- * until SIGTERM. Exit status: 0 if that was all in order.
+ * Both print "idle" when every connection has done that, and keep the connections
+ * open until SIGTERM. Exit status: 0 if all went well.
  */
 #include <arpa/inet.h>
 #include <errno.h>

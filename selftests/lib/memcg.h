@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A memory cgroup, for programs that are alone on their machine; behind sock-lib.h. */
+/* A memory cgroup, for programs that are alone on their machine. Include it after sock-lib.h. */
 #ifndef MEMCG_H
 #define MEMCG_H
 
@@ -16,13 +16,13 @@ static inline void write_text(const char *path, const char *text)
 	close(fd);
 }
 
-/* This process is of the group, or of none. */
+/* Move this process into the group, or out of it. */
 static inline void join_group(bool yes)
 {
 	write_text(yes ? GROUP "/cgroup.procs" : ROOT "/cgroup.procs", "0");
 }
 
-/* Returns false if the kernel has no such groups. */
+/* Make the group. Return false if the kernel has no memory cgroups. */
 static inline bool make_group(void)
 {
 	char line[256] = "";
@@ -41,7 +41,7 @@ static inline bool make_group(void)
 	return true;
 }
 
-/* The number behind a name, of what has lines of such. */
+/* Return the number after @name in a file of lines "NAME NUMBER". */
 static inline long named(const char *path, const char *name)
 {
 	FILE *f = fopen(path, "re");
@@ -56,7 +56,10 @@ static inline long named(const char *path, const char *name)
 	return n;
 }
 
-/* True when no process is in it any more; memory may still be charged to it. */
+/*
+ * Remove the group. Return true if that was possible, as no process is in it any more. Memory
+ * may still be charged to it.
+ */
 static inline bool remove_group(void)
 {
 	join_group(false);

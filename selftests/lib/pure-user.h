@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few names of the kernel's that net/esp's files of pure decisions use,
- * for programs in user space, single-threaded.
+ * The few names of the kernel that net/esp's files of pure decisions use, for
+ * single-threaded programs in user space.
  */
 #ifndef _ESP_PURE_USER_H
 #define _ESP_PURE_USER_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs sock-*.c and vt-*.c have in common: two hosts, each a network
- * namespace, with an Ethernet between them, and small steps with sockets.
+ * The common part of the programs sock-*.c and vt-*.c: two hosts, each a network
+ * namespace, with an Ethernet between them, and short functions for sockets.
  *
  *	host A: va 02:00:00:00:00:0a ---veth--- vb 02:00:00:00:00:0b :host B
  *
  * A socket belongs to the namespace in which it was made, so one process is
- * client and server at once. Functions return what the system call returned,
- * errno is set; those that can't fail for a reason worth a test end the
- * program.
+ * client and server at once. Functions return the system call's result and leave
+ * its errno. A function whose failure is worth no test ends the program when it
+ * fails.
  */
 #ifndef SOCK_LIB_H
 #define SOCK_LIB_H
@@ -43,13 +43,13 @@
 #include <linux/veth.h>
 #include "kselftest_harness.h"
 
-/* Of a test: on an emulated machine that others keep busy, too. */
+/* Seconds of a test: enough on an emulated machine that is busy with other work. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	120
 
-#define PORT		2000	/* of the servers */
-#define SHORT		50	/* ms: surely nothing happens any more */
-#define LONG		10000	/* ms: surely it has happened */
+#define PORT		2000	/* the servers' port */
+#define SHORT		50	/* ms after which nothing more happens */
+#define LONG		10000	/* ms within which an expected event happens */
 
 struct host {
 	int		ns;
@@ -62,7 +62,7 @@ static struct host hosts[2];
 #define A (&hosts[0])
 #define B (&hosts[1])
 
-/* What must work before the test proper can begin. */
+/* End the program if @expr fails: a condition of the test, not the tested property. */
 #define MUST(expr) ({							\
 	typeof(expr) must_ = (expr);					\
 	if (must_ < 0) {						\
@@ -73,7 +73,7 @@ static struct host hosts[2];
 	must_;								\
 })
 
-/* A call that fails, and why. */
+/* Expect that @call fails with the errno @number; 0: that it succeeds. */
 #define EXPECT_ERRNO(number, call) do {					\
 	long ret_ = (call);						\
 	int err_ = ret_ < 0 ? errno : 0;				\
@@ -112,7 +112,7 @@ static inline void nap_us(long us)
 	ok_;								\
 })
 
-/* A process, or thread, sleeps, in the call that is the only one it makes. */
+/* Does the process or thread sleep? It makes only one call that can sleep. */
 static inline bool asleep(pid_t pid)
 {
 	char path[64], state = 0;
@@ -164,13 +164,13 @@ static inline void dev_up(const struct host *h, const char *name, bool up)
 	close(fd);
 }
 
-/* The link: down at one end, nothing arrives there. */
+/* Set a host's device up or down. While it is down, nothing arrives there. */
 static inline void link_up(const struct host *h, bool up)
 {
 	dev_up(h, h->dev, up);
 }
 
-/* net.esp.NAME of a host. */
+/* Set a host's sysctl net.esp.NAME. */
 static inline void sysctl(const struct host *h, const char *name, int value)
 {
 	char path[128];
@@ -183,7 +183,7 @@ static inline void sysctl(const struct host *h, const char *name, int value)
 	close(fd);
 }
 
-/* A connection that only one end knows ends soon, even if nobody hears it ask. */
+/* Let a connection that only this end still knows end soon, even without an answer. */
 static inline void forget_soon(const struct host *h)
 {
 	sysctl(h, "retries", 3);
@@ -207,7 +207,7 @@ static inline int read_sysctl(const struct host *h, const char *name)
 	return value;
 }
 
-/* A counter of /proc/net/esp/stat. */
+/* Return a counter of /proc/net/esp/stat. */
 static inline long counter(const struct host *h, const char *name)
 {
 	char key[64];
@@ -228,7 +228,7 @@ static inline long counter(const struct host *h, const char *name)
 	return n;
 }
 
-/* The counters that are not 0, for the log of a test that failed. */
+/* Print the counters that are not 0, for the log of a failed test. */
 static inline void dump_host(const struct host *h, const char *name)
 {
 	char key[64];
@@ -252,7 +252,7 @@ static inline void dump_counters(void)
 	dump_host(B, "host B");
 }
 
-/* Sockets that frames can find, by /proc/net/protocols. */
+/* Count the sockets that frames can find, from /proc/net/protocols. */
 static inline long inuse(const struct host *h)
 {
 	char line[256];
@@ -280,7 +280,7 @@ static inline void make_host(struct host *h, const char *dev, int last)
 	dev_up(h, "lo", true);
 }
 
-/* A netlink message being built; nests are closed by their start. */
+/* A netlink message being built. A nested attribute is closed by a pointer to its start. */
 struct message {
 	struct nlmsghdr		head;
 	struct ifinfomsg	info;
@@ -386,17 +386,18 @@ static inline bool running(const struct host *h)
 	return false;
 }
 
-/* Until then the queues drop what they are given. */
+/* Wait until the devices run: until then their queues drop all frames. */
 static inline void wait_running(void)
 {
 	MUST(UNTIL(running(A) && running(B)) ? 0 : -1);
-	/* who notices holds RTNL till the queues work, and so does this */
+	/* the kernel holds RTNL until the queues work; this call waits for RTNL */
 	link_up(A, true);
 }
 
 /*
- * Both hosts and the link between them; leaves the process on A. The indices
- * differ, for a carrier is noticed late if a veth's two are the same.
+ * Make both hosts and the link between them; leave the process on A. The devices
+ * get different indices, because the kernel notices a carrier late if the two
+ * ends of a veth have the same one.
  */
 static inline void make_hosts(void)
 {
@@ -421,8 +422,8 @@ static inline void close_all(void)
 }
 
 /*
- * The end of a test: all sockets are closed and the link is up. Returns true
- * if no connection outlives that.
+ * End a test: close all sockets with the link up. Return true if no connection
+ * outlives that.
  */
 static inline bool leave_hosts(void)
 {
@@ -495,7 +496,7 @@ static inline int set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* An option that is an int; negative: error. */
+/* Return an option that is an int; negative: error. */
 static inline int get_int(int fd, int level, int name)
 {
 	socklen_t len = sizeof(int);
@@ -525,7 +526,7 @@ static inline void nonblock(int fd, bool on)
 	MUST(fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
 }
 
-/* Wait for events; returns those that are there. */
+/* Wait for events; return those that have happened. */
 static inline int events(int fd, int want, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = want };
@@ -561,7 +562,7 @@ static inline int listener(const struct host *h, int type, int port, int backlog
 	return fd;
 }
 
-/* A connection from A (fd[0]) to B (fd[1]) through the listener @l. */
+/* Make a connection from A (fd[0]) to B (fd[1]) through the listener @l. */
 static inline void connect_through(int l, int type, int fd[2])
 {
 	fd[0] = esp_socket(A, type);
@@ -584,7 +585,7 @@ static inline void make_pair(int type, int fd[2])
 	close(l);
 }
 
-/* The byte at a place of a stream. */
+/* Return the byte at a position of the test stream. */
 static inline __u8 byte_at(size_t pos)
 {
 	return pos * 7 + (pos >> 8) * 13 + (pos >> 16) * 3;
@@ -599,7 +600,7 @@ static inline void fill(void *buf, size_t pos, size_t n)
 		p[i] = byte_at(pos + i);
 }
 
-/* A file of @n bytes of the stream. */
+/* Make a file of the first @n bytes of the test stream. */
 static inline int stream_file(size_t n)
 {
 	int fd = MUST(open("/tmp", O_TMPFILE | O_RDWR, 0600));
@@ -611,7 +612,7 @@ static inline int stream_file(size_t n)
 	return fd;
 }
 
-/* Are these the bytes of this place? */
+/* Are these the bytes at @pos of the test stream? */
 static inline bool right(const void *buf, size_t pos, size_t n)
 {
 	const __u8 *p = buf;
@@ -631,7 +632,7 @@ static inline bool right(const void *buf, size_t pos, size_t n)
 
 /*
  * Read @n bytes that begin at @pos of the stream and check them.
- * Returns 0, an error, -EPIPE for an early end, -EBADMSG for wrong bytes.
+ * Return 0, an error, -EPIPE for an early end, -EBADMSG for wrong bytes.
  */
 static inline int read_stream(int fd, size_t pos, size_t n)
 {
@@ -671,7 +672,7 @@ static inline int write_stream(int fd, size_t pos, size_t n)
 	return 0;
 }
 
-/* Write without waiting until nothing more goes in; returns bytes. */
+/* Write without waiting until the socket takes no more; return the bytes written. */
 static inline size_t stuff(int fd, size_t pos)
 {
 	static __u8 buf[CHUNK];
@@ -693,8 +694,8 @@ static inline size_t stuff(int fd, size_t pos)
 		if (again)
 			return pos - start;
 		/*
-		 * What was in flight may have arrived meanwhile; and what room
-		 * there is the receiver tells of when it is asked (rule 20).
+		 * Packets in flight may arrive now and free queue space. The
+		 * receiver reports its free space when a probe asks (rule 20).
 		 */
 		events(fd, POLLOUT, 5 * SHORT);
 		again = true;
@@ -702,8 +703,8 @@ static inline size_t stuff(int fd, size_t pos)
 }
 
 /*
- * Move @n bytes from one end to the other, both in this process. Returns 0 or
- * as read_stream(), -ETIMEDOUT if nothing moves for LONG.
+ * Move @n bytes from one end to the other, both in this process. Return 0, an
+ * error as read_stream() does, or -ETIMEDOUT if nothing moves for LONG.
  */
 static inline int transfer(int from, int to, size_t n)
 {
@@ -756,14 +757,14 @@ static inline void on_alarm(int sig)
 	alarms++;
 }
 
-/* Nothing waits for ever, so that a test that fails says where. */
+/* Let no call wait for ever, so that a test that fails says where. */
 static inline void impatient(int fd)
 {
 	set_timeo(fd, SO_RCVTIMEO, LONG);
 	set_timeo(fd, SO_SNDTIMEO, LONG);
 }
 
-/* What a child says with _exit(); -1: it was killed. */
+/* Wait for a child; return its exit status, or -1 if it was killed. */
 static inline int reap(pid_t pid)
 {
 	int status;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A stream in both directions at once, written and read in pieces of random
- * size. Each direction's bytes follow from its seed: the reader knows what has
- * to come and compares every byte.
+ * size. Each direction's bytes follow from its seed, so the reader knows the
+ * bytes that must come and compares each.
  *
  *   stream [OPTIONS] listen [%DEV]:PORT
  *   stream [OPTIONS] connect MAC%DEV:PORT
  *
- * SIGUSR1: enough; nothing more is written, and as much as comes is right.
+ * SIGUSR1: enough. The program writes no more, and accepts any number of bytes.
  *
  * Exit status: 0 both directions intact, 1 not, 2 usage, 3 no connection.
  */
@@ -34,7 +34,7 @@ static uint64_t seed = 1;
 static int family = AF_ESP, type = SOCK_STREAM, timeout = 120;
 static int pause_reader, quiet, bear_down, faults, crc;
 static volatile sig_atomic_t enough;
-static sem_t news;	/* enough, or this end can't write any more */
+static sem_t news;	/* posted after SIGUSR1, or when this end can write no more */
 
 static const char usage_text[] =
 "usage: stream [OPTIONS] listen [%DEV]:PORT | connect MAC%DEV:PORT\n"
@@ -59,7 +59,7 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* The byte at a position of a direction's stream, eight at a time. */
+/* Fill @buf with the bytes at @at of a direction's stream, eight at a time. */
 static void pattern(uint8_t *buf, size_t len, uint64_t dir, uint64_t at)
 {
 	size_t i = 0;
@@ -90,9 +90,9 @@ static double seconds(void)
 }
 
 /*
- * A call that waits no longer than a timeout ends with EINTR when the process is stopped
- * and goes on (signal(7)). -D: a device that is down may come back. -F: what fails may be
- * injected.
+ * May a failed call be tried again? A call with a timeout ends with EINTR when the process is
+ * stopped and continued (signal(7)). -D: a device that is down may come back. -F: a failure
+ * may be an injected fault.
  */
 static int try_again(double *since)
 {
@@ -116,7 +116,7 @@ static void no_more(int sig)
 	sem_post(&news);
 }
 
-/* The other end may have been told first: what it ends with is here before the signal. */
+/* Wait for SIGUSR1. The other end may get its signal first, and so end its data before that. */
 static int told_enough(void)
 {
 	struct timespec until;
@@ -148,7 +148,7 @@ static void *writer(void *arg)
 	rnd += h->dir;
 	h->hash = 0xcbf29ce484222325ull;
 	while (h->done < h->total && !enough) {
-		/* many small ones, some large ones */
+		/* three quarters of the pieces are small */
 		len = next_random(&rnd);
 		len = len % 4 ? len % 2000 : len;
 		len = 1 + len % write_max;
@@ -412,7 +412,7 @@ int main(int argc, char **argv)
 	start = seconds();
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);	/* no call of theirs is interrupted */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);	/* signals interrupt no thread */
 	pthread_create(&wt, NULL, writer, &out);
 	pthread_create(&rt, NULL, reader, &in);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);

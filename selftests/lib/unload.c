@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * unload MODULE: asks the kernel, which rmmod does only if it expects a yes. Says what
- * the kernel answers.
+ * unload MODULE: ask the kernel to unload a module even if it is in use; rmmod refuses that
+ * itself. Print the kernel's answer.
  */
 #include <errno.h>
 #include <fcntl.h>

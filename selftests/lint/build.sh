@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# build.sh [KERNEL]: the tools and the module build in parallel, in a path that has a space, for
-# the headers of KERNEL (6.1 or 6.12; default 6.1); and the compiler is the one that built the
-# kernel. Programs that stand in for clang answer as some version of it, and a Makefile that
-# stands in for a kernel's prints the variables which it was given.
+# build.sh [KERNEL]: the tools and the module build in parallel, in a path with a space, for the
+# headers of KERNEL (6.1 or 6.12; default 6.1), with the compiler that built the kernel. Fake
+# programs report some version of clang, and a fake Makefile of a kernel prints the variables that
+# it was given.
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -13,7 +13,7 @@ KERNEL=${1:-6.1}
 cd "$SRC" || exit
 number=0 status=0
 unset CC LLVM DESTDIR MAKEFLAGS
-# The tools build in half of the time.
+# Without optimization the tools build in half of the time.
 export CFLAGS=-O0
 
 check()
@@ -28,14 +28,14 @@ check()
 	fi
 }
 
-# copy DIR: the files that git knows, as they are here, in a repository of their own.
+# copy DIR: copy the files that git knows, as they are here, into a repository of their own.
 copy()
 {
 	mkdir -p "$1" && git ls-files -z | rsync -a --ignore-missing-args --from0 --files-from=- . "$1/" &&
 		git -C "$1" init -q && git -C "$1" add -A
 }
 
-# quiet: no message that tells of a fault although the build went on.
+# quiet: the build printed no message about a fault that did not stop it.
 quiet() { ! grep -E 'warning:|jobserver unavailable|overriding recipe|Circular' "$WORK/log"; }
 
 builds() { make -j2 -C "$TREE" KDIR="$HEADERS" modules tools && [ -e "$TREE/net/esp/esp.ko" ] && quiet; }
@@ -67,7 +67,7 @@ installs()
 	[ "$(find "$root/lib/modules" -name 'esp*.ko*' | wc -l)" = 2 ]
 }
 
-# together: goals that depend on each other, in one command.
+# together: make goals that depend on each other in one command.
 together()
 {
 	make -j2 -C "$TREE" KDIR="$HEADERS" clean modules tools install DESTDIR="$WORK/together" &&
@@ -80,7 +80,7 @@ cleans()
 		[ -z "$(ls "$TMPDIR")" ]
 }
 
-# clangs VERSION NAME...: programs of these names that say they are of this version.
+# clangs VERSION NAME...: make fake programs of these names that report this version.
 clangs()
 {
 	local name
@@ -92,10 +92,10 @@ clangs()
 	done
 }
 
-# kernel LINE...: the configuration of the kernel that stands in.
+# kernel LINE...: write the configuration of the fake kernel.
 kernel() { printf '%s\n' "$@" >"$WORK/kernel/include/config/auto.conf"; }
 
-# given EXPECTED ARGUMENT...: EXPECTED is what the kernel's Makefile is given.
+# given EXPECTED ARGUMENT...: the kernel's Makefile is given EXPECTED.
 given()
 {
 	local out
@@ -111,7 +111,7 @@ refused()
 	! PATH=$WORK/bin:$CLEAN make -C "$TREE" KDIR="$WORK/kernel" modules && [ "$(grep -c "$1" "$WORK/log")" = 1 ]
 }
 
-# dkms GUESS: the command of dkms.conf as DKMS runs it, with what it appends.
+# dkms GUESS: run the command of dkms.conf as DKMS does, with the guess that DKMS appends.
 dkms()
 {
 	# shellcheck disable=SC2034
@@ -127,7 +127,7 @@ compilers()
 {
 	local all='ld.lld llvm-ar llvm-nm llvm-objcopy' name clang=(CONFIG_CC_IS_CLANG=y CONFIG_CLANG_VERSION=190107 CONFIG_LD_IS_LLD=y)
 
-	# A path without what the machine has of LLVM.
+	# A path without the machine's LLVM.
 	CLEAN=$WORK/path
 	mkdir -p "$CLEAN" "$WORK/kernel/include/config" || return
 	for name in make sh dirname pwd grep sed find cp mktemp mkdir rm ln git uname; do

@@ -3,8 +3,8 @@
 #
 # shellcheck disable=SC2016,SC2231
 #
-# Documentation/ with its manual pages, and README.md, against the code: every name that the code
-# has is there, every name that is there exists, numbers agree.
+# Compare Documentation/ with its manual pages, and README.md, with the code: the documentation has
+# every name that users need, every name in it exists, and the numbers agree.
 
 cd "${0%/*}/../.." || exit 1
 shopt -s lastpipe	# verdict counts in this shell
@@ -16,7 +16,7 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 number=0 status=0
 
-# verdict TEXT: from stdin what is wrong; nothing: passed.
+# verdict TEXT: the test has failed if stdin lists faults, else passed.
 verdict()
 {
 	local wrong
@@ -32,7 +32,7 @@ verdict()
 	fi
 }
 
-# all_in FILE: each word of stdin must be in FILE; and there must be some.
+# all_in FILE: each word of stdin must be in FILE, and there must be words.
 all_in()
 {
 	local word n=0
@@ -50,7 +50,7 @@ defined()
 	grep -E "^([a-z].*[[:space:]*])?$2\(|^#define $2\b" "net/esp/$1" | grep -qv ';$'
 }
 
-# value EXPRESSION: a C constant, with the names of the headers.
+# value EXPRESSION: print the value of a C constant expression, with the headers' names.
 value()
 {
 	local v=$1 name def
@@ -67,7 +67,7 @@ value()
 	echo $((v))
 }
 
-# Lines "NAME FIELD LOW HIGH" of sysctl.c's table.
+# sysctls: print lines "NAME FIELD LOW HIGH" of sysctl.c's table.
 sysctls()
 {
 	tr '\n\t' '  ' <net/esp/sysctl.c |
@@ -97,12 +97,12 @@ check_sysctls()
 }
 check_sysctls | verdict "sysctl.rst and esp.7 have every sysctl, with default and range"
 
-# And none that isn't there.
+# sysctl.rst must have no others.
 grep -oE '^[a-z][a-z_]+  +[-0-9][0-9]* ' $DOC/sysctl.rst | awk '{ print $1 }' |
 	grep -vxF -e default_enable -e family -f <(sysctls | awk '{ print $1 }') |
 	verdict "sysctl.rst has no other"
 
-# The tests' are no user's.
+# The tests' parameters are not for users.
 find net/esp -name '*.c' ! -path '*/test/*' -exec sed -nE 's/^module_param(_named)?\(([a-z_]+),.*/\2/p' {} + | all_in $DOC/sysctl.rst |
 	verdict "module parameters"
 
@@ -136,8 +136,8 @@ sed -nE 's/^ \* @([a-z_]+):.*/\1/p' <(sed -n '/^ \* struct esp_stats/,/\*\//p' i
 	echo ESP_DIAG_T_OFF
 } | all_in Documentation/man/esp_diag.7 | verdict "esp_diag.7 has every member, attribute and timer"
 
-# The description for syzkaller, of which nobody here makes a program: all that the
-# headers have, and nothing else.
+# No test compiles the description for syzkaller, so compare it with the headers: it must have all
+# their names, and no others.
 SYZ=tools/syzkaller/socket_esp.txt
 {
 	options
@@ -146,7 +146,7 @@ SYZ=tools/syzkaller/socket_esp.txt
 grep -v '^#' $SYZ | grep -owE '(AF|SOL)_ESP|ESP_[A-Z0-9_]+' | sort -u | grep -vxF \
 	-f <(grep -ohwE '(AF|SOL)_ESP|ESP_[A-Z0-9_]+' include/uapi/linux/{af_esp,esp_wire}.h) |
 	verdict "socket_esp.txt has no others"
-# fields FILE STRUCT: names, and bits if they are told, in order.
+# fields FILE STRUCT: print the members in order, with their bits if the text has them.
 fields()
 {
 	sed -nE "/^(struct |type )?$2(\[.*\])? \{/,/^}/p" "$1" | sed -nE '
@@ -162,7 +162,8 @@ for struct in sockaddr_esp:af_esp.h esp_wire:esp_wire.h esp_wire_range:esp_wire.
 	fields "include/uapi/linux/${struct#*:}" "${struct%:*}" >"$WORK/header"
 	fields $SYZ "${struct%:*}" >"$WORK/syz"
 	[ -s "$WORK/header" ] || echo "no members of ${struct%:*} found"
-	# What the template leaves open has no bits; its options and payload are no members.
+	# Fields whose value the template leaves open have no bits there. Its options and payload,
+	# at the end, are no members of the structure.
 	awk 'NR == FNR { name[NR] = $1; bits[NR] = $2; next }
 		FNR in name && ($1 != name[FNR] || ($2 && $2 != bits[FNR])) { print "not " name[FNR], bits[FNR] ": " $0 }
 		END { if (FNR < length(name)) print "too few" }' "$WORK/header" "$WORK/syz" |
@@ -214,7 +215,7 @@ check_seed()
 }
 check_seed | verdict "the seed's names are in code and seed-index.rst"
 
-# protocol.rst: rules, and what it cites.
+# protocol.rst: its rules, and the names that it cites.
 check_rules()
 {
 	local n max=22
@@ -233,7 +234,7 @@ check_rules()
 }
 check_rules | verdict "protocol.rst has rules 1 to 22, each with code and test; nobody cites another"
 
-# cited PATTERN: ``file.c:name`` in the documentation, of files that match.
+# cited PATTERN: print each ``file.c:name`` in the documentation whose file matches.
 cited() { grep -ohE '``[a-z_/-]+\.[ch]:[a-z_0-9]+``' $DOC/*.rst | tr -d '`' | grep -E "^($1)" | sort -u; }
 cited '[a-z_/]+\.' | while IFS=: read -r file name; do
 	if [ ! -e "net/esp/$file" ]; then
@@ -243,14 +244,14 @@ cited '[a-z_/]+\.' | while IFS=: read -r file name; do
 	fi
 done | verdict "functions that are cited exist ($(cited '[a-z_/]+\.' | wc -l))"
 
-# way: lines "DEPTH FUNCTION FILE" of data-flow.rst's lists.
+# way: print lines "DEPTH FUNCTION FILE" of data-flow.rst's lists.
 way()
 {
 	sed -nE 's/^(   +)([a-z_]+) +((core\/)?[a-z_]+\.[ch])( .*)?$/\1 \2 \3/p' $DOC/data-flow.rst |
 		awk '{ match($0, /^ */); print (RLENGTH - 4) / 2, $1, $2 }'
 }
 
-# body FILE FUNCTION: its definition.
+# body FILE FUNCTION: print the function's definition.
 body() { sed -nE "/^([a-z].*[[:space:]*])?$2\(/,/^}/p" "net/esp/$1"; }
 
 way | {
@@ -272,7 +273,7 @@ cited '(sock|host|net|vt)-' | while IFS=: read -r file name; do
 	grep -qE "^(TEST(_F(_TIMEOUT)?)?|RECOVERS|ANNOUNCES_EMPTY)\((.*, )?$name[,)]" selftests/*/"$file" || echo "selftests/*/$file lacks $name"
 done | verdict "tests that are cited exist"
 
-# state_tests: of the table of Active Messages' states.
+# state_tests: print the tests in the table of Active Messages' states.
 state_tests()
 {
 	awk '/^state  .*amvia/ { on = 1; next }
@@ -292,12 +293,12 @@ state_tests | while read -r name; do
 	grep -q "^TEST_F(am, $name)" selftests/am/am-states.c || echo "selftests/am/am-states.c lacks $name"
 done | verdict "each of Active Messages' states has a test ($(state_tests | wc -l))"
 
-# ``name()`` anywhere: in the module, or the kernel's or C library's.
+# Each function ``esp_...()`` that a page names is in the module.
 grep -ohE '``(esp_|sock_esp_)[a-z_0-9]+\(' $DOC/*.rst | tr -d '`(' | sort -u | while read -r name; do
 	grep -qrE "\b$name\(" net/esp || echo "there is no $name()"
 done | verdict "functions of the module that are mentioned exist"
 
-# tests: files that protocol.rst names as tests.
+# tests: print the files that protocol.rst names as tests.
 tests()
 {
 	sed -n '/^  :Tests:/,/^$/p' $DOC/protocol.rst | grep -oE '``[a-z0-9_/-]+\.(sh|c)' | tr -d '`' | sort -u
@@ -323,7 +324,7 @@ tests()
 	done
 } | verdict "files that are named exist"
 
-# Tests that nobody runs are worth nothing.
+# selftests/tests must run each of these tests.
 tests | grep -v '^test/' | while read -r file; do
 	name=${file%.*}
 	grep -qE "(^|[[:space:]/])$name(\.sh)?([[:space:]]|$)" selftests/tests || echo "selftests/tests lacks $file"
@@ -331,7 +332,7 @@ done | verdict "tests that protocol.rst names are run"
 
 make -s -C $DOC/examples O="$WORK" CFLAGS='-O2 -Wall -Wextra -Werror' 2>&1 | verdict "the examples compile"
 
-# README's program, as it stands.
+# The program in README.md compiles.
 {
 	printf '#include <%s>\n' arpa/inet.h net/if.h sys/socket.h linux/af_esp.h
 	echo 'int main(void) {'

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Which file of net/esp includes and calls which, as text; no file may reach itself.
-# A header belongs to the .c file of its name. Calls through tables of functions
-# (struct proto, esp_ackq_ops, the functions of timers) go up, and are no arrows here.
+# Find which file of net/esp includes and calls which other, by their text. No file may
+# reach itself. A header belongs to the .c file of its name. Calls through function
+# pointers (struct proto, esp_ackq_ops, the functions of timers) go to higher floors, and
+# don't count.
 #
 #	floors.sh	the check, as TAP
-#	floors.sh -p	the floors: a line for each file with what it calls and includes,
-#			files that need nothing of the others first
+#	floors.sh -p	the floors: a line for each file with the files that it calls and
+#			includes; files that need no others come first
 
 cd "${0%/*}/../.." || exit 1
 # shellcheck source=../harness/fetch.sh
@@ -27,7 +28,7 @@ names()
 		awk '($3 == "function" || $4 ~ /^\(/) && $1 ~ /^(sock_)?esp_/ { print $1, $2 }'
 }
 
-# code FILE: without comments and strings.
+# code FILE: print it without comments and strings.
 code()
 {
 	sed -E 's/"([^"\\]|\\.)*"/""/g' "$1" | awk '
@@ -47,7 +48,7 @@ code()
 		  print out }'
 }
 
-# arrows: "FROM TO include|NAME", files without net/esp/ and their ending.
+# arrows: print "FROM TO include|NAME"; file names without net/esp/ and suffix.
 arrows()
 {
 	local file
@@ -91,7 +92,7 @@ if [ -z "$cycle" ]; then
 	echo "ok 2 - no file of net/esp reaches itself by includes and calls"
 	exit
 fi
-# Each cycle after "input contains a loop:": its files, a line each, and why.
+# Print each cycle that tsort lists after "input contains a loop:": a line for each file, and why.
 awk '
 	NR == FNR { why[$1, $2] = why[$1, $2] " " $3; next }
 	/contains a loop/ { last = ""; print "# a cycle:"; next }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# net/esp builds inside a kernel tree, built in and as a module (W=1, no
-# warning). The tree is one of symbolic links to the cached source.
+# Build net/esp inside a kernel tree, built in and as a module, without a warning
+# (W=1). The tree consists of symbolic links to the cached source.
 #
 #	in-tree.sh [y|m]...
 
@@ -11,7 +11,7 @@ SRC=$(cd "$HARNESS/../.." && pwd)
 . "$HARNESS/fetch.sh"
 [ $# != 0 ] || set -- y m
 
-# W=1 checks the comments too, with a script in Python.
+# With W=1 a script in Python checks the comments, too.
 need gcc make flex bison bc libc6-dev python3
 fetch_built uml
 tree=$(mktemp -d "${TMPDIR:-/var/tmp}/esp-in-tree.XXXXXX")

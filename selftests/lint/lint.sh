@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# lint.sh [checkpatch|sparse]: the kernel's own checkers; one line of TAP for each.
+# lint.sh [checkpatch|sparse]: run the kernel's own checkers; print one line of TAP for each.
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -19,7 +19,8 @@ verdict() {
 	rm -f "$2"
 }
 
-# findings PATTERN STATUS: of $out.all to $out; all of it if the checker itself failed.
+# findings PATTERN STATUS: copy the matching lines of $out.all to $out; if the checker itself failed
+# without any, copy its last lines.
 findings() {
 	grep -aE "$1" "$out.all" >"$out" || [ "$2" = 0 ] ||
 		{ tail -20 "$out.all"; echo "exit status $2"; } >"$out"
@@ -32,14 +33,14 @@ checkpatch() {
 
 	need perl
 	fetch_source
-	# Not for us: counters are named as in /proc/net/snmp; a table's own list
-	# macro; old kernels' sysctl tables aren't const; and checkpatch takes a
-	# function pointer among the parameters for the function itself. The types of
-	# Active Messages are those of its specification. And tracepoints have a form of their own.
+	# Ignored: counters are named as in /proc/net/snmp; a table has a list macro of its
+	# own; old kernels' sysctl tables aren't const; checkpatch takes a function pointer
+	# among the parameters for the function itself. The types of Active Messages are those
+	# of its specification. Tracepoints have a form of their own.
 	local ignore=FILE_PATH_CHANGES,CAMELCASE,CONST_STRUCT,OPEN_BRACE,COMPLEX_MACRO,MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,MACRO_ARG_UNUSED,NEW_TYPEDEFS
 	local check=(perl "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --no-summary --strict --terse --show-types -f)
 
-	# A file that was clean is, as long as it and what is asked of it don't change.
+	# A clean file stays clean as long as it, checkpatch and this script don't change.
 	local clean
 	clean=$CACHE/checkpatch/$(cat "$SOURCE/scripts/checkpatch.pl" selftests/lint/lint.sh | sha256sum | cut -c 1-32)
 	mkdir -p "${clean%/*}" && touch "$clean" || exit
@@ -65,7 +66,8 @@ sparse() {
 	need sparse
 	# Debian 12's sparse is too old for Linux 7.
 	"$HARNESS/vm" modules 6.12 || { echo "not ok sparse"; status=1; return; }
-	# Only what it says of the module's own files, which are compiled already: with the same flags.
+	# The module is compiled already: with the same flags, make only runs sparse on its files.
+	# Findings in other files don't count.
 	use_ccache
 	(
 		exec 9>"$SRC/build/6.12/.lock"

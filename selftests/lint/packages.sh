@@ -3,14 +3,14 @@
 #
 # shellcheck disable=SC2016,SC2317
 #
-# The Debian packages, in a root of that suite and without a network: built twice, in two places,
-# by two users, at two times, with the same bytes; nothing for lintian to say; installed, so that
-# DKMS builds the module for the suite's kernel; what they bring works; removed, and nothing is
-# left. If another kernel is named, DKMS builds for it too, and that module loads in a guest.
+# Test the Debian packages, in a root of that suite and without a network. Two builds, in two
+# places, by two users, at two times, give the same bytes. lintian reports nothing. Installation
+# makes DKMS build the module for the suite's kernel, and the installed programs work. After
+# removal nothing is left. For KERNEL, if given, DKMS builds the module too, and a guest loads it.
 #
 #	packages.sh bookworm|trixie [KERNEL]	KERNEL: 6.1, 6.12, 7
 
-# Mounts are this process's, and go with it.
+# Use a mount namespace of its own, so that the mounts vanish with this process.
 [ -n "$ESP_PACKAGES" ] || ESP_PACKAGES=1 exec unshare -m "$0" "$@"
 SRC=$(cd "${0%/*}/../.." && pwd)
 HARNESS=$SRC/selftests/harness
@@ -20,7 +20,7 @@ SUITE=$1 KERNEL=$2 RELEASE=
 OUT=$SRC/build/packages/$SUITE
 number=0 status=0
 
-# check TEXT COMMAND...: ok if it succeeds; else with what it printed.
+# check TEXT COMMAND...: ok if the command succeeds; else print its output, too.
 check()
 {
 	local text=$1 verdict=ok
@@ -35,7 +35,7 @@ check()
 	echo "$verdict $number - $text"
 }
 
-# in_root [OPTION] COMMAND...: an option is chroot's.
+# in_root [OPTION] COMMAND...: run it in the root; OPTION is for chroot.
 in_root()
 {
 	local option=()
@@ -47,7 +47,7 @@ in_root()
 		PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"
 }
 
-# The root is the cached one, with all changes in memory.
+# make_root: mount the cached root, with all changes in memory.
 make_root()
 {
 	mount -t tmpfs esp-packages "$WORK" && mkdir "$WORK"/{upper,work,root} &&
@@ -57,8 +57,8 @@ make_root()
 		mount -t tmpfs tmp "$ROOT/tmp"
 }
 
-# What apt would put there with the other kernel and its headers; the names that these have for
-# themselves are those of the cache, or (7) of the root.
+# add_headers: put KERNEL and its headers where apt would put them. Paths inside the headers are
+# those of the cache, or for 7 those of the root, so both must work.
 add_headers()
 {
 	local k=$CACHE/kernels/$KERNEL f
@@ -71,19 +71,19 @@ add_headers()
 	ln -sfn "/usr/src/linux-headers-$RELEASE" "$ROOT/lib/modules/$RELEASE/build"
 }
 
-# copy FOLDER: the tracked files, in the root.
+# copy FOLDER: copy the tracked files to it, in the root.
 copy()
 {
 	mkdir -p "$ROOT$1" &&
 		git -C "$SRC" ls-files -z | rsync -a --from0 --files-from=- "$SRC/" "$ROOT$1/"
 }
 
-# built FOLDER: the packages there, and their source.
+# built FOLDER: list the packages that were built there, and their source.
 built() { (cd "$ROOT$1/.." && ls ./*.deb ./*.dsc ./*.tar.*); }
 
 build_first() { copy /build/esp && in_root sh -c 'cd /build/esp && dpkg-buildpackage -us -uc'; }
 
-# As another might.
+# build_again: build as another user, in another place, time zone and locale.
 build_again()
 {
 	copy /srv/a/longer/path/esp && in_root chown -R nobody /srv &&
@@ -104,14 +104,15 @@ same()
 	[ "$n" -ge 5 ]
 }
 
-# Its release of Debian may know an older Policy, or a newer.
+# lint: run lintian. The suite's lintian may know an older Policy, or a newer.
 lint()
 {
 	in_root sh -c 'lintian --allow-root -EI --pedantic --suppress-tags out-of-date-standards-version \
 		--fail-on error,warning,info,pedantic,experimental /build/*.changes'
 }
 
-# Each file's SPDX line says what debian/copyright says of it: there, the last pattern counts.
+# licences: each file's SPDX line agrees with debian/copyright, where the last matching pattern
+# counts.
 licences()
 {
 	local file id want i n=0 patterns=() said=()
@@ -145,7 +146,7 @@ versions()
 	in_root esp --version | grep -F "$want" && in_root pkg-config --modversion libam | grep -xF "$want"
 }
 
-# files: all of the root but what changes with any package.
+# files: list the files of the root, but those that any package changes.
 files()
 {
 	(cd "$ROOT" && find . -xdev -regextype egrep \
@@ -156,7 +157,7 @@ files()
 # apt warns that its own user cannot read the packages.
 apt() { in_root apt-get -y -q -o APT::Sandbox::User=root "$@"; }
 
-# module RELEASE NAME: as it is when loaded.
+# module RELEASE NAME: print the module as the kernel loads it, without compression.
 module()
 {
 	local f
@@ -179,8 +180,8 @@ installed()
 		[ "$(in_root modprobe -S "$1" -R net-pf-19)" = esp ]
 }
 
-# signed RELEASE: both, by DKMS's key. Behind a module there are the signature, 8 bytes, its length, and
-# a line of text.
+# signed RELEASE: DKMS's key has signed both modules. After a module follow the signature, 8 bytes,
+# the signature's length, and a line of text.
 signed()
 {
 	local m=$WORK/signed name size length
@@ -199,7 +200,8 @@ signed()
 	done
 }
 
-# A distribution may turn the family's number off (tools/packaging/modprobe.d).
+# overridden: modprobe finds the module although a distribution has disabled its family number
+# (tools/packaging/modprobe.d).
 overridden()
 {
 	local found conf=$ROOT/usr/lib/modprobe.d/turned-off.conf
@@ -216,7 +218,8 @@ completes()
 		COMP_WORDS=(esp dev en) COMP_CWORD=2; _esp && echo "${COMPREPLY[*]}"' | grep -x enable
 }
 
-# Who writes programs has section 3, who uses the command the others.
+# pages: libesp-dev has the manual pages of section 3, esp-performability has its own, esp-utils
+# has the others.
 pages()
 {
 	local f package
@@ -229,7 +232,7 @@ pages()
 	done
 }
 
-# enables DEV: when the unit comes that systemd has for this device.
+# enables DEV: once the unit is enabled for DEV, systemd starts it when the device appears.
 enables()
 {
 	local unit device
@@ -245,10 +248,10 @@ unit()
 	in_root systemd-analyze verify /usr/lib/systemd/system/esp@.service && enables eth1 && enables br-lan
 }
 
-# What "esp run" puts into programs: musl's dynamic linker finds all that it needs, as glibc's does.
+# for_musl: musl's dynamic linker, too, finds all symbols of the library that "esp run" preloads.
 for_musl() { /lib/ld-musl-*.so.1 --list "$ROOT"/usr/lib/*/esp/libesp-run.so; }
 
-# By the folder of plugins, whichever Lua this Wireshark has.
+# dissects: tshark finds the dissector in its folder of plugins, whichever Lua it has.
 dissects()
 {
 	cp "$SRC/Documentation/wire-example.txt" "$ROOT/tmp/" &&
@@ -274,8 +277,8 @@ compiles()
 	in_root sh -c 'cd /tmp && cc -Wall -Werror -o am am.c $(pkg-config --cflags --libs libam) && ./am'
 }
 
-# In the guest: what DKMS has built, with its unit's commands; then with a kernel that asks who
-# has signed.
+# guest: in the guest, load the module that DKMS has built and run the unit's commands; then try to
+# load it while the kernel requires a signature.
 guest()
 {
 	local dir=$1 unit=$1/esp@.service m listening
@@ -304,7 +307,7 @@ guest()
 		done
 		esp connect -w 60 00:00:00:00:00:00%lo:5000 <"$WORK/in" && wait $! && cmp "$WORK/in" "$WORK/out"
 	}
-	# refused MESSAGE: a module is, and the kernel's log says why.
+	# refused MESSAGE: the kernel refuses the module, and its log says why.
 	refused() { ! insmod "$dir/esp.ko" && dmesg | grep "$1"; }
 	check "the module that DKMS built loads on $(uname -r)" loads
 	ip link add d0 type dummy
@@ -321,7 +324,7 @@ guest()
 	exit $status
 }
 
-# keep: the packages, in build/packages.
+# keep: copy the packages to build/packages.
 keep()
 {
 	local f
@@ -333,7 +336,7 @@ keep()
 	done
 }
 
-# in_guest: its results among these.
+# in_guest: run the guest, and add its results to these.
 in_guest()
 {
 	local line n=0 ended

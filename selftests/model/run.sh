@@ -3,12 +3,12 @@
 #
 # shellcheck disable=SC2086
 #
-# The models of the flow control, checked with spin: rules 3, 4, 7, 8, 10, 11,
-# 13-20 and the must-hold list; and that of Active Messages. Documentation/model.rst
+# Check the models of the flow control with spin: rules 3, 4, 7, 8, 10, 11, 13-20 and
+# the must-hold list; and the model of Active Messages. Documentation/model.rst
 # explains them.
 #
 #	run.sh [PATTERN]	the configurations whose name matches
-#	run.sh --trail		what literal-seed.txt is to contain
+#	run.sh --trail		print the contents of literal-seed.txt
 
 shopt -s extglob
 HERE=$(cd "${0%/*}" && pwd)
@@ -19,13 +19,13 @@ need spin gcc libc6-dev
 
 # NAME  MODEL  CHECK  RESULT  MACROS
 #
-# CHECK: safe    no assertion fails and nobody is stuck
-#        ends    nothing goes round for ever: every run ends (and, safe, ends well)
+# CHECK: safe    no assertion fails and no process is stuck
+#        ends    there is no endless loop: every run ends (and, safe, ends well)
 #        ltl     the formula, with weak fairness
 #        short   safe, breadth first
 #        ...+    with an optimizing compiler: there are many states
-# RESULT: holds; fails: some property notices what is taken away.
-# All are searched to the end, no bit-state hashing; fails: to the first error.
+# RESULT: holds; fails: some property detects that a rule was taken away.
+# Each search is complete, without bit-state hashing; with "fails" it ends at the first error.
 X="-DS0=12 -DS1=12 -DS2=3"
 LESS="-DS0=12 -DS1=12 -DS2=2"
 WIDE="-DQ=3 -DGRANT=2 -DLONE=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2"
@@ -169,7 +169,7 @@ search()
 	timeout $LIMIT ./pan -m$DEPTH $flags >pan.out 2>&1
 }
 
-# How the last search ended.
+# outcome: print how the last search ended.
 outcome()
 {
 	if ! grep -q '^State-vector.*errors: ' pan.out || grep -qiE 'search not completed|max search depth too small|MEMLIM|out of memory|hash array|bit statespace' pan.out &&
@@ -182,13 +182,13 @@ outcome()
 	fi
 }
 
-# What led to the last error.
+# trail MODEL: print the steps to the last error.
 trail()
 {
 	spin -t -k ./*.trail "$1.pml" | sed '/^spin: warning/d'
 }
 
-# Of that the lines that the model prints itself, not spin.
+# own_lines: keep the lines of a trail that the model prints, not spin.
 own_lines() { sed '/^spin:/,$d; /^#/d' | tr -d ' \t'; }
 
 [ $# -le 1 ] || { echo "run.sh [PATTERN | --trail]" >&2; exit 2; }
@@ -214,7 +214,7 @@ verdict()
 	fi
 }
 
-# What pan said of the last search.
+# numbers: print pan's statistics of the last search.
 numbers()
 {
 	local states depth time
@@ -230,7 +230,7 @@ while read -r name model check result macros; do
 	[[ -z $name || $name != ${1:-*} ]] && continue
 	intact=
 	if [[ $macros = *-DBREAK_* ]]; then
-		# It fails for want of the mend, and of nothing else.
+		# It must fail because of BREAK_ and of nothing else, so it must hold without.
 		search "$model" "$check" ${macros//-DBREAK_+([A-Z_])/}
 		if [ "$(outcome)" != holds ]; then
 			verdict 1 "$name: ${check%+} $(numbers): $(outcome) without it"

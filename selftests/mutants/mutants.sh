@@ -3,25 +3,25 @@
 #
 # shellcheck disable=SC2086
 #
-# Would the tests notice a bug? Each patch in this folder plants one, and names in its first
-# lines the test that is to catch it:
+# Would the tests catch a bug? Each patch in this folder plants one, and names in its first
+# lines the test that has to catch it:
 #
 #	# Caught-by: host-NAME
 #	# Caught-by: kunit KERNEL
 #	# Caught-by: run KERNEL [OPTION]... -- COMMAND
 #
-# The tests must pass without them first. All is done in a copy of the tree; what a test
-# printed is kept in build/log/mutants.
+# Without the patches the tests must pass first. Everything happens in a copy of the tree;
+# build/log/mutants has the tests' output.
 #
 #	mutants.sh [PATTERN]	those whose names match
-#	mutants.sh --check	only whether each can still be planted, and names a test
+#	mutants.sh --check	check only that each patch applies, and names a test
 
 SRC=$(cd "${0%/*}/../.." && pwd)
 HARNESS=$SRC/selftests/harness
 PATCHES=$SRC/selftests/mutants
 # shellcheck source=selftests/harness/fetch.sh
 . "$HARNESS/fetch.sh"
-LIMIT=1200	# seconds; what hangs is stopped by the harness much earlier
+LIMIT=1200	# seconds; the harness stops a test that hangs much earlier
 number=0 status=0 caught=0
 
 # verdict ok|'not ok' TEXT
@@ -35,13 +35,13 @@ verdict()
 name_of() { basename "$1" .patch; }
 test_of() { sed -n 's/^# Caught-by: //p' "$1"; }
 
-# plant DIRECTORY PATCH [OPTION]: git is to look for no repository around it.
+# plant DIRECTORY PATCH [OPTION]: apply the patch there; git must not look for a repository above.
 plant() { (cd "$1" && GIT_CEILING_DIRECTORIES=${1%/*} git apply --whitespace=nowarn $3 "$2"); }
 
-# program NAME: a folder of selftests/ has its source.
+# program NAME: true if a folder of selftests/ has its source.
 program() { ls "$SRC"/selftests/*/"$1.c" >/dev/null 2>&1; }
 
-# known TEST: there is such a test.
+# known TEST: true if there is such a test.
 known()
 {
 	set -- $1
@@ -58,7 +58,7 @@ known()
 	esac
 }
 
-# build TEST: what it needs, in the copy; what was not changed is there already.
+# build TEST: build in the copy what the test needs, if the patch changed it.
 build()
 {
 	set -- $1
@@ -70,7 +70,7 @@ build()
 	kunit) "$COPY/selftests/harness/vm" modules "$2" kunit ;;
 	run)
 		"$COPY/selftests/harness/vm" modules "$2" || return
-		# They take long to build, and none of them is run.
+		# Programs for the host take long to build, and this test runs none of them.
 		[ ! -d "$COPY/build/selftests" ] || find "$COPY/build/selftests" -name "host-*" -exec touch {} +
 		;;
 	esac
@@ -86,11 +86,11 @@ run_test()
 	esac
 }
 
-# evidence LOG: the first check that failed, or the first line of a complaint.
+# evidence LOG: print the first check that failed, or the first line of a complaint.
 evidence()
 {
-	awk '/^not ok no KUnit results/ { next }	# the kernel died: why?
-		/the guest did not start/ { next }	# that tells nothing of the bug
+	awk '/^not ok no KUnit results/ { next }	# the kernel died, a later line says why
+		/the guest did not start/ { next }	# this line says nothing about the bug
 		/^not ok/ || complaint { print; exit }
 		/runtime error: |ERROR: AddressSanitizer/ { print; exit }
 		/^vm: the kernel complained:/ { complaint = 1 }' "$1" | cut -c1-200

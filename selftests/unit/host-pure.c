@@ -2,9 +2,9 @@
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
 // SOURCES: net/esp/core/wire.c net/esp/core/window.c net/esp/core/rtt.c net/esp/core/policy.c net/esp/core/ackq.c
 /*
- * The KUnit tests of the files of pure decisions, run in user space; and the
- * documentation's frames compared with those that the tests know. To be run
- * in the project's root.
+ * Run the KUnit tests of the files of pure decisions in user space, and compare
+ * the documentation's frames with those of the tests. Must run in the project's
+ * root.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ struct kunit_case {
 #include "test/policy_trial.c"
 #include "test/ackq.c"
 
-/* Read the bytes of a frame of the documentation; returns how many. */
+/* Read the bytes of a frame of the documentation; return how many there are. */
 static unsigned int documented(const char *name, u8 *data, unsigned int room)
 {
 	FILE *f = fopen("Documentation/wire-example.txt", "r");

@@ -2,14 +2,14 @@
 // CFLAGS: -Wno-sign-compare
 // LIBS: -libverbs
 /*
- * Who has sent a frame of RDMA verbs: what a device may leave in the 40 bytes before it. No device
- * is needed.
+ * Find the sender of a frame of RDMA verbs in the 40 bytes before the frame, whatever a device may
+ * leave there. The tests need no device.
  */
 #include "tools/am/verbs.c"
 #undef ARRAY_SIZE
 #include "kselftest_harness.h"
 
-static const uint8_t header[20] = {	/* RFC 1071's sum of it is right */
+static const uint8_t header[20] = {	/* its RFC 1071 checksum is right */
 	0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 17, 0xb8, 0x61,
 	192, 168, 0, 1, 192, 168, 0, 199,
 };
@@ -48,7 +48,7 @@ TEST_F(grh, ipv4)
 	EXPECT_SENDER("192.168.0.1");
 }
 
-/* Of the last frame in this buffer: the device doesn't write there. */
+/* Bytes of an earlier frame stay before the IPv4 header: the device does not write there. */
 TEST_F(grh, ipv4_behind_leftovers)
 {
 	put_mapped(self->bytes);
@@ -73,7 +73,7 @@ TEST_F(grh, mapped_like_ipv4)
 TEST_F(grh, nobody)
 {
 	EXPECT_EQ(0, sender(self->bytes));
-	/* IPv6 that is no IPv4 address; IPv4 with options, which nobody can have. */
+	/* an IPv6 address that maps no IPv4 address; IPv4 with options, which no device leaves */
 	put_mapped(self->bytes);
 	self->bytes[9] = 1;
 	EXPECT_EQ(0, sender(self->bytes));
@@ -83,7 +83,7 @@ TEST_F(grh, nobody)
 	EXPECT_EQ(0, sender(self->bytes));
 }
 
-/* One bit of a header, behind what looks like IPv6: the sum tells that it is none. */
+/* With one wrong bit, after bytes that look like IPv6, it is no IPv4 header: the sum shows that. */
 TEST_F(grh, sum)
 {
 	unsigned int i, taken = 0;
