@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# "make demo": what ESP does, to be watched, in User-Mode Linux.  Two network
-# namespaces stand for two hosts; the cable between them is the same for both
-# protocols.
+# "make demo": a demonstration of ESP in User-Mode Linux.  Two network namespaces
+# stand for two hosts; ESP and TCP use the same cable between them.
 #
 #	+----------------------+               +----------------------+
 #	| n0    v0  10.9.0.1   +---- veth -----+   10.9.0.2  v1    n1 |
@@ -25,7 +24,7 @@ die()
 	echo "demo: $*" >&2
 	exit 1
 }
-# Each host has a processor of its own, where its programs are from their beginning on (speed.rst).
+# Each host has a processor of its own; its programs run there from their start on (speed.rst).
 n0() { ip netns exec n0 taskset -c 0 "$@"; }
 n1() { ip netns exec n1 taskset -c "$FAR" "$@"; }
 
@@ -39,12 +38,12 @@ cleanup()
 	rm -rf "$TMP"
 }
 
-# said FILE PART NAME: a number of esp perf's JSON.
+# said FILE PART NAME: print a number of esp perf's JSON.
 said() { sed -n 's/.*"'"$2"'":{[^}]*"'"$3"'":\([0-9.]*\).*/\1/p' "$TMP/$1"; }
 
 counter() { n1 awk -v name="$1" '$1 == name { print $2 }' /proc/net/esp/stat; }
 
-# measure NAME OPTION...: a test with n1's server; ESP's address or TCP's.
+# measure NAME OPTION...: run esp perf with n1's server, by its ESP address or its TCP address.
 measure()
 {
 	local name=$1
@@ -56,8 +55,8 @@ measure()
 # print NAME ESP TCP
 print() { printf '  %-34s %10s %10s\n' "$1" "$2" "$3"; }
 
-# distribution ESP TCP: of files of esp perf's JSON, how many of the round trips took how long; what
-# less than one in a thousand took is left out.
+# distribution ESP TCP: draw the distribution of round-trip times in two files of esp perf's JSON.
+# Times that less than one in a thousand round trips took are left out.
 distribution()
 {
 	awk -v esp="$1" -v tcp="$2" '
@@ -180,7 +179,7 @@ echo
 print "" ESP TCP
 distribution "$TMP/esp-rtt" "$TMP/tcp-rtt"
 
-# The delay is for permission to be worth waiting for.
+# With the delay senders wait for grants long enough to be seen.
 echo
 echo "  Six senders at once, on a cable that takes a millisecond: who waits when in the receiver's ACK queue"
 echo

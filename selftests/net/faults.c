@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -Wno-unused-function
 /*
- * Makes calls of the module fail, one at a time: whatever asks for memory, or for the user's,
- * with a given return address of the module on its stack, by the kernel's fault injection.
+ * Make calls of the module fail, one at a time, by the kernel's fault injection: all requests for
+ * memory, and accesses to the user's memory, that have a given return address of the module on
+ * their stack.
  *
  *   faults [-a] MODULES < SITES
  *
  * MODULES is the directory of esp.ko and esp_diag.ko, which are loaded. A line of SITES:
  *	SECTION OFFSET TIMES NAME	a return address in esp.ko, and how often it shall fail
  *
- * For each site the scenarios run until one comes by there. What fails must say so by ENOMEM,
- * ENOBUFS or EFAULT, or nobody notices but by the time that it takes; tried again it works, and no
- * byte is wrong. Then some scenarios again (-a: all), with the first, second, third ... thing
- * failing that is asked for in their process. Prints
+ * For each site the scenarios run until one reaches the site. A call that fails must return ENOMEM,
+ * ENOBUFS or EFAULT, and work when it is tried again; or the failure costs nothing but time. No
+ * byte may be wrong. Then some scenarios run again (-a: all), while the first, second, third ...
+ * request of their process fails. Prints
  *	site NAME: SCENARIO, CONSEQUENCE	or: never
  *	nth SCENARIO: places, refusals
- * Exit status: 0, or 1 if a scenario did not end well, which a line "failed" tells.
+ * Exit status: 0, or 1 if a scenario did not end well, which a line "failed" reports.
  */
 #include "sock-lib.h"
 #include "memcg.h"
@@ -29,11 +30,11 @@
 #define DEBUG	"/sys/kernel/debug/"
 #define SECTION	"/sys/module/esp/sections/"
 #define MUCH	200000
-#define TIMES	1000000		/* for things to fail, with fail-nth */
-#define REFUSED	10000		/* a call doesn't work again */
-#define SPLICES	150		/* of 250 bytes: more than the pages that are had at once */
+#define TIMES	1000000		/* limit of failures with fail-nth, never reached */
+#define REFUSED	10000		/* refusals after which a call counts as broken */
+#define SPLICES	150		/* of 250 bytes: more than the pages taken at once */
 #define SITES	256
-#define PLACES	500		/* that a scenario may have */
+#define PLACES	500		/* most requests that a scenario may make */
 #define RANGE	0x100000UL	/* esp.ko's memory is not larger */
 
 static const char * const faults[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
@@ -49,10 +50,10 @@ static struct site {
 } sites[SITES];
 static int nsites;
 
-static const char *modules;		/* where they are */
-static bool seen[256];			/* errors that were injected */
-static int refused;			/* how often there was one */
-static const char *where;		/* what failed for another reason */
+static const char *modules;		/* directory of the modules */
+static bool seen[256];			/* errors returned for injected failures */
+static int refused;			/* number of such errors */
+static const char *where;		/* call or condition that failed for another reason */
 
 /*
  * The kernel's side.
@@ -85,7 +86,7 @@ static unsigned long get(const char *path)
 	return v;
 }
 
-/* From now on, between these addresses: everything, @times at most. */
+/* Make every request fail, at most @times, that has a return address in this range. */
 static void arm(unsigned long start, unsigned long end, int percent, int times)
 {
 	char dir[64];
@@ -100,7 +101,7 @@ static void arm(unsigned long start, unsigned long end, int percent, int times)
 	}
 }
 
-/* No more; returns how often, of @times of each. */
+/* Let no request fail any more; return how many of @times each have failed. */
 static int disarm(int times)
 {
 	char path[64];
@@ -132,7 +133,7 @@ static void prepare(void)
 	put(DEBUG "fail_page_alloc", "min-order", "0");
 }
 
-/* Where the module is; its init section goes where it went the last time. */
+/* Find the sections of the module. The next load puts its init section at the same address. */
 static void locate(void)
 {
 	char path[96];
@@ -152,7 +153,7 @@ static void locate(void)
  * Steps of scenarios.
  */
 
-/* A call has failed: is it one that may be tried again? */
+/* Did @call fail because of an injected failure, so that it may be tried again? */
 static bool injected(const char *call)
 {
 	if (errno == ENOMEM || errno == ENOBUFS || errno == EFAULT) {
@@ -172,7 +173,7 @@ static bool injected(const char *call)
 	ret_;								\
 })
 
-/* In a function that says whether it ended well. */
+/* For a function that returns whether it ended well. */
 #define DO(call) do {							\
 	if (TRY(call) < 0)						\
 		return false;						\
@@ -206,8 +207,8 @@ static bool connected(int type, int fd[2])
 }
 
 /*
- * Bytes from one end to the other, out of memory that stays as it is: it may be lent. Who
- * reads waits, if he lags, until the writer can't go on.
+ * Move bytes from one end to the other. The writer's memory does not change, so it may be lent
+ * (MSG_ZEROCOPY). @lags: the reader waits until the writer can't go on.
  */
 static bool moves(int from, int to, size_t n, int flags, bool lags)
 {
@@ -244,7 +245,7 @@ static bool moves(int from, int to, size_t n, int flags, bool lags)
 	return true;
 }
 
-/* Both have said all. */
+/* End both directions; true if both ends read the end of data. */
 static bool ends(const int fd[2])
 {
 	struct timeval t = { LONG / 1000, 0 };
@@ -288,7 +289,7 @@ static bool options(void)
 	return true;
 }
 
-/* What can't be copied is lost, and so is what nobody had memory for. */
+/* Send a datagram until one arrives: it is lost where memory is missing or cannot be copied to. */
 static bool datagram(int from, int to, void *in, size_t room, bool group)
 {
 	struct sockaddr_esp there = at(B, PORT);
@@ -312,7 +313,7 @@ static bool datagram(int from, int to, void *in, size_t room, bool group)
 	return false;
 }
 
-/* The user's memory isn't there. */
+/* Pass addresses where the user has no memory. */
 static bool addresses(void)
 {
 	void *bad = (void *)8;
@@ -331,7 +332,7 @@ static bool addresses(void)
 	return moves(fd[0], fd[1], 5000, 0, false) && ends(fd);
 }
 
-/* Nobody listens there. */
+/* Connect to a port without a listener. */
 static bool refusal(void)
 {
 	struct sockaddr_esp there = at(B, PORT);
@@ -364,7 +365,7 @@ static bool datagrams(void)
 	return true;
 }
 
-/* MSG_ZEROCOPY. */
+/* Send with MSG_ZEROCOPY. */
 static bool lends(void)
 {
 	char control[128];
@@ -381,7 +382,7 @@ static bool lends(void)
 	return ends(fd);
 }
 
-/* Into a pipe what lies in packets themselves, for which pages are needed; and out of one. */
+/* Splice from packets with linear data into a pipe, which needs pages; and out of a pipe. */
 static bool splices(void)
 {
 	__u8 buf[4000];
@@ -416,7 +417,7 @@ static bool bulk(void)
 	return connected(SOCK_STREAM, fd) && moves(fd[0], fd[1], MUCH, 0, true) && ends(fd);
 }
 
-/* Packet sockets: of all frames of A, of all of B, and of ours that have come to B's device. */
+/* Packet sockets: for all frames of A, for all of B, and for ESP frames that B's device gets. */
 static int sniffers[3];
 
 static int sniffer(const struct host *h, int type, int ifindex)
@@ -443,7 +444,7 @@ static void sniffed_begin(void)
 	sniffers[2] = sniffer(B, ESP_ETHERTYPE, B->ifindex);
 }
 
-/* Who has no room has no copies. */
+/* Empty the packet sockets: a full one would take no copies of frames. */
 static void read_sniffers(void)
 {
 	char c;
@@ -462,7 +463,7 @@ static void sniffed_end(void)
 		close(sniffers[i]);
 }
 
-/* A frame of 5000 bytes for B, of which so many are at first in one piece. */
+/* Send B a frame of 5000 bytes. @linear: bytes at its start that are in one piece. */
 static bool forge(int linear, __u8 ver_hlen)
 {
 	struct {
@@ -495,7 +496,7 @@ static bool forge(int linear, __u8 ver_hlen)
 	return true;
 }
 
-/* Its header is cut, or its options, or only what lies behind it. */
+/* Send frames whose first piece ends in the header, in the options, or just after the header. */
 static bool forged(void)
 {
 	__u8 plain = ESP_VERSION << 4 | ESP_HLEN / 4;
@@ -538,7 +539,7 @@ static bool insert(const char *name)
 	return true;
 }
 
-/* The module, which nobody uses, leaves and comes again. */
+/* Unload the module, which is not in use, and load it again. */
 static bool module(void)
 {
 	MUST(syscall(SYS_delete_module, "esp_diag", 0));
@@ -549,7 +550,7 @@ static bool module(void)
 	return true;
 }
 
-/* Its init section comes where it went the last time, but not from the start. */
+/* Load it twice: only from then on its init section gets the address of the load before. */
 static void module_begin(void)
 {
 	MUST(module() ? 0 : -1);
@@ -578,7 +579,7 @@ static void apart_end(void)
 	run("ethtool -K va gso on tx-sctp-segmentation on");
 }
 
-/* Frames in pieces, of which somebody else has a copy; GRO sees them, too. */
+/* Forged frames are in pieces that packet sockets share; GRO sees the frames, too. */
 static void forged_begin(void)
 {
 	sniffed_begin();
@@ -597,7 +598,7 @@ static void forged_end(void)
 	run("ip link set va mtu 1500 && ethtool -K va tso on tx-sctp-segmentation on");
 }
 
-/* Who accepts is charged, and asked for memory for that. */
+/* accept() charges the group of its caller, which may need memory. */
 static void charged_begin(void)
 {
 	if (!make_group())
@@ -637,9 +638,9 @@ static const struct scenario {
 	bool		(*run)(void);
 	void		(*begin)(void);
 	void		(*end)(void);
-	const char	*files;		/* whose sites may be reached */
-	bool		quick;		/* each place may fail in a short time */
-	int		tries;		/* more than one: it isn't always the same, or takes long */
+	const char	*files;		/* source files with sites that it may reach */
+	bool		quick;		/* try_places() takes a short time */
+	int		tries;		/* extra runs; not 0: results vary, or runs are long */
 } scenarios[] = {
 	{ .name = "stream", .run = stream, .files = CONNECTED },
 	{ .name = "charged", .run = stream, .begin = charged_begin, .end = charged_end,
@@ -670,7 +671,7 @@ static const struct scenario {
 
 static int status;
 
-/* A scenario that did not end well, or left something. */
+/* Report a scenario that did not end well, or left sockets. */
 static void judge(const struct scenario *s, bool well, const char *what)
 {
 	const char *why = strerror(errno);
@@ -698,7 +699,7 @@ static void errors(void)
 	printf("%s\n", refused ? "" : " nobody was told");
 }
 
-/* Names begin with FILE:LINE. */
+/* Is the site in a file of the scenario? Names of sites begin with FILE:LINE. */
 static bool of_file(const struct scenario *s, const struct site *site)
 {
 	size_t n = strcspn(site->name, ":");
@@ -741,7 +742,7 @@ static void try_site(const struct scenario *s, struct site *site)
 		try_once(s, site);
 }
 
-/* The nth thing that the process asks for fails, for n = 1, 2, ... */
+/* Run the scenario while the nth request of the process fails, for n = 1, 2, ... */
 static void try_places(const struct scenario *s)
 {
 	unsigned long start = -1UL, end = 0, left = 0;

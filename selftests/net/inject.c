@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Forged frames beside a transfer. The frames that pass a device are the templates; what
- * is made of them leaves by a packet socket or comes in by a tap device, in shapes that
- * only these can make.
+ * Send forged frames beside a transfer. The frames that pass a device are the templates. The
+ * forged frames leave by a packet socket or come in by a tap device, in shapes that only these
+ * can make.
  *
  *   inject [-k] [-t TAP [-n | -f]] [-o OUT] [-r] DEV SEED COUNT
  *	-o OUT	the device by which they are sent (DEV)
- *	-r	from a ring (PACKET_TX_RING): what is behind the header of Ethernet stays in
- *		memory that the next frame is written to
- *	-t TAP	they come in by this tap device instead, which exists; -n: polled; -f: so, and in
- *		fragments
- *	-k	knows: a forged frame may have the cookie of its connection. Without that, one
- *		that has it is either a whole frame again, or its checksum is wrong: nothing
- *		that could harm a transfer
+ *	-r	from a ring (PACKET_TX_RING): the data after the header of Ethernet stay in
+ *		memory that a later frame overwrites
+ *	-t TAP	they come in by this existing tap device instead; -n: by NAPI; -f: by NAPI,
+ *		and in fragments
+ *	-k	knows: a forged frame may have the cookie of its connection. Without -k, a frame
+ *		with the cookie is either an unchanged copy, or its checksum is wrong, so that
+ *		it cannot harm a transfer
  *
- * What is done with the N-th frame follows from SEED and N, but for the template.
+ * SEED and N determine the N-th frame, but not its template.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -47,7 +47,7 @@
 #define MSS		1468	/* of the devices' usual MTU */
 #define TAGS		2
 #define IOVS		8
-#define MARK		0x1e5f	/* of what is sent here */
+#define MARK		0x1e5f	/* SO_MARK of forged frames */
 #define SLOTS		8	/* of the ring */
 #define SLOT_SIZE	(1 << 17)
 
@@ -58,7 +58,7 @@
 struct frame {
 	struct virtio_net_hdr	vnet;
 	struct ether_header	eth;
-	uint16_t		tags[TAGS * 2];	/* behind the addresses */
+	uint16_t		tags[TAGS * 2];	/* VLAN tags, after the addresses */
 	unsigned int		ntags;
 	size_t			n;		/* bytes of data */
 	union {
@@ -82,7 +82,7 @@ static unsigned int nkept;
 static struct frame f;
 static bool knows, fragments, by_tap;
 static uint8_t *ring;	/* NULL: none */
-static unsigned int slot;	/* of the next frame */
+static unsigned int slot;	/* slot of the next frame, not yet modulo SLOTS */
 static int capture_fd, out_fd;
 static uint64_t state;
 static unsigned long sent, refused, known;
@@ -134,7 +134,7 @@ static bool checksum_good(const struct esp_wire *h, size_t n)
 	return n >= ESP_HLEN && covered(h) <= n && !checksum(h, covered(h));
 }
 
-/* Keep a frame; of a longer one, or a super-packet, as much as there is room for. */
+/* Keep a frame as a template; of a longer one, or a GSO packet, as much as fits. */
 static void keep(const uint8_t *p, size_t n)
 {
 	struct template *t = &kept[nkept < KEPT ? nkept++ : rnd(KEPT)];
@@ -162,7 +162,7 @@ static bool capture(void)
 
 	if (n < 0 && errno != EAGAIN && errno != ENETDOWN)
 		die("recv");
-	/* those that go where the forged ones will */
+	/* keep frames that go in the direction of the forged ones */
 	if (n >= (ssize_t)(sizeof(*eth) + ESP_HLEN) && eth->ether_type == htons(ESP_ETHERTYPE) &&
 	    by_tap != (from.sll_pkttype == PACKET_OUTGOING))
 		keep(buf, n);
@@ -227,7 +227,7 @@ static uint8_t *put_opt(uint8_t *p, uint8_t type, uint8_t bytes)
 	return p + bytes;
 }
 
-/* Options of any kind, or those of a handshake; no payload. */
+/* Give the frame random options, or those of a handshake, and no payload. */
 static void options(bool hello)
 {
 	unsigned int words = hello ? 4 : rnd(8);
@@ -281,7 +281,7 @@ static void flip_bits(void)
 		f.data[one_in(2) ? rnd(ESP_HLEN) : rnd(f.n)] ^= 1 << rnd(8);
 }
 
-/* Longer than it says, or than its device takes. */
+/* Make the frame longer than its length field says, or than its device takes. */
 static void grow(size_t most)
 {
 	size_t more = rnd(one_in(2) ? 64 : most - f.n);
@@ -292,7 +292,7 @@ static void grow(size_t most)
 		f.h.len = htons(f.n - ESP_HLEN);
 }
 
-/* Addresses that aren't the connection's, groups among them. */
+/* Replace an address of the connection, perhaps by a group's. */
 static void other_addresses(void)
 {
 	static const uint8_t groups[][6] = {
@@ -310,7 +310,7 @@ static void other_addresses(void)
 	}
 }
 
-/* No tag of another VLAN is for the device itself: 0 is, 5 may be. */
+/* Add VLAN tags. VLAN 0 is the device itself, VLAN 5 may be; frames of others are not for it. */
 static void tag(void)
 {
 	unsigned int i, vlan;
@@ -323,7 +323,7 @@ static void tag(void)
 	}
 }
 
-/* As who has it computed by a device, or a guest's frame. */
+/* Set the virtio header, as for a device that computes checksums, or from a guest. */
 static void shape(void)
 {
 	static const uint8_t types[] = {
@@ -336,7 +336,7 @@ static void shape(void)
 	if (one_in(2)) {
 		v->gso_type = one_in(16) ? rnd(256) : types[rnd(sizeof(types))];
 		v->gso_size = one_in(2) ? MSS : one_in(2) ? rnd(65536) : rnd(100);
-		/* elsewhere it would be no super-packet of this type */
+		/* a GSO packet of this type needs the checksum at this offset */
 		if (!one_in(8))
 			sum = v->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 ? 6 : 16;
 		if (!one_in(4))
@@ -344,17 +344,17 @@ static void shape(void)
 	}
 	if (v->gso_type || !one_in(3)) {
 		v->flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
-		/* before the 20th byte the core refuses it */
+		/* the core refuses an offset below 20 */
 		v->csum_start = one_in(8) ? rnd(65536) : 20 + rnd(60);
 		v->csum_offset = sum;
 	} else if (one_in(2)) {
 		v->flags = VIRTIO_NET_HDR_F_DATA_VALID;
 	}
-	/* what goes beyond the first page is fragments only with this */
+	/* only with this length the bytes after the first page are fragments */
 	v->hdr_len = one_in(8) ? rnd(65536) : rnd(one_in(2) ? 80 : f.n);
 }
 
-/* Nothing that could pass for the connection's own, without its cookie being known. */
+/* Unless cookies are known (-k), change a frame that could pass for one of the connection. */
 static void forget(const struct template *t)
 {
 	bool left = f.vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
@@ -420,10 +420,10 @@ static void forge(const struct template *t)
 }
 
 /*
- * On their way.
+ * Sending.
  */
 
-/* Into the ring's next place, when the frame before has left it. */
+/* Put the frame into the ring's next slot, once the earlier frame has left the slot. */
 static ssize_t ring_send(const struct iovec *iov, int n)
 {
 	struct tpacket2_hdr *t = (void *)(ring + slot % SLOTS * SLOT_SIZE);
@@ -445,7 +445,7 @@ static ssize_t ring_send(const struct iovec *iov, int n)
 	i = send(out_fd, NULL, 0, MSG_DONTWAIT);
 	if (i >= 0)
 		slot++;
-	else	/* it stays where it is, and would look at this one again */
+	else	/* the kernel stays at this slot, and would send the frame again */
 		__atomic_store_n(&t->tp_status, TP_STATUS_AVAILABLE, __ATOMIC_RELEASE);
 	return i;
 }
@@ -464,7 +464,7 @@ static void send_frame(void)
 	memcpy(types, f.tags, 4 * f.ntags);
 	types[2 * f.ntags] = eth.ether_type;
 	if (fragments) {
-		/* the first piece is what will be linear */
+		/* the first piece will be the linear part */
 		part = rnd(ESP_HLEN_MAX);
 		skip = part < left ? part : left;
 		memcpy(linear, &eth, 12);
@@ -494,9 +494,9 @@ static void send_frame(void)
 }
 
 /*
- * Frames that follow each other. The core coalesces such. Those that a packet socket or a tap
- * device owns the module takes as they are, but they meet the runs of the transfer; copies,
- * as tc's mirred makes them, have no owner.
+ * Send a row of frames with consecutive numbers, which GRO coalesces. GRO does not coalesce a frame
+ * that a packet socket or a tap device owns, but such frames meet the GSO packets of the transfer;
+ * the copies that tc's mirred makes have no owner.
  */
 static unsigned int send_run(const struct template *t)
 {
@@ -544,7 +544,7 @@ static int packet_socket(const char *dev, int protocol)
 	return fd;
 }
 
-/* Templates come by it, but what this program has sent. */
+/* Open the socket that receives templates; it ignores frames that this program has sent. */
 static void open_capture(const char *dev)
 {
 	struct sock_filter code[] = {
@@ -554,7 +554,7 @@ static void open_capture(const char *dev)
 		BPF_STMT(BPF_RET | BPF_K, ~0u),
 	};
 	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
-	int room = 30000;	/* few wait, so that the newest are the next ones */
+	int room = 30000;	/* a short queue, so that the next templates are new frames */
 
 	capture_fd = packet_socket(dev, ETH_P_ALL);
 	if (setsockopt(capture_fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) ||

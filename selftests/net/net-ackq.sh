@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# esp-ackq (tools/trace): the timeline has all that the counters count, whichever way the events
-# came: by tracefs, perf or bpftrace; and says what is wrong with what it can't draw.
+# esp-ackq (tools/trace): the timeline has all events that the counters count, whether they come by
+# tracefs, perf or bpftrace. esp-ackq reports input that it cannot draw.
 #
 #	+----+                       +----+
 #	| n0 | v0 ---- veth ---- v1  | n1 |	n1 receives from several
@@ -16,7 +16,7 @@ SENDERS=6
 hosts 2
 cable n0 v0 n1 v1
 in_host n1 esp perf -s %v1:5201 >/dev/null 2>&1 &
-# Few packets may be on their way, and that takes time: so there are some who wait.
+# A small budget and a delay make senders wait for grants.
 n1 sysctl -qw net.esp.q_max=8
 in_host n0 tc qdisc add dev v0 root netem limit 10000 delay 1ms && ip0 link set v0 gso_max_segs 1 || exit
 listens() { n1 esp show -l | grep -q :5201; }
@@ -24,10 +24,11 @@ until_true 30 listens || exit
 
 TRANSFER=(nsenter --net=/run/netns/n0 esp perf -i 0 -n 1M -P $SENDERS -l 1M -c "$(mac n1 v1)%v0:5201")
 
-# both COUNTER: of both hosts; of n1 the device has the same number as n0's.
+# both COUNTER: print the sum over both hosts: their devices have the same number, so events of
+# both count.
 both() { echo $(($(stat n0 "$1") + $(stat n1 "$1"))); }
 
-# counted COMMAND...: its status; PARKED and RELEASED meanwhile.
+# counted COMMAND...: run it; set PARKED and RELEASED to the counts meanwhile; return its status.
 counted()
 {
 	local status
@@ -42,11 +43,11 @@ counted()
 }
 no_connections() { [ "$(n0 esp show | wc -l)" -le 1 ]; }
 
-# said NAME: number before these words in the summary.
+# said WORDS: print the number before these words in the summary.
 said() { sed -n "s/.* \([0-9]*\) $1.*/\1/p" "$TMP/drawn" | head -1; }
 
-# drawn: what is in $TMP/drawn agrees with the counters. Of a socket that is closed meanwhile
-# permission is not told.
+# drawn: $TMP/drawn agrees with the counters. A grant whose socket is closed before it leaves has
+# no event.
 drawn()
 {
 	local go left
@@ -58,7 +59,7 @@ drawn()
 		[ "$(awk '/^microseconds/ { on = 1; next } on { sub(/^ *[0-9]+ (\.\.\. [0-9]+)?/, ""); n += $1 } END { print n }' \
 			"$TMP/drawn")" = $((go + left)) ]
 }
-# rows: a line for each sender, all of the same length, whose waits are those that were.
+# rows: there is a line for each sender, all have the same length, and their waits add up.
 rows()
 {
 	awk -v all=$(($(said "let go") + $(said "have left"))) -v senders=$SENDERS '
@@ -68,7 +69,7 @@ rows()
 		/^open/ { o = 1 }
 		END { exit !(rows >= senders && waits == all && w && o && !bad && len == 100) }' "$TMP/drawn"
 }
-# Its signature, and larger than an empty one.
+# picture FILE: it has PNG's signature, and is larger than an empty picture.
 picture() { [ "$(head -c 8 "$1" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] && [ "$(wc -c <"$1")" -gt 10000 ]; }
 
 # fails_with STATUS WORDS COMMAND...
@@ -102,7 +103,7 @@ by_perf()
 		perf script -i "$TMP/perf.data" >"$TMP/perf" && esp-ackq -r "$TMP/perf" -c 100 >"$TMP/drawn" && drawn && rows
 }
 
-# A line for each time, and the waits of each.
+# by_bpf: esp-ackq.bt prints a line for each interval, and the waits of each sender.
 begun() { grep -q "at most" "$TMP/bpf"; }
 by_bpf()
 {
@@ -128,7 +129,8 @@ uml*) ;;
 	;;
 esac
 
-# Events that somebody has written: what is not of the kernel's form is left out, and runs nothing.
+# Forged events: esp-ackq leaves out lines that are not in the kernel's form, and runs nothing
+# from them.
 cat >"$TMP/hostile" <<END
 a-1 [000] ..... 5.000100: esp_ack_park: skaddr=1 ifindex=2 sport=1 peer=02:00:00:00:00:01:7 queued=0 open=0 budget=8
 esp_ack_park:-1 [000] ..... 5.000200: esp_ack_park: skaddr=1 ifindex=2 sport=1 peer=02:00:00:00:00:02:7 queued=1 open=0 budget=8
@@ -167,7 +169,7 @@ check "an option that there isn't" fails_with 2 "no option -z" esp-ackq -z
 check "... without its value" fails_with 2 "needs a value" esp-ackq -g
 check "... with a wrong one" fails_with 2 "not a number" esp-ackq -t 0
 check "a device that there isn't" fails_with 1 "no such device" esp-ackq -d nosuch
-# Not where it is: that may be below a directory which only root may enter.
+# Copy esp-ackq, because it may be below a directory which only root may enter.
 cp "$SRC/tools/trace/esp-ackq" "$TMP/" && chmod 755 "$TMP" || exit
 check "who isn't root" fails_with 1 "only root" setpriv --reuid=65534 --clear-groups "$TMP/esp-ackq" -t 1
 finish

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Frames that nobody should send, against a transfer that goes on: each kind is
-# counted by its name and gets no answer, a flood of SYNs leaves nothing (the
-# listener has no half-open state), a stranger can't end a connection (RST only
-# with the cookie and pkt_seq == recv_seq).
+# Malformed and forged frames beside a transfer. Each kind increments its counter and
+# gets no answer. A flood of SYNs leaves nothing, because the listener keeps no
+# half-open state. A stranger can't end a connection: a RST needs the cookie and
+# pkt_seq == recv_seq.
 #
 #	+--------------------+             +--------------------+
 #	| n0   stream     v0 +--- veth ----+ v1     stream   n1 |
@@ -20,7 +20,7 @@ hosts 2
 cable n0 v0 n1 v1
 V1=$(mac n1 v1)
 
-# learn: what the connection's frames to n1 have in common.
+# learn: set LEARNED to the fields that all the connection's frames to n1 have, PORTS to the ports.
 learn()
 {
 	LEARNED=$(n1 timeout 60 frame learn v1 "$PORT") || return
@@ -30,15 +30,15 @@ learn()
 n0 tee /proc/sys/net/esp/rcvbuf <<<262144 >/dev/null
 n1 tee /proc/sys/net/esp/rcvbuf <<<262144 >/dev/null
 
-# inject: kinds of frames from stdin; how many were sent.
+# inject: send the kinds of frames on stdin; print how many were sent.
 inject() { n0 frame send v0 "$V1"; }
 
-# answers COMMAND...: what is sent to the stranger meanwhile, into $TMP/answers.
+# answers COMMAND...: run it, and write the frames that are sent to the stranger to $TMP/answers.
 answers()
 {
 	local watcher
 
-	# Also the command waits for an answer there: it must not find the last one's.
+	# The command, too, waits for answers there, and must not find earlier ones.
 	: >"$TMP/answers"
 
 	nsenter --net=/run/netns/n0 frame watch v0 $STRANGER >"$TMP/answers" &
@@ -50,10 +50,10 @@ answers()
 	sed -i /watching/d "$TMP/answers"
 }
 
-# answered WORDS: with such a frame, by now.
+# answered WORDS: such an answer has come.
 answered() { grep -q "$1" "$TMP/answers"; }
 
-# compare FILE: what n1's counters have counted since $TMP/before: NAME GOT WANTED.
+# compare FILE: compare n1's counters since $TMP/before with FILE; lines NAME GOT WANTED.
 compare()
 {
 	n1 cat /proc/net/esp/stat >"$TMP/after"
@@ -63,11 +63,11 @@ compare()
 		"$1" "$TMP/before" "$TMP/after" >"$TMP/counted"
 }
 
-# arrived FILE: nothing of it is on its way any more.
+# arrived FILE: all its frames have arrived.
 arrived() { compare "$1" && awk '$2 < $3 { exit 1 }' "$TMP/counted"; }
 
-# table FILE: each line is "COUNTER NAME=VALUE..."; sends all of them, every one 3
-# times, and compares what n1's counters say.
+# table FILE: each line is "COUNTER NAME=VALUE...". Sends each kind 3 times and compares n1's
+# counters.
 table()
 {
 	local name got want
@@ -75,7 +75,7 @@ table()
 	n1 cat /proc/net/esp/stat >"$TMP/before"
 	sed "s/\$/ count=3/" "$1" | inject >/dev/null
 	until_true 60 arrived "$1"
-	# One that is counted twice would come a little later.
+	# Wait for a second count of the same frame, which would be wrong.
 	sleep 0.1
 	compare "$1"
 	while read -r name got want; do
@@ -90,7 +90,7 @@ nsenter --net=/run/netns/n1 stream listen "%v1:$LISTEN" >/dev/null 2>&1 &
 # Malformed
 #
 
-# The sniffer works: a SYN is answered, though with padding behind it.
+# The watcher works: a SYN with padding is answered.
 valid()
 {
 	echo "src=$STRANGER flags=1 sport=7 dport=$LISTEN hello=99 pad=20" | inject >/dev/null
@@ -154,7 +154,7 @@ sed -E -e "s/^(\S+)/\1 $PORTS/" "$TMP/malformed" >"$TMP/spoofed"
 table "$TMP/spoofed"
 check "the transfer is intact" enough
 
-# At most 100 in 10 ms, however long it took.
+# The host sends at most 100 RSTs in 10 ms.
 version()
 {
 	start=$(date +%s%N)

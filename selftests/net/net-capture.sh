@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# tools/wireshark/esp.lua against captures: the frames of the documentation field by
-# field; a transfer through a switch that loses frames, of which the dissector must tell
-# what the sender's counters tell, and give back the bytes; transmissions and records put
-# together, out of order and with gaps, too; super-packets; and frames that are not what
-# they should be.
+# Test tools/wireshark/esp.lua with captures: the frames of the documentation field by field;
+# a transfer through a switch that loses frames, where the dissector must agree with the
+# sender's counters and give back the bytes; reassembled transmissions and records, also out
+# of order and with gaps; GSO packets; and malformed frames.
 #
 #	+----------------+     +------------------------+     +----------------+
 #	| n0          v0 +-----+ p0  n2, a bridge    p1 +-----+ v1          n1 |
@@ -22,12 +21,12 @@ shark()
 	tshark -n -X "lua_script:$LUA" -o ethesp.checksum:TRUE -r "$@" 2>"$TMP/shark"
 	local status=$?
 
-	# That it is root's is no news.
+	# Hide the warning that it runs as root.
 	grep -v "^Running as user" "$TMP/shark" | comment >&2
 	return $status
 }
 
-# look FILE: what tshark, which takes long to start, tells of each frame, into $TMP/table.
+# look FILE: write tshark's fields of each frame to $TMP/table, once because tshark starts slowly.
 look()
 {
 	local columns=(eth.src ethesp.len ethesp.flags.rrq ethesp.flags.fin ethesp.flags.syn
@@ -39,7 +38,7 @@ look()
 		sed 's/True/1/g; s/False/0/g' >"$TMP/table"
 }
 
-# table PROGRAM: awk, with these columns by name; "data" is a data packet of n0's.
+# table PROGRAM: run awk with these columns by name; "data" means a data packet from n0.
 table()
 {
 	awk -F, -v mine="$(mac n0 v0)" '
@@ -49,7 +48,7 @@ table()
 		  data = len > 0 && rrq == 0 && src == mine }'"$1" "$TMP/table"
 }
 
-# frames CONDITION: how many there are.
+# frames CONDITION: print the number of frames for which it holds.
 frames() { table "$1 { n++ } END { print n + 0 }"; }
 
 # same WHAT A B
@@ -81,7 +80,7 @@ for host in n0 n1; do
 	in_host $host ethtool -K v${host#n} gro off tso off gso off tx-sctp-segmentation off
 done
 
-# capture FILE [FILE]: what passes v0, and v1, until "captured".
+# capture FILE [FILE]: capture the frames that pass v0, and v1, until "captured".
 capture()
 {
 	local i=0 file
@@ -93,14 +92,14 @@ capture()
 			-w "$file" ether proto 0x88b5 2>"$TMP/tcpdump$i" &
 		CAPTURES+=($!)
 		until_true 60 grep -q "listening on" "$TMP/tcpdump$i"
-		# What came before there was a filter is counted, and not captured.
+		# Frames that came before the filter was set are counted, but not captured.
 		until_true 60 counts "$i" >"$TMP/counts"
 		BEFORE+=("$(awk '{ print $2 - $1 }' "$TMP/counts")")
 		i=$((i + 1))
 	done
 }
 
-# counts N: packets captured, received by the filter and dropped so far.
+# counts N: print the packets captured, received by the filter, and dropped so far.
 counts()
 {
 	kill -USR1 "${CAPTURES[$1]}"
@@ -109,10 +108,10 @@ counts()
 	tail -n 1 "$TMP/tcpdump$1" | awk '/ dropped by kernel$/ { print $2, $5, $10; ok = 1 } END { exit !ok }'
 }
 
-# caught_up N: it has written all that the kernel has for it.
+# caught_up N: tcpdump has written all packets that the kernel had for it.
 caught_up() { counts "$1" | awk -v before="${BEFORE[$1]}" '{ ok = $2 - $1 == before && !$3 } END { exit !ok }'; }
 
-# captured: both hosts are silent, and all that passed is in the files.
+# captured: wait until both hosts are silent and the files have all frames; stop capturing.
 captured()
 {
 	local i status=0
@@ -127,7 +126,7 @@ captured()
 	return $status
 }
 
-# receiver: of what the next transfer brings, when it listens: $LISTENER.
+# receiver: start the receiver of the next transfer, $LISTENER, and wait until it listens.
 receiver()
 {
 	n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
@@ -164,12 +163,12 @@ check "permission is told" [ "$(frames 'edge && src != mine')" -gt 0 ]
 check "no packet is beyond it" same packets "$(frames beyond)" 0
 table 'data && !again { printf "%s", toupper(payload) }' | basenc --base16 -di >"$TMP/shown"
 check "the payloads that it shows are the bytes" cmp "$TMP/sent" "$TMP/shown"
-# A round trip is of this capture's place: never negative, and some are there.
+# The dissector measures round trips at the place of the capture. Some exist, none is negative.
 check "round trips are told" [ "$(frames 'rtt != "" && rtt >= 0 && rtt < 10')" -gt 10 ]
 check "none is negative" same frames "$(frames 'rtt != "" && rtt < 0')" 0
 
 #
-# Transmissions, given to who is registered for the port
+# Transmissions, given to the subdissector that is registered for the port
 #
 
 cat >"$TMP/whole.lua" <<-'END'
@@ -185,8 +184,8 @@ cat >"$TMP/whole.lua" <<-'END'
 	end
 	DissectorTable.get("ethesp.port"):add(79, whole)
 END
-# given FILE [OPTION...]: the bytes that it is given, into $TMP/shown; their pieces as lines
-# of hexadecimal digits into $TMP/pieces.
+# given FILE [OPTION...]: write the bytes that the subdissector is given to $TMP/shown, and the
+# pieces as lines of hexadecimal digits to $TMP/pieces.
 given()
 {
 	shark "$@" -X "lua_script:$TMP/whole.lua" -T fields -e whole.bytes -E separator=/t |
@@ -194,7 +193,7 @@ given()
 	basenc --base16 -di <"$TMP/pieces" >"$TMP/shown"
 }
 
-# Packets that were lost come again, behind others, as the receiver sees it.
+# After the losses, retransmitted packets come out of order.
 given "$TMP/behind.pcap"
 check "behind the losses a subdissector is given all bytes, in order" cmp "$TMP/sent" "$TMP/shown"
 missing=$(shark "$TMP/behind.pcap" -Y ethesp.analysis.missing | wc -l)
@@ -214,7 +213,7 @@ pieces=$(wc -l <"$TMP/pieces")
 echo "# $pieces pieces"
 check "... put together" [ "$pieces" -gt 0 -a "$pieces" -le 25 ]
 
-# The same without a frame in the middle, as if it hadn't been captured.
+# The same capture without a frame in the middle, as if tcpdump had missed it.
 lost=$(shark "$TMP/whole.pcap" -Y "ethesp.len > 0 && eth.src == $(mac n0 v0)" -T fields -e frame.number |
 	sed -n 20p)
 shark "$TMP/whole.pcap" -Y "frame.number == $lost" -T fields -e ethesp.data | tr a-f A-F >"$TMP/lost"
@@ -223,8 +222,8 @@ given "$TMP/hole.pcap"
 basenc --base16 -w 0 "$TMP/part" | sed "s/$(<"$TMP/lost")//" | basenc --base16 -d >"$TMP/rest"
 check "of a capture without one frame it is given all other bytes" cmp "$TMP/rest" "$TMP/shown"
 
-# frame_text PORT HOST NUMBER FLAGS ACK PAYLOAD: a frame, as text2pcap(1) reads it; a SYN
-# tells of packets of 4 bytes, and its payload is the type of the socket.
+# frame_text PORT HOST NUMBER FLAGS ACK PAYLOAD: print a frame as text2pcap(1) reads it. A SYN
+# announces an MSS of 4 bytes; its PAYLOAD is the type of the socket.
 frame_text()
 {
 	local macs=(02:00:00:00:00:0a 02:00:00:00:00:0b) ports=("$1" 79) options='' payload=$6
@@ -240,7 +239,8 @@ frame_text()
 	sed 's/../ &/g; s/^/0000 /' <<<"$text"
 }
 
-# Flags: 01 SYN, 02 ACK, 10 TXS, 20 TXF, 40 EOR. The last column: what is given in this frame.
+# Flags: 01 SYN, 02 ACK, 10 TXS, 20 TXF, 40 EOR. The column before the text: bytes that the
+# subdissector is given in this frame.
 cat >"$TMP/crafted" <<-END
 	1 b 500 02 100 -    -	a packet that comes again fills the gap
 	1 a 100 12 500 one- -
@@ -279,7 +279,7 @@ while read -r port host number flags ack payload _; do
 done <"$TMP/crafted" | text2pcap - "$TMP/crafted.pcap" >/dev/null 2>&1
 shark "$TMP/crafted.pcap" -X "lua_script:$TMP/whole.lua" -T fields -e whole.text -e _ws.expert.message \
 	>"$TMP/shown"
-# Each line has what was to be given, then what was.
+# Each line has the expected bytes, then the bytes given.
 cut -f 1 "$TMP/crafted" >"$TMP/wanted"
 cut -f 1 "$TMP/shown" | sed 's/^$/-/' | paste -d ' ' "$TMP/wanted" - >"$TMP/told"
 while IFS=$'\t' read -r frame text; do
@@ -315,7 +315,7 @@ check "each CRC is right" same frames "$(frames 'crc_good == 1')" "$(frames crc)
 check "all frames but SYNs have one" same frames "$(frames crc)" "$(frames 'syn == 0')"
 
 #
-# Super-packets: a sender's, as they leave; and those that the receiver coalesces
+# GSO packets: as they leave the sender, and as the receiver coalesces them
 #
 
 n0 ethtool -K v0 gso on tx-sctp-segmentation on || exit
@@ -347,7 +347,7 @@ for end in leave come; do
 done
 
 #
-# Not as they should be: the documentation's data frame with other bytes
+# Malformed: the documentation's data frame with other bytes
 #
 
 cases=(

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # ESP_CRC32C where frames are damaged: both directions at once, every byte is compared.
-# What a device flips the checksum finds as well; what is damaged between the computing of
-# the one and the other, the CRC alone.
+# The checksum, too, detects bits that flip on the way. Only the CRC detects damage between
+# the computation of the CRC and that of the checksum.
 #
 #	+--------------+                  +--------------+
 #	| n0        v0 +------- veth -----+ v1        n1 |
@@ -18,7 +18,7 @@ N=$(by_kernel 8M 1M 1M)
 hosts 2
 cable n0 v0 n1 v1
 
-# damage COMMAND...: of tc, at both ends.
+# damage COMMAND...: run tc COMMAND at both ends.
 damage()
 {
 	local i cmd
@@ -29,10 +29,10 @@ damage()
 	done
 }
 
-# refused HOST: so much by the CRC, so much by the checksum.
+# refused HOST: print how many frames the CRC refused, and how many the checksum refused.
 refused() { echo "$(stat "$1" InCRC) $(stat "$1" InChecksum)"; }
 
-# by_crc HOST BEFORE: more by the CRC, none by the checksum.
+# by_crc HOST BEFORE: since BEFORE the CRC has refused frames, and the checksum none.
 by_crc()
 {
 	local before now
@@ -46,7 +46,7 @@ check "$N in both directions, with a CRC" transfer n0 v0 n1 v1 -C -n "$N"
 check "records" transfer n0 v0 n1 v1 -C -q -n 1M
 check "no super-packets" [ "$(stat n0 OutGsoFrames InGsoFrames)" = 0 ]
 
-# One bit of some frames, behind the checksum.
+# Damage one bit of some frames, after the checksum was computed.
 damage qdisc add dev DEV root netem limit 10000 delay 1ms loss 1% corrupt 2%
 check "frames with a wrong bit" transfer n0 v0 n1 v1 -C -n "$N"
 check "... records" transfer n0 v0 n1 v1 -C -q -n 1M -w 20000
@@ -55,8 +55,8 @@ for h in n0 n1; do
 done
 damage qdisc del dev DEV root
 
-# One byte of every twentieth frame, before the checksum: on this machine nobody computes
-# it. Without super-packets, that it is as many.
+# Damage one byte of every twentieth frame, before the checksum: with tx_checksum no checksum is
+# computed within this machine. Without GSO packets, so that every twentieth packet is hit.
 for i in 0 1; do
 	in_host n$i tee /proc/sys/net/esp/dev/v$i/tx_checksum <<<1 >/dev/null || exit
 	ip -n n$i link set v$i gso_max_segs 1 || exit

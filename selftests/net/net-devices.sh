@@ -25,7 +25,7 @@ sysctl() { in_host "$1" tee "/proc/sys/net/esp/$2" <<<"$3" >/dev/null; }
 enable() { sysctl "$1" "dev/$2/enable" 1; }
 no_device() { ! ip -n "$1" link show "$2" >/dev/null 2>&1; }
 
-# says FILE WORDS...: one of them.
+# says FILE WORDS...: $TMP/FILE has one of WORDS.
 says()
 {
 	local text words
@@ -45,7 +45,7 @@ both_end()
 	says connect "stream connect:" && says listen "stream listen:"
 }
 
-# give_up_soon HOST: what isn't answered ends in two seconds, which is longer than a
+# give_up_soon HOST: let a connection without answers end in two seconds, which is longer than a
 # busy machine takes to answer.
 give_up_soon()
 {
@@ -61,14 +61,14 @@ patient()
 	sysctl "$1" syn_retries 9
 }
 
-# reset_cable: w0 and w1 as they were.
+# reset_cable: make w0 and w1 again.
 reset_cable()
 {
 	ip -n n0 link delete w0 2>/dev/null
 	cable n0 w0 n1 w1
 }
 
-# in_runs COMMAND...: meanwhile super-packets leave n0, and come to n1.
+# in_runs COMMAND...: meanwhile GSO packets leave n0, and come to n1.
 in_runs()
 {
 	local out in
@@ -79,7 +79,7 @@ in_runs()
 	counted n0 OutGsoFrames $((out + 3)) && counted n1 InGsoFrames $((in + 3))
 }
 
-# more_runs: from now on some do.
+# more_runs: wait until more GSO packets leave n0, and come to n1.
 more_runs()
 {
 	local out in
@@ -88,7 +88,7 @@ more_runs()
 	until_true 30 counted n0 OutGsoFrames $((out + 3)) && until_true 30 counted n1 InGsoFrames $((in + 3))
 }
 
-# goes_on: more comes in from now on, and all of it in the end.
+# goes_on: the transfer goes on and ends well.
 goes_on() { moves n1 5 && enough; }
 
 idle=$(awk '$1 == "esp" { print $3 }' /proc/modules)
@@ -166,7 +166,7 @@ for end in 0 1; do
 	ip -n n$end link set bond0 up
 	enable n$end bond0
 done
-# Each drops what comes by a cable that it doesn't use: it must be the same.
+# A bond drops frames from a cable that it doesn't use, so both ends must use the same cable.
 active() { ip -n "$1" -d link show bond0 | grep -q "active_slave $2 "; }
 until_true 60 active n0 w0
 until_true 60 active n1 w1
@@ -203,7 +203,7 @@ ip1 link set w1 mtu 9000
 check "... the MTU grows: there are more of them" more_runs
 check "... and it goes on" goes_on
 
-# A handshake that took too long makes the path one of small frames (rule 9).
+# A slow handshake makes packets small (rule 9), so try again until they are large.
 large_frames()
 {
 	local i
@@ -219,7 +219,7 @@ large_frames()
 }
 check "a transfer of large frames" large_frames
 check "... in super-packets" more_runs
-# Nothing of it can leave any more; and there is something.
+# Stop the reader, so that unsent packets of the old size are queued.
 kill -STOP $LISTENER
 waiting() { n0 esp show | awk '$4 > 1000000 { found = 1 } END { exit !found }'; }
 check "... whose writer waits" until_true 60 waiting
@@ -294,7 +294,7 @@ check "... and there" says listen "Network is down"
 check "... and it is counted" counted n0 AbortOnDevice 1
 
 #
-# Frames for others
+# Frames for other hosts
 #
 
 reset_cable
@@ -305,7 +305,7 @@ sysctl n0 syn_retries 1
 before=$(stat n1 InNoSocket InCookie CookieInvalid)
 check_fails "a promiscuous device takes no frames for other hosts" "timed out" \
 	n0 stream -n 1k connect "02:00:00:00:07:99%w0:$PORT"
-# Before the transfer ends: its last frames may come when it is forgotten.
+# Compare before the transfer ends, because its last frames may come to a closed socket.
 check "... which meet no socket" [ "$(stat n1 InNoSocket InCookie CookieInvalid)" = "$before" ]
 check "... while its own go on" goes_on
 
@@ -321,10 +321,10 @@ end $LISTENER
 check "a namespace leaves during a transfer: its device is gone" until_true 60 no_device n0 w0
 ended >/dev/null 2>&1
 comment <"$TMP/connect"
-# EPIPE, if all had been read and a FIN came first
+# EPIPE, if all data had been read and a FIN came first
 check "... and the transfer ends" says connect "Network is down" "reset by peer" "Broken pipe"
 
-# Nobody reads at the peer, who answers all the same; an orphan may not wait for ever.
+# The peer answers but reads nothing. The orphaned socket must not wait for ever.
 host n1
 cable n0 w0 n1 w1
 sysctl n1 fin_timeout_ms 500

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What dropwatch, perf and bpftrace see of frames that the module drops: the kernel's event
-# skb:kfree_skb has the reason that mib.rst names beside the counter, as often as that counts;
-# what has been used is no drop.
+# The frames that the module drops, as dropwatch, perf and bpftrace see them: the kernel's event
+# skb:kfree_skb has the reason that mib.rst names beside the counter, as often as the counter
+# counts. A frame that was used is no drop.
 #
 #	+--------------------+             +--------------------+
 #	| n0   frame send v0 +--- veth ----+ v1   listener   n1 |
@@ -21,12 +21,12 @@ V1=$(mac n1 v1)
 
 check "there is the event" [ -d $EVENT ]
 
-# newest NAME ELSE: the reason, or what stands for it in a kernel without (compat.h).
+# newest NAME ELSE: print the reason NAME, or ELSE on a kernel that lacks NAME (compat.h).
 newest() { if grep -q "\"$1\"" $EVENT/format; then echo "$1"; else echo "$2"; fi; }
 BAD_SOURCE=$(newest MAC_INVALID_SOURCE UNICAST_IN_L2_MULTICAST)
 OVERFLOW=$(newest TCP_LISTEN_OVERFLOW SOCKET_BACKLOG)
 
-# traced COMMAND...: with the drops of our EtherType into $TMP/trace; none may be lost.
+# traced COMMAND...: run it; write the drops of our EtherType to $TMP/trace. No event may be lost.
 traced()
 {
 	local status
@@ -41,18 +41,20 @@ traced()
 	grep -qE "entries-in-buffer/entries-written: ([0-9]+)/\1 " "$TMP/trace" && return $status
 }
 
-# reasons [TRACE]: of these drops, a line each; but of n0's, of answers to the stranger.
+# reasons [TRACE]: print a reason per line, without the drops of n0, which gets answers to the
+# stranger.
 reasons() { sed -n '/OTHERHOST$/d; s/.*kfree_skb: .*reason: //p' "${1:-$TMP/trace}"; }
-# drops REASON: how many had it.
+# drops REASON: print the number of drops with it.
 drops() { reasons | grep -cx -- "$1"; }
 
-# send COUNTER N: kinds of frames from stdin, until it is N.
+# send COUNTER N: send the kinds of frames on stdin; wait until the counter is N.
 send() { n0 frame send v0 "$V1" >/dev/null && until_true 30 counted n1 "$1" "$2"; }
 told() { [ "$(reasons $TRACING/trace | wc -l)" -ge "$1" ]; }
-# send_drops COUNTER N TOLD: and so many drops are told.
+# send_drops COUNTER N TOLD: also wait for TOLD events of drops.
 send_drops() { send "$1" "$2" && until_true 60 told "$3"; }
 
-# counted_as COUNTER REASON KIND: 3 frames of this kind.
+# counted_as COUNTER REASON KIND: 3 frames of this kind count as COUNTER, and are dropped with
+# REASON.
 counted_as()
 {
 	local before
@@ -91,7 +93,7 @@ InNoSocket NO_SOCKET dport=77 flags=0 payload=20
 CookieInvalid TCP_INVALID_SEQUENCE dport=$LISTEN cookie=1
 END
 
-# Not dropped: answered, or queued.
+# used: send frames that are not dropped, but answered or queued.
 used()
 {
 	send DgramIn 1 <<END
@@ -102,8 +104,9 @@ END
 check "a SYN and a datagram that are used" traced used
 check "... are no drops" [ "$(reasons | wc -l)" = 0 ]
 
-# A busy machine is late: what is sent again has come already, a connection has gone. Each drop
-# has its counter, but of frames that mib.rst has under "none".
+# unexplained: print drops without a counter. On a busy machine frames are late: a retransmitted
+# packet has come already, or a connection is gone. Each drop has its counter, except for frames
+# that mib.rst lists under "none".
 unexplained()
 {
 	reasons | sort | uniq -c | while read -r n reason; do
@@ -131,7 +134,7 @@ check "a transfer" traced transfer n0 v0 n1 v1 -n 1M
 reasons | sort | uniq -c | comment
 check "... is no drops but of duplicates and of what comes late" [ -z "$(unexplained)" ]
 
-# Nobody reads: the buffer fills.
+# Stop the reader: the buffer fills.
 kill -STOP $READER
 echo "src=$STRANGER flags=0 sport=7 dport=$DGRAM payload=1400 count=4000" >"$TMP/many"
 before=$(stat n1 DgramMemDrop) all=$(stat n1 DgramIn DgramMemDrop)
@@ -142,7 +145,7 @@ n=$(($(stat n1 DgramMemDrop) - before))
 check "DgramMemDrop: SOCKET_RCVBUFF" [ $n -gt 0 -a "$(drops SOCKET_RCVBUFF)" = $n ]
 kill -CONT $READER
 
-# Nobody accepts: the backlog fills, then SYNs are dropped.
+# Stop the process that accepts: the backlog fills, then SYNs are dropped.
 kill -STOP $ACCEPTOR
 mkfifo "$TMP/fifo" && exec 9<>"$TMP/fifo" || exit
 for i in 1 2 3; do
@@ -155,7 +158,7 @@ overflow()
 	before=$(stat n1 ListenOverflows)
 	traced send_drops ListenOverflows $((before + 3)) 3 <<<"src=$STRANGER flags=1 sport=8 dport=$LISTEN hello=7 count=3"
 	echo "ListenOverflows: $(($(stat n1 ListenOverflows) - before)), $(drops "$OVERFLOW")"
-	# more than these three, if one who could not connect still asks
+	# more than these three, if a client that could not connect still sends SYNs
 	[ "$(drops "$OVERFLOW")" -ge 3 ] && [ "$(drops "$OVERFLOW")" -le $(($(stat n1 ListenOverflows) - before)) ]
 }
 check "a backlog fills" until_true 60 counted n1 ListenOverflows 1

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Memory that can't be had, buffers that can't be read, queues that are full,
-# wherever the module asks for them. A stream stays intact, a call that fails
-# says so, nothing is left over. The kernel's fault injection, for calls with
-# esp.ko on their stack; faults.c makes each place of the module fail that asks.
+# Memory is refused, buffers can't be read and queues are full, wherever the module asks
+# for them. A stream stays intact, a call that fails returns an error, and nothing is left
+# over. The kernel's fault injection makes calls fail that have esp.ko on their stack;
+# faults.c makes each such place of the module fail.
 #
-# What asks is read from the module itself: all calls of the kernel, of which
-# faults.calls knows which can fail.
+# The places are read from the module itself: all its calls of the kernel. faults.calls
+# says which of them can fail.
 #
-#	net-faults.sh [long]	long: faults.c fails what more scenarios ask for, one by one
-#	net-faults.sh suite [TEST]...	sock-TEST under faults: what it says is not judged, but
-#				what it leaves, and what the kernel says
+#	net-faults.sh [long]	long: faults.c fails the requests of more scenarios, one by one
+#	net-faults.sh suite [TEST]...	run sock-TEST under faults; its results don't count, but
+#				it must leave nothing, and the kernel must not complain
 
 . "${0%/*}/../lib/lib.sh"
 
@@ -23,7 +23,7 @@ TEXT=$(</sys/module/esp/sections/.text)
 SIZE=$(awk '$1 == "esp" { print $2 }' /proc/modules)
 LONG=$1
 
-# inject FAULT PERCENT: from now on, in the module. The test ends if the kernel does not take it.
+# inject FAULT PERCENT: inject it into the module from now on. The test ends if the kernel refuses.
 inject()
 {
 	local d=$DEBUG/$1
@@ -40,7 +40,7 @@ inject()
 	exit 1
 }
 
-# heal: no more faults. Those that there were: $INJECTED.
+# heal: end all faults; INJECTED says how many there were.
 heal()
 {
 	local d
@@ -53,7 +53,7 @@ heal()
 	done
 }
 
-# injecting N FAULT...: each has struck at least N times by now.
+# injecting N FAULT...: each fault has struck at least N times by now.
 injecting()
 {
 	local d n=$1
@@ -64,14 +64,14 @@ injecting()
 	done
 }
 
-# injected FAULT: there were some.
+# injected FAULT: the fault has struck.
 injected() { echo "$INJECTED"; grep -qE "\b$1=[1-9]" <<<"$INJECTED"; }
 
 [ "$1" != suite ] || [ $# != 1 ] ||
 	set -- suite connection listen data close zerocopy wait address options seqpacket dgram crc
 idle() { [ "$(awk '$1 == "esp" { print $3 }' /proc/modules)" = "$1" ]; }
 
-# under_faults TEST: most of it fails; it ends by itself, or is ended.
+# under_faults TEST: run it; most of it fails. It ends by itself, or timeout ends it.
 under_faults()
 {
 	local process
@@ -116,7 +116,8 @@ cable n0 v0 n1 v1
 #
 
 for type in "" -q; do
-	# It goes on until each fault has struck 20 times: a fixed number of bytes may be through before.
+	# The transfer goes on until each fault has struck 20 times, which a fixed number of bytes
+	# would not guarantee.
 	start n0 v0 n1 v1 -F -n 1000G -w 20000 $type
 	moves n1 5
 	inject failslab 2
@@ -130,13 +131,13 @@ for type in "" -q; do
 	done
 done
 
-# Whoever keeps a pointer into a packet while its head may move reads freed memory.
+# Code that keeps a pointer into a packet while the packet's head moves reads freed memory.
 inject fail_skb_realloc 100
 check "packets whose head moves whenever it may" transfer n0 v0 n1 v1 -n 256k
 heal
 check "... they did" injected fail_skb_realloc
 
-# attempt: a connection under faults; it works, or somebody says what failed.
+# attempt: make a connection under faults; it works, or its program says what failed.
 attempt()
 {
 	start n0 v0 n1 v1 -F -n 20k -T 20
@@ -156,7 +157,7 @@ attempts()
 	GOOD=0
 	inject failslab 10
 	inject fail_page_alloc 10
-	# More of them until one has come about and a fault has struck, which is a matter of luck.
+	# Repeat until a connection was made and a fault has struck, which depends on chance.
 	for ((i = 0; i < 8 || (i < 100 && !GOOD) || (i < 100 && $(<$DEBUG/failslab/times) == MANY); i++)); do
 		attempt || well=
 	done
@@ -172,7 +173,7 @@ check "no sockets are left" until_true 60 no_sockets n0 n1
 check "and without faults all is well" transfer n0 v0 n1 v1 -n 256k
 
 #
-# What isn't injected: a queue that is full
+# A full queue, which is not injected
 #
 
 n0 tc qdisc add dev v0 root netem delay 3ms limit 1
@@ -193,13 +194,13 @@ n0 tc qdisc delete dev v0 root
 check "no sockets are left" until_true 60 no_sockets n0 n1
 
 #
-# Which places there are
+# The places
 #
 
 MODULE=$BUILD/esp.ko
 
-# calls: of the kernel, by the debugging information: SECTION OFFSET CALLEE; the
-# address is where they return to.
+# calls: list the module's calls of the kernel, from the debugging information: SECTION OFFSET
+# CALLEE. OFFSET is the return address.
 calls()
 {
 	readelf --debug-dump=info "$MODULE" 2>/dev/null | awk \
@@ -228,13 +229,13 @@ calls()
 		}' | sort
 }
 
-# classified: the calls that can fail: SECTION OFFSET CLASS TIMES CALLEE. Names that
-# faults.calls doesn't know: $TMP/unknown; that are known to fail, and not called:
-# $TMP/uncalled.
+# classified: list the calls that can fail: SECTION OFFSET CLASS TIMES CALLEE. $TMP/unknown gets
+# names that faults.calls doesn't have, $TMP/uncalled its names of functions that can fail and
+# are not called.
 classified()
 {
 	nm -u "$MODULE" | awk -v unknown="$TMP/unknown" -v uncalled="$TMP/uncalled" '
-		# A pattern of the shell as one of awk.
+		# Convert a pattern of the shell into one of awk.
 		function pattern(p) { gsub(/\*/, ".*", p); return "^" p "$" }
 		function known(name,	i) {
 			if (name in class)
@@ -270,14 +271,14 @@ classified()
 		}' "${0%/*}/faults.calls" - "$TMP/calls"
 }
 
-# named: each of them with its function and line in the sources.
+# named: add the function and line in the sources to each call.
 named()
 {
 	local section
 
 	for section in .init.text .text; do
 		awk -v s=$section '$1 == s' "$TMP/classified" >"$TMP/of"
-		# The call stands in front of where it returns to.
+		# The call precedes its return address.
 		while read -r _ at _; do
 			printf '%#x\n' $((at - 1))
 		done <"$TMP/of" | addr2line -e "$MODULE" -j $section -a -f -i | awk '
@@ -307,10 +308,10 @@ classified >"$TMP/classified"
 named >"$TMP/places"
 
 #
-# Which of them fail
+# The places that fail
 #
 
-# Places that never do: FUNCTION CALLEE WHY.
+# Places that never fail: FUNCTION CALLEE WHY.
 NEVER='
 skb_do_copy_data_nocache _copy_from_iter_nocache	sk_route_caps, a device of TCP, is never set
 esp_proc_net_init pcpu_alloc_noprof	there is always some left here; it asks for none
@@ -321,10 +322,10 @@ gro_append __pskb_pull_tail	the same
 esp_gso_segment __pskb_pull_tail	a header in pieces; frames chained by GRO, of unequal size
 '
 
-# nothing_in FILE: and shows it.
+# nothing_in FILE: the file is empty; print it.
 nothing_in() { cat "$1"; [ ! -s "$1" ]; }
 
-# faulty [-a]: all places fail, as the scenarios reach them: faults.c.
+# faulty [-a]: make all places fail that the scenarios of faults.c reach.
 faulty()
 {
 	local m
@@ -337,8 +338,8 @@ faulty()
 	[ "${PIPESTATUS[1]}" = 0 ]
 }
 
-# never: places that never failed, but for those that can't; and those that can't, and did.
-# Lines of NEVER and of a call may be several places.
+# never: list places that never failed and are not in NEVER, and places in NEVER that failed. A
+# line of NEVER, or a call, may stand for several places.
 never()
 {
 	awk '

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The rules of Documentation/firewall.rst, taken from there: what they are said to let
-# pass passes, and what they are said to drop does not, and is counted.
+# The rules of Documentation/firewall.rst, read from there: frames that the page says pass
+# do pass; frames that it says are dropped do not pass, and are counted.
 #
 #	n0 eth0 02:00:00:00:00:01 --- vnet0 -+
 #	n1 eth0 02:00:00:00:00:02 --- vnet1 -+ br0 (sw)
@@ -13,7 +13,7 @@
 PAGE=$SRC/Documentation/firewall.rst
 RUN=0 WORDS=0 SERVERS=()
 
-# page HOST NAME [SED]: runs the block there.
+# page HOST NAME [SED]: runs the block NAME of the page on the host.
 page()
 {
 	block "$PAGE" "$2" | sed "${3:-}" >"$TMP/block"
@@ -21,14 +21,14 @@ page()
 	in_host "$1" bash -e "$TMP/block"
 }
 
-# ran HOST NAME...: the same, as a result.
+# ran HOST NAME...: runs the blocks, each as a test.
 ran()
 {
 	RUN=$((RUN + 1))
 	check "the page's rules are taken: $2" page "$@"
 }
 
-# serve HOST PORT [OPTION...]: until it ends; what comes is in $TMP/came.
+# serve HOST PORT [OPTION...]: listens in the background; $TMP/came gets the data.
 serve()
 {
 	local host=$1 port=$2
@@ -39,7 +39,7 @@ serve()
 	until_true 30 eval "in_host $host esp show -l | grep -q ':$port\\b'"
 }
 
-# say FROM TO PORT [OPTION...]: a new word.
+# say FROM TO PORT [OPTION...]: sends a new word.
 say()
 {
 	local from=$1 to=$2 port=$3
@@ -52,7 +52,8 @@ arrived() { grep -q "^word$WORDS\.$" "$TMP/came"; }
 
 passes() { say "$@" -w 60 && until_true 30 arrived; }
 
-# counter HOST NAME: of the rule with this comment; by tc: of the filter with this preference.
+# counter HOST NAME: print the counter of the rule with this comment; for tcN, of tc's filter with
+# preference N.
 counter()
 {
 	if [[ $2 = tc* ]]; then
@@ -64,10 +65,11 @@ counter()
 }
 counts() { local now; now=$(counter "$1" "$2") && [ -n "$now" ] && [ "$now" -gt "$3" ]; }
 
-# idle HOST: there are no connections, nor what is left of them.
+# idle HOST: it has no connections, also none in TIME_WAIT.
 idle() { ! in_host "$1" esp show -a | grep -qvE 'LISTEN|UNCONN|^Type'; }
 
-# dropped RULE-HOST RULE FROM TO PORT: no connection, no frame arrives, and the rule has counted it.
+# dropped RULE-HOST RULE FROM TO PORT: no connection is made, no frame arrives, and the rule has
+# counted frames.
 dropped()
 {
 	local host=$1 rule=$2 before frames
@@ -79,7 +81,7 @@ dropped()
 	[ $? = 3 ] && counts "$host" "$rule" "$before" && [ "$(stat "$2" InFrames)" = "$frames" ]
 }
 
-# lost, heard HOST RULE FROM TO PORT: a datagram is dropped; comes, the third time perhaps.
+# lost HOST RULE FROM TO PORT: a datagram is dropped. heard FROM TO PORT: a datagram arrives.
 lost()
 {
 	local before in
@@ -89,7 +91,7 @@ lost()
 }
 heard() { say "$@" -t dgram && until_true 5 arrived; }
 
-# claims MAC: n2, in ARP, and the rule has counted it.
+# claims MAC: n2 uses that address in ARP, gets no answer, and the rule has counted that.
 claims()
 {
 	local before
@@ -98,16 +100,16 @@ claims()
 	ip2 link set eth0 address "$1" && ! n2 ping -c 1 -W 1 10.9.0.9 &&
 		ip2 link set eth0 address 02:00:00:00:00:03 && counts sw address "$before"
 }
-# at_port PORT MAC: what the bridge has learnt.
+# at_port PORT MAC: the bridge has learnt the address at this port.
 at_port() { bridge -n sw fdb show br br0 | grep "^$2 dev $1 "; }
 
 mtu() { ip -n "$1" -o link show "$2" | sed -n 's/.* mtu \([0-9]*\) .*/\1/p'; }
-# pings MTU: n0 finds it to be what gets to n1.
+# pings MTU: n0 finds this MTU of the path to n1.
 pings()
 {
 	in_host n0 esp ping -c 1 -w 60 -W 5 -m -j "$(mac n1 "$DEV")%$DEV" | tee "$TMP/ping" && grep -q "\"mtu\":$1\b" "$TMP/ping"
 }
-# other_key: n2 has n0's address, and MACsec with a key of its own: n1 counts what is not valid.
+# other_key: n2 takes n0's address, and MACsec with another key: n1 counts invalid frames.
 other_key()
 {
 	local status frames

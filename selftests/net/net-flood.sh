@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Floods from strangers, each frame with another MAC address and port: SYNs, forged
-# echoes of SYN|ACKs, data, ACKs, retransmission requests and RSTs to a listener and to
-# ports where nobody is. No memory is taken, no frame brings more than one of its size (a
-# SYN|ACK has 8 bytes more than the smallest SYN), who is connected goes on, and who is
-# honest gets in. What is left of the throughput is
-# measured where work takes no time (uml-virtual).
+# echoes of SYN|ACKs, data, ACKs, retransmission requests and RSTs, to a listener and to
+# closed ports. They take no memory. Each frame causes at most one frame of its size (a
+# SYN|ACK has 8 bytes more than the smallest SYN). Connections go on, and honest clients
+# can connect. The remaining throughput is measured where computing takes no time
+# (uml-virtual).
 #
 #	n0   stream  e0 ----+
 #	             200 Mbit/s
@@ -31,7 +31,7 @@ for i in 0 1 2; do
 	ip -n n$i link set e0 gso_max_segs 1
 done
 shape() { in_host "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 4000 limit 10000000 overhead 24; }
-# It would remember them all.
+# Without learning, because the bridge would remember all the strangers' addresses.
 ip -n sw link set p2 type bridge_slave learning off
 shape n0 e0 200mbit
 shape n2 e0 20mbit
@@ -42,16 +42,16 @@ server=$!
 until_true 60 eval "n1 esp show -l | grep -q ':$LISTEN\b'"
 
 flood() { n2 frame send e0 "$V1" >/dev/null; }
-# bytes FIELD: of n1's device so far; 2: received, 10: sent.
+# bytes FIELD: print the bytes of n1's device so far; 2: received, 10: sent.
 bytes() { n1 awk -v f="$1" '$1 == "e0:" { print $f }' /proc/net/dev; }
 sockets() { awk '$1 == "ESP" { print $2 }' /proc/slabinfo; }
-# Memory in use, KiB, without what can be had back at once.
+# used: print the memory in use, in KiB, without memory that can be reclaimed at once.
 used()
 {
 	echo 3 >/proc/sys/vm/drop_caches
 	awk '{ v[$1] = $2 } END { print v["MemTotal:"] - v["MemFree:"] - v["Cached:"] }' /proc/meminfo
 }
-# received SECONDS: bytes that n1 gets as data, in that time.
+# received SECONDS: print the data packets that n1 receives in that time.
 received()
 {
 	local from
@@ -61,7 +61,7 @@ received()
 	echo $(($(stat n1 InData) - from))
 }
 
-# honest N: a transfer beside the other one.
+# honest N: make a transfer beside the other one.
 honest()
 {
 	mkdir "$TMP/$1"
@@ -71,7 +71,7 @@ honest()
 	)
 }
 
-# The first transfer brings memory of its own.
+# The first transfer allocates memory that stays.
 transfer n0 e0 n1 e0 -n 64k >/dev/null
 
 #
@@ -110,7 +110,7 @@ echo "# frames of n1 meanwhile: $(($(stat n1 OutFrames) - out))"
 check "the established connection is intact" enough
 
 #
-# What is for nobody, or forged
+# Frames to closed ports, and forged frames
 #
 
 N=2000

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Forged frames of all shapes (inject.c) in the midst of transfers, over devices of
-# different kinds. Who doesn't know a connection's cookie can't do anything to it: such
-# a transfer stays intact. Who knows it may end it, but no more than that. Each way
-# in which a frame can be malformed is met, and counted.
+# Forged frames of all shapes (inject.c) during transfers, over devices of different kinds.
+# A sender that does not know a connection's cookie cannot harm the connection: the transfer
+# stays intact. A sender that knows the cookie may end the connection, but no more than that.
+# Each way in which a frame can be malformed occurs, and is counted.
 #
 #	net-inject.sh [SEED [FRAMES]]
 #
@@ -21,9 +21,9 @@
 SEED=${1:-1} FRAMES=${2:-$(by_kernel 5000 500 1000)}
 INJECTORS=''
 
-# A device that holds back what comes, for so long, coalesces more of the transfer.
+# Nanoseconds for which a device holds frames back, so that it coalesces more of the transfer.
 HOLD_NS=2000000
-BRIDGE=02:00:00:00:07:77	# its own, whatever ports it has
+BRIDGE=02:00:00:00:07:77	# the bridge's own address, whatever ports it has
 
 hosts 2
 host sw
@@ -43,12 +43,12 @@ done
 ip -n sw link set br0 up
 in_host sw tee /proc/sys/net/esp/rcvbuf <<<262144 >/dev/null || exit
 in_host sw tee /proc/sys/net/esp/dev/br0/enable <<<1 >/dev/null || exit
-# What forges a sender's address doesn't attract the frames for it.
+# Without learning, so that forged source addresses do not attract the transfer's frames.
 for i in 0 1 2; do
 	in_host sw bridge link set dev t$i learning off || exit
 done
 
-# inject HOST ARGUMENT...: begins to, with the next seed.
+# inject HOST ARGUMENT...: starts to inject frames, with the next seed.
 inject()
 {
 	nsenter --net="/run/netns/$1" inject "${@:2}" "$SEED" "$FRAMES" >"$TMP/inject.$SEED" 2>&1 &
@@ -56,7 +56,7 @@ inject()
 	SEED=$((SEED + 1))
 }
 
-# injected: all have done so.
+# injected: waits until all have done so.
 injected()
 {
 	local i status=0
@@ -69,10 +69,10 @@ injected()
 	return $status
 }
 
-# begin HOST DEV HOST DEV: one that goes on and leaves time for others.
+# begin HOST DEV HOST DEV: starts a transfer that goes on, with pauses for other frames.
 begin() { start "$@" -n 1000G -r 4000 -p 300; }
 
-# intact TEXT HOST: the transfer to there, that has been started.
+# intact TEXT HOST: the transfer to HOST goes on, and ends intact.
 intact()
 {
 	check "$1: frames from who knows no cookie" injected
@@ -80,7 +80,7 @@ intact()
 	check "... and is intact" enough
 }
 
-# w OPTION...: of both ends of the cable.
+# w OPTION...: sets ethtool's options at both ends of the cable.
 w()
 {
 	local i
@@ -97,7 +97,7 @@ direct()
 	inject n1 "$@" w1
 }
 
-# bridged HOST DEV [OPTION]: by taps as they are, polled, and in fragments.
+# bridged HOST DEV [OPTION]: injects by three taps: plain, with NAPI, and in fragments.
 bridged()
 {
 	begin n0 v0 "$1" "$2"
@@ -130,7 +130,7 @@ for i in 0 1; do
 done
 w tx on sg on
 
-# A copy of what leaves by a dummy device has no owner: it is coalesced like any other.
+# The copy of a frame that leaves by a dummy device has no owner, so GRO coalesces it.
 for i in 0 1; do
 	ip -n n$i link add d$i type dummy || exit
 	ip -n n$i link set d$i up
@@ -181,7 +181,7 @@ check "no connection was reset" [ "$(($(stat n0 InResets) + $(stat n1 InResets) 
 # With the cookie
 #
 
-# ends: the transfer does, somehow, and what is left of it.
+# ends: the transfer ends, well or not, and leaves no sockets.
 ends()
 {
 	injected || return

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# esp kill: what esp show lists with the same options is ended, and nothing else; by who may.
+# esp kill: it ends the sockets that esp show lists with the same options, and no others; and only
+# for users that may do so.
 #
 #	+-----------+             +-----------+
 #	| n0     v0 +--- veth ----+ v1     n1 |
@@ -15,7 +16,7 @@ hosts 2
 cable n0 v0 n1 v1
 PEER=$(mac n1 v1)
 
-# gives STATUS WORDS COMMAND...: that is its exit status, and it says so.
+# gives STATUS WORDS COMMAND...: its exit status is STATUS, and it prints WORDS.
 gives()
 {
 	local want=$1 words=$2 status
@@ -36,11 +37,11 @@ lists()
 	[ "$ports" = "$*" ]
 }
 
-# ports HOST: local ones of its connections, and of its listeners.
+# ports HOST: print the local ports of its connections. listens HOST PORT: it listens there.
 ports() { in_host "$1" esp show | awk 'NR > 1 { sub(/.*:/, "", $5); print $5 }' | sort | xargs; }
 listens() { in_host "$1" esp show -l | grep -q ":$2\b"; }
 
-# connect PORT [TYPE]: from that port of n0 to the same of n1, until somebody ends it.
+# connect PORT [TYPE]: makes a connection from that port of n0 to the same port of n1, which stays.
 connect()
 {
 	nsenter --net=/run/netns/n1 esp listen -t "${2:-stream}" ":$1" <&8 >/dev/null 2>&1 &
@@ -50,7 +51,7 @@ connect()
 	CONNECT[$1]=$!
 }
 
-# ended_with PORT STATUS STATUS: so end the one that connected and the other one.
+# ended_with PORT STATUS STATUS: the connecting program and the listening one end so.
 ended_with()
 {
 	local here there
@@ -111,7 +112,7 @@ wait "${LISTEN[2006]}"
 check "... and ends" [ $? = 6 ]
 exec 8>&-
 
-# timers FORM COMMAND...: it shows one that runs so.
+# timers FORM COMMAND...: the command shows a timer of this form.
 timers()
 {
 	local form=$1

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Life and death under load: streams and records over three cables while things happen to
-# one of these, or to all, at random moments, one after the other. Who isn't struck goes on
-# and is intact; who is goes on, too, or ends with an error that says why
+# Life and death under load: streams and records over three cables, while events strike a cable
+# or a host at random moments, one after the other. A transfer that is not struck goes on and
+# stays intact. A struck transfer goes on, too, or ends with an error that says why
 # (state-machine.rst, "Devices"), and leaves nothing.
 #
 #	+----------------+       +---------------+
@@ -21,17 +21,17 @@
 
 ROUNDS=${1:-1}
 SEED=${2:-$((RANDOM * 32768 + RANDOM))}
-LONGEST=$(by_kernel 400 1500 1500)	# milliseconds until something happens
-PAUSE=$(by_kernel 700 1500 1500)	# ... and that it lasts
-LAG=$(by_kernel 50 2000 500)		# ... of the readers, now and then
-READ=$(by_kernel 40000 4000 20000)	# bytes at most
-BUFFER=$(by_kernel 262144 65536 262144)	# bytes, of each end: what is to be read in the end
+LONGEST=$(by_kernel 400 1500 1500)	# longest time before an event, ms
+PAUSE=$(by_kernel 700 1500 1500)	# longest duration of an event, ms
+LAG=$(by_kernel 50 2000 500)		# pause of a reader now and then, ms
+READ=$(by_kernel 40000 4000 20000)	# largest read, bytes
+BUFFER=$(by_kernel 262144 65536 262144)	# buffers of each end, to be read in the end, bytes
 RESET="Connection reset by peer|Broken pipe"
 LATE="Connection timed out"
 NO_DEVICE="Network is down|No such device|No route to host"
 BESIDES="bytes came instead of [0-9]+|shutdown: Transport endpoint is not connected"
 
-# One per cable: its ends.
+# The ends of each cable.
 HOST0=(n1 n1 n2) DEV0=(a0 b0 c0)
 HOST1=(n0 n2 n0) DEV1=(a1 b1 c1)
 
@@ -40,10 +40,11 @@ EVENTS=(down disable delete move mtu address namespace kill rmmod stop freeze cl
 lay() { cable ${HOST0[$1]} ${DEV0[$1]} ${HOST1[$1]} ${DEV1[$1]}; }
 msleep() { sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
 
-# chance N: sets DRAWN. Only in this shell, not in one of its own: the seed's row is one.
+# chance N: sets DRAWN to a random number below N. Not in a subshell, where the seed's sequence
+# would not advance.
 chance() { DRAWN=$(((RANDOM << 15 | RANDOM) % $1)); }
 
-# listens PID: the program has begun, and knows SIGUSR1.
+# listens PID: the program handles SIGUSR1 by now, or has ended.
 listens()
 {
 	! kill -0 $1 2>/dev/null ||
@@ -62,7 +63,7 @@ launch()
 	for t in 0 1 2 3 4 5; do
 		c=$((t / 2))
 		mkdir -p "$TMP/$t"
-		# They go the two ways round.
+		# The two transfers of a cable connect in opposite directions.
 		if [ $((t % 2)) = 0 ]; then
 			TMP=$TMP/$t slow_start ${HOST0[c]} ${DEV0[c]} ${HOST1[c]} ${DEV1[c]} -r "$READ" -p "$LAG" $option
 		else
@@ -72,7 +73,7 @@ launch()
 	done
 }
 
-# nobody_came T: its connector has ended, and its listener waits for one.
+# nobody_came T: its connector has ended, and its listener still waits for a connection.
 nobody_came()
 {
 	local h=${HOST1[$1 / 2]}
@@ -82,7 +83,7 @@ nobody_came()
 		in_host $h esp show -l | grep -q ":${PORTS[$1]}\b"
 }
 
-# join T: waits for both ends; their status: A, B.
+# join T: waits for both ends; sets A and B to their status.
 join()
 {
 	wait ${CONNECTORS[$1]}
@@ -94,24 +95,24 @@ join()
 
 intact() { [ $A = 0 ] && [ $B = 0 ] && same_hashes "$TMP/$1/connect" "$TMP/$1/listen"; }
 
-# died FILE STATUS ERRORS: killed by the test, or with one of ERRORS at least, and no others
-# but that data came short, or that there was nothing left to shut down.
+# died FILE STATUS ERRORS: the test has killed the program, or it ended well, or it reported at
+# least one of ERRORS and no others, except that data are missing or shutdown() came too late.
 died()
 {
 	local lines=$TMP/lines errors=$3
 
 	[ $2 != 137 ] && [ $2 != 143 ] || return 0
-	[ $2 != 0 ] || return 0		# it knew of no more
+	[ $2 != 0 ] || return 0		# this end saw no error
 	grep -v "^[a-z]*: sent" "$1" >"$lines"
 	grep -qE "($errors)$" "$lines" && ! grep -qvE "($errors|$BESIDES)$" "$lines"
 }
 
-# judge T: as it must be.
+# judge T: the transfer has ended as it must.
 judge()
 {
 	local file connect=$ERRORS listen=$ERRORS
 
-	# Which end is the struck one?
+	# The struck end has its own errors.
 	if [ $(($1 % 2)) = $END ]; then
 		connect=$NEAR
 	else
@@ -137,7 +138,7 @@ judge()
 	return 1
 }
 
-# all_end: what isn't dead ends; each as it must be.
+# all_end: ends all transfers; each must have ended as it must.
 all_end()
 {
 	local t wrong=0
@@ -159,7 +160,7 @@ all_end()
 sysctl() { in_host "$1" tee "/proc/sys/net/esp/$2" <<<"$3" >/dev/null; }
 no_device() { ! ip -n "$1" link show "$2" >/dev/null 2>&1; }
 
-# born HOST: what it is to forget it forgets soon.
+# born HOST: makes a host that soon forgets closed connections.
 born()
 {
 	host $1
@@ -169,7 +170,7 @@ born()
 	sysctl $1 sndbuf $BUFFER
 }
 
-# Who isn't answered, for the peer is no more, gives up in four seconds.
+# hasty: the host at the other end gives up connections in four seconds, if the struck host is gone.
 hasty()
 {
 	sysctl $PH retries 40
@@ -244,7 +245,8 @@ event_address()
 	ip -n $H link set $D address "$(printf 02:00:00:%02x:%02x:01 $((N >> 8 & 255)) $((N & 255)))"
 }
 
-# Its processes go with it, for they keep it; so it strikes its other cable as well.
+# The event ends the host's processes, too, because they keep the namespace. So it strikes the
+# host's other cable as well.
 event_namespace()
 {
 	local t c
@@ -279,14 +281,14 @@ event_rmmod()
 {
 	local error status
 
-	# It uses the module, so that nothing else had to refuse.
+	# esp_diag uses the module, so without it only sockets can make the kernel refuse.
 	rmmod esp_diag || return
 	error=$(LC_ALL=C unload esp)
 	status=$?
 	insmod "$BUILD/esp_diag.ko" && [ $status = 1 ] && [ "$error" = "Resource temporarily unavailable" ]
 }
 
-# A process stands still, as in a debugger.
+# A process is stopped, as in a debugger.
 event_stop()
 {
 	for t in $STRUCK; do
@@ -298,7 +300,7 @@ event_stop()
 	done
 }
 
-# A host stands still, as a laptop that is closed: nobody hears it, nor it anybody.
+# A host is cut off, like a closed laptop: no frame leaves or reaches it.
 event_freeze()
 {
 	each_end tc qdisc add dev DEV root netem loss 100% || return
@@ -306,7 +308,7 @@ event_freeze()
 	each_end tc qdisc delete dev DEV root
 }
 
-# each_end COMMAND...: at both ends of all cables of H; DEV in it is the device there.
+# each_end COMMAND...: run it at both ends of all cables of H, with the device for DEV.
 each_end()
 {
 	local c
@@ -317,7 +319,8 @@ each_end()
 	done
 }
 
-# The day changes, the time since the start of the machine doesn't. No SECONDS meanwhile.
+# The date changes, but not the time since the machine's start. SECONDS follows the date, so it is
+# not used here.
 event_clock()
 {
 	local by=$((N % 2 ? N : -N)) now from i
@@ -333,7 +336,7 @@ event_clock()
 	[ $i -lt 600 ] && [ $(($(date +%s) - now)) -ge 0 ]
 }
 
-# strike EVENT: what is drawn, what may come of it, and the event itself.
+# strike EVENT: draws its place and time, sets the errors that it may cause, and runs it.
 strike()
 {
 	local t c moment option=
@@ -347,7 +350,7 @@ strike()
 	moment=$DRAWN
 	chance 100000000
 	N=$DRAWN
-	# n0 stays: it is what the others are seen from.
+	# n0 stays, because the test watches the others from there.
 	[ $EVENT != namespace ] || [ $C = 1 ] || END=0
 	if [ $END = 0 ]; then
 		H=${HOST0[C]} D=${DEV0[C]} PH=${HOST1[C]}
@@ -359,7 +362,7 @@ strike()
 	down | disable) option=-D ;;
 	delete | move | address)
 		ERRORS="$NO_DEVICE|$RESET|$LATE|Connection refused"
-		NEAR="$NO_DEVICE|Broken pipe"	# it is told
+		NEAR="$NO_DEVICE|Broken pipe"	# this end knows the reason
 		;;
 	mtu) ERRORS="Message too long|$RESET|$LATE" ;;
 	kill) ERRORS="$RESET|Connection refused" ;;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # "Must hold, whatever is lost, reordered, duplicated, delayed": both directions
-# at once over a clean link, then over one that does all of it to both.  Rules
-# 8, 10, 17 and 19 repair it; every byte is compared.
+# at once over a clean link, then over a link that does all of that in both
+# directions.  Rules 8, 10, 17 and 19 repair it; every byte is compared.
 #
 #	+--------------+                  +--------------+
 #	| n0        v0 +------- veth -----+ v1        n1 |
@@ -29,7 +29,7 @@ fi
 check "$clean in both directions, clean" transfer n0 v0 n1 v1 -n "$clean"
 check "records, clean" transfer n0 v0 n1 v1 -q -n "$(by_kernel 64M 2M 4M)"
 
-# Loss is per frame: no super-packets before netem.
+# Netem loses a frame at a time, so no GSO packets.
 ip0 link set v0 gso_max_segs 1
 ip1 link set v1 gso_max_segs 1
 for end in "n0 v0" "n1 v1"; do
@@ -41,7 +41,7 @@ check "$lossy in both directions, with loss, duplicates, reordering and corrupti
 	transfer n0 v0 n1 v1 -n "$lossy"
 check "records, with the same" transfer n0 v0 n1 v1 -q -n "$(by_kernel 8M 1M 1M)" -w 20000
 
-# It can't have been a clean link.
+# The counters prove that the link was not clean.
 for h in n0 n1; do
 	for counter in InChecksum InDuplicate InOutOfOrder OutRetrans; do
 		check "$h: $counter counted" [ "$(stat $h $counter)" -gt 0 ]

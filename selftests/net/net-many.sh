@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Many connections between two hosts, a byte there and back on each (rule 7: a
-# small request never waits for permission, however many there are), what an
-# idle one takes, and that nothing is left of them.
+# Many connections between two hosts, with a byte there and back on each (rule 7: a
+# small request never waits for a grant, however many there are). Measures the memory
+# of an idle connection, and checks that nothing is left.
 #
 #	+-----------------+             +----------------+
 #	| n0           v0 +--- veth ----+ v1          n1 |
@@ -16,7 +16,7 @@ N=$(by_kernel 20000 2000 5000)
 hosts 2
 cable n0 v0 n1 v1
 
-# Memory in use, bytes, without what can be had back at once.
+# used: print the memory in use, in bytes, without memory that can be reclaimed at once.
 used()
 {
 	sync
@@ -28,7 +28,7 @@ says_idle() { grep -q idle "$TMP/client" && grep -q idle "$TMP/server"; }
 over() { ! kill -0 $client 2>/dev/null || says_idle; }
 
 REFERENCES=$(</sys/module/esp/refcnt)
-# The first of its kind brings memory of its own.
+# The first transfer allocates memory that stays.
 transfer n0 v0 n1 v1 -n 64k >/dev/null
 before=$(used)
 : >"$TMP/client"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Super-packets (offload.c): they pass devices that take them as one frame, are
-# taken apart in front of those that don't, and are put together again where a
-# receiver coalesces. Both directions at once, every byte is compared.
+# GSO packets (offload.c): they pass devices that take them as one frame, are segmented
+# before other devices, and are coalesced again where a receiver does that. Both
+# directions at once, every byte is compared.
 #
 #	n0 w0 ------------------------ w1 n1	and VLANs of these
 #	n0 v0 --- p0 br0 p1 (sw) ----- v1 n1
@@ -27,7 +27,7 @@ for i in 0 1; do
 done
 ip -n sw link set br0 up
 
-# runs HOST COUNTER COMMAND...: how often it counts during the command.
+# runs HOST COUNTER COMMAND...: print how much the counter grows during the command.
 runs()
 {
 	local h=$1 c=$2 before
@@ -37,21 +37,22 @@ runs()
 	echo "$(($(stat "$h" "$c") - before))"
 }
 
-# some, none COUNTER COMMAND...: super-packets, or none, at n0.
+# some, none COUNTER COMMAND...: meanwhile n0 counts GSO packets, or none.
 some() { local n; n=$(runs n0 "$@") && echo "$1: $n" && [ "$n" -gt 8 ]; }
 none() { local n; n=$(runs n0 "$@") && echo "$1: $n" && [ "$n" -eq 0 ]; }
 
 direct() { transfer n0 w0 n1 w1 -n "$N" "$@" >/dev/null; }
 bridged() { transfer n0 v0 n1 v1 -n "$N" "$@" >/dev/null; }
 
-# at_least N COUNTER COMMAND...: so many at n0.
+# at_least N COUNTER COMMAND...: meanwhile n0 counts at least N GSO packets.
 at_least() { local n min=$1; shift; n=$(runs n0 "$@") && echo "$1: $n, $min expected" && [ "$n" -ge "$min" ]; }
 
 # bytes SIZE: 8M is 8388608.
 bytes() { echo $((${1%M} << 20)); }
 
-# What is set, is set, or nothing is tested.
-# w, link OPTION...: of both ends of the cable. queue COMMAND...: of tc qdisc.
+# w, link OPTION...: set ethtool's, or the link's, options at both ends of the cable. queue
+# COMMAND...: run tc qdisc there. A setting that fails ends the script, because a test without it
+# would test nothing.
 w() { local h; for h in 0 1; do in_host n$h ethtool -K w$h "$@" >/dev/null || exit; done; }
 link() { local h; for h in 0 1; do ip -n n$h link set w$h "$@" || exit; done; }
 queue() { local h cmd=$1; shift; for h in 0 1; do in_host n$h tc qdisc "$cmd" dev w$h "$@" || exit; done; }
@@ -66,7 +67,7 @@ check "a bridge forwards them" some InGsoFrames bridged
 
 link gso_max_segs 1
 check "gso_max_segs 1: none are made" none OutGsoFrames direct
-# Seven packets of 1468 bytes, or six: many runs instead of few.
+# Seven packets of 1468 bytes, or six: many GSO packets instead of few.
 link gso_max_segs 7
 check "gso_max_segs 7" at_least $(($(bytes "$N") / (8 * 1468))) OutGsoFrames direct
 link gso_max_segs 65535 gso_max_size 9000
@@ -81,7 +82,7 @@ check "... without the device's checksums" none InGsoFrames direct
 w sg off
 check "... nor fragments" none InGsoFrames direct
 w tx on sg on
-# Coalescing: veth does it where the sender's device has no TCP segmentation.
+# A veth coalesces frames if the sender's device does not segment TCP.
 w tso off gro on
 check "coalesced by the receiver" some InGsoFrames direct
 check "... with records" direct -q
@@ -89,7 +90,7 @@ link mtu 9000
 check "... with MTU 9000" some InGsoFrames direct
 link mtu 1500
 
-# A bridge puts together what comes, and takes it apart for who doesn't want it.
+# A bridge coalesces frames, and segments them for devices that don't take GSO packets.
 for i in 0 1; do
 	in_host n$i ethtool -K v$i tso off gro on tx-sctp-segmentation off >/dev/null &&
 		in_host sw ethtool -K p$i tso off gro on tx-sctp-segmentation off >/dev/null || exit
@@ -101,7 +102,7 @@ done
 check "... for hosts that don't coalesce" none InGsoFrames bridged
 w tso on gro off tx-sctp-segmentation on
 
-# Queues that have to do with frames.
+# Queues that segment, lose or corrupt GSO packets.
 queue add root tbf rate 1gbit burst 1520 limit 1000000
 check "a token bucket smaller than they are takes them apart" none InGsoFrames direct
 queue replace root netem limit 10000 delay 1ms reorder 25% loss 5% duplicate 5% corrupt 10%
@@ -110,8 +111,7 @@ check "whole runs are lost, doubled, late; corrupted ones are taken apart" \
 check "it was not a clean link" [ "$(stat n0 OutRetrans)" -gt 0 -a "$(stat n0 InChecksum)" -gt 0 ]
 queue del root
 
-# Redirected: what is to leave by w0 leaves by v0, and comes in as if by w1, whose
-# address it has.
+# Redirected: packets for w0 leave by v0, and come in as if by w1; v1 has w1's address.
 passed() { in_host n1 ip -s link show v1 | awk '/RX:/ { getline; print $2 }'; }
 ip -n n1 link set v1 address "$(mac n1 w1)" &&
 	in_host n1 tc qdisc add dev v1 ingress &&
@@ -128,21 +128,21 @@ in_host n0 timeout 60 tcpdump -U -i w0 -w "$TMP/w0.pcap" -s 80 2>"$TMP/w0.log" &
 in_host n1 timeout 60 tcpdump -U -i w1 -w "$TMP/w1.pcap" 2>"$TMP/w1.log" &
 until_true 60 [ -s "$TMP/w0.pcap" -a -s "$TMP/w1.pcap" ] || exit
 check "while packets are captured at both ends" some InGsoFrames direct
-# Not all of them, on a slow machine; but one that is longer than a frame can be.
+# A slow machine does not capture all packets, but one that is longer than a frame can be.
 captured() { [ "$(wc -c <"$TMP/w0.pcap")" -gt 1000 ] && [ "$(wc -c <"$TMP/w1.pcap")" -gt 10000 ]; }
 check "... captured they were" until_true 60 captured
 kill %1 %2
 wait
 
 #
-# Under VLAN tags: beside the frame, or in it, where a device can't put them in
+# Under VLAN tags: beside the frame, or inside it if a device can't insert them
 #
 
 T=$(by_kernel 4M 512k 1M)
-OVER=''	# what is behind w0 and w1 in the names of the VLAN's devices
+OVER=''	# suffix of w0 and w1 in the names of the VLAN's devices
 tagged() { transfer n0 w0$OVER n1 w1$OVER -n "$T" "$@" >/dev/null; }
 
-# passes OUT IN COMMAND...: "some" or "none" leave n0 as super-packets, and come in.
+# passes OUT IN COMMAND...: OUT and IN, "some" or "none": n0 sends and receives GSO packets, or not.
 passes()
 {
 	local out in n want i=0 wants=("$1" "$2")
@@ -159,7 +159,8 @@ passes()
 	done
 }
 
-# vlan PARENT NAME OPTION...: of both ends, behind w0 and w1.
+# vlan PARENT NAME OPTION...: make VLAN devices at both ends; PARENT and NAME are suffixes of w0
+# and w1.
 vlan()
 {
 	local h
@@ -171,7 +172,7 @@ vlan()
 	done
 }
 
-# sums YES: what w0 and w1 say is believed, that they compute checksums.
+# sums YES: 1: ESP leaves checksums to w0 and w1.
 sums()
 {
 	local h
@@ -181,7 +182,7 @@ sums()
 	done
 }
 
-# vlans TEXT: each offload of w on and off, while OVER is a VLAN of it.
+# vlans TEXT: test each offload of w on and off, over the VLAN OVER.
 vlans()
 {
 	check "$1: super-packets pass" passes some some tagged
@@ -202,7 +203,7 @@ vlan '' .5 id 5
 vlan '' .6 id 6 reorder_hdr off
 vlan '' .7 id 7 protocol 802.1ad
 vlan .7 .7.8 id 8
-# Inside a frame of 1500 bytes there is room for one tag.
+# A frame of 1500 bytes has room for one tag only.
 for h in 0 1; do
 	ip -n n$h link set w$h.7.8 mtu 1496 || exit
 done
@@ -221,7 +222,7 @@ else
 fi
 OVER=.7.8 vlans "VLAN in a VLAN, tags inside frames"
 
-# Their sums are right when they leave the VLAN's device; then some bytes are not.
+# Checksums are right when frames leave the VLAN's device; then netem corrupts some frames.
 w tso off gro on
 OVER=.5
 for h in 0 1; do
@@ -232,7 +233,7 @@ gone() { ! kill -0 $CONNECTOR && ! kill -0 $LISTENER; } 2>/dev/null
 corrupted()
 {
 	start n0 w0.5 n1 w1.5 -n "$T"
-	# Who got what was corrupted may wait for ever.
+	# An end that received corrupted data may wait for ever, so kill both in the end.
 	until_true 90 gone || kill $CONNECTOR $LISTENER
 	ended >/dev/null
 }

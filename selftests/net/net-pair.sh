@@ -13,7 +13,7 @@
 
 meet() { "$SRC/selftests/harness/barrier" "pair-$1"; }
 
-# exchange OPTION...: b's connection to a.
+# exchange OPTION...: transfer data over a connection from b to a.
 exchange()
 {
 	PORT=$((PORT + 1))
@@ -29,7 +29,7 @@ meet enabled || exit
 check "$ROLE: 8M in both directions, clean, Linux $(uname -r)" exchange -n 8M
 check "$ROLE: records, clean" exchange -q -n 1M
 check "$ROLE: 1M in both directions, with a CRC" exchange -C -n 1M
-# polled: frames that readers have taken from the device themselves.
+# polled: print the frames that readers have taken from the device themselves.
 polled()
 {
 	awk '$1 != "TcpExt:" { next }
@@ -37,7 +37,7 @@ polled()
 		{ print $n }' /proc/net/netstat
 }
 
-# A reader that waits for an answer polls as long as one takes here.
+# A reader polls for as long as an answer takes here.
 sysctl -qw net.core.busy_read=5000 || exit
 before=$(polled)
 if [ "$ROLE" = b ]; then

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Sysctls: what is out of range is refused, and the log says what the range is
-# (sysctl.rst); the same for the module's parameters.  And that the module
-# works with another family and EtherType.
+# Sysctls and module parameters: a value out of range is refused, and the log names
+# the range (sysctl.rst).  The module works with another family and EtherType.
 #
 #	+-----------+             +-----------+
 #	| n0     v0 +--- veth ----+ v1     n1 |
@@ -22,7 +21,7 @@ forget()
 # write NAME VALUE
 write() { n0 tee "/proc/sys/net/esp/$1" <<<"$2" >/dev/null; }
 
-# refuses NAME VALUE: with EINVAL, and the value stays.
+# refuses NAME VALUE: the sysctl refuses it with EINVAL, and keeps its value.
 refuses()
 {
 	local old
@@ -47,7 +46,7 @@ for ranged in "packets_to_ack 0 1 64" "packets_to_ack 65 1 64" "adaptive 2 0 1" 
 	check "$name $low is taken" takes $name $low
 	check "$name $high is taken" takes $name $high
 done
-# all_refuse VALUE: all of them, in one process.
+# all_refuse VALUE: all sysctls refuse it; one process tries them.
 all_refuse()
 {
 	n0 env LC_ALL=C bash -c 'cd /proc/sys/net/esp

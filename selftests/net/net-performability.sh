@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# esp-performability's prediction where a sending kernel loses frames: allocations of the module
-# fail by the kernel's fault injection, some of 100. libam over ESP's datagrams, two hosts 20 ms
-# apart (there and back), whose time is real; so what a request takes without faults is measured.
+# esp-performability's prediction where a sending kernel loses frames: the kernel's fault injection
+# makes some of 100 allocations of the module fail. libam runs over ESP's datagrams between two
+# hosts 20 ms apart (there and back). Time is real, so the response time without faults is measured.
 #
 #	net-performability.sh [REQUESTS]
 
@@ -33,7 +33,7 @@ n0 tc qdisc add dev v0 root netem delay 10ms limit 10000
 n1 tc qdisc add dev v1 root netem delay 10ms limit 10000
 PEER=edp:$(mac n1 v1)%v0:4000
 
-# fail PERCENT: of the allocations that the module asks for.
+# fail PERCENT: makes that share of the module's allocations fail.
 fail()
 {
 	local text
@@ -47,7 +47,7 @@ fail()
 	echo "$1" >$FAILSLAB/probability
 }
 
-# measure REQUESTS SETTING...: JSON.
+# measure REQUESTS SETTING...: writes JSON to $TMP/json.
 measure()
 {
 	local n=$1
@@ -56,7 +56,7 @@ measure()
 	n0 "$TOOL" -j -m "$n" --at edp:%v0 --peer "$PEER" "$MODEL" "$@" >"$TMP/json"
 }
 
-# value NAME SECTION: the first one behind it.
+# value NAME SECTION: print the first value of NAME after SECTION.
 value()
 {
 	awk -v name="\"$1\": " -v section="\"$2\"" '
@@ -64,7 +64,7 @@ value()
 		on && (i = index($0, name)) { split(substr($0, i + length(name)), v, /[ ,}]/); print v[1]; exit }' "$TMP/json"
 }
 
-# replies: that were to be sent, and of these failed.
+# replies: print the replies sent, and those that failed.
 replies() { echo "$(stat n1 DgramOut) $(stat n1 OutAllocFail)"; }
 
 nsenter --net=/run/netns/n1 "$TOOL" --serve edp:%v1:4000 "$MODEL" &
@@ -74,10 +74,11 @@ measure 100
 check "without faults" [ "$(value "ACKED, PROCESSED" measured)" = 100 ]
 LATENCY=$(awk -v us="$(value response_us measured)" 'BEGIN { print us / 2 }')
 
-# predicted PERCENT: what is measured is within a tenth, or the error of the measurement. Each frame
-# asks for two pieces of memory. libam hears of a request that could not be sent, and does it again
-# after a millisecond; what it sends again after a timeout, and a reply, is lost as in the model. So
-# the first attempt is lost with q where all others are with 1 - (1 - q)^2.
+# predicted PERCENT: the measured time is within a tenth of the prediction, or within the error of
+# the measurement. Each frame asks for two pieces of memory. libam gets an error for a request that
+# could not be sent, and tries again after a millisecond. A request that is sent again after a
+# timeout, and a reply, are lost as in the model. So the first attempt is lost with q, all others
+# with 1 - (1 - q)^2.
 predicted()
 {
 	local sent failed sent2 failed2 lost

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# esp ping: who has ESP answers, nobody else; how long a packet may be; nothing stays behind.
+# esp ping: hosts with ESP answer, others don't; it finds the longest packet; and it leaves nothing.
 #
 #	+-----------+             +-----------+
 #	| n0     v0 +--- veth ----+ v1     n1 |
@@ -13,7 +13,7 @@ hosts 2
 cable n0 v0 n1 v1
 PEER=$(mac n1 v1)
 
-# ping STATUS WORDS OPTION...: of the peer; that is the exit status, and it says so.
+# ping STATUS WORDS OPTION...: esp ping exits with STATUS and prints WORDS.
 ping()
 {
 	local want=$1 words=$2 status
@@ -25,7 +25,7 @@ ping()
 	[ $status = "$want" ] && grep -qE -e "$words" "$TMP/out"
 }
 
-# grew COUNTER N COMMAND...: of n1, by as many, while it ran.
+# grew COUNTER N COMMAND...: meanwhile n1's counter grows by N.
 grew()
 {
 	local counter=$1 n=$2 before
@@ -36,7 +36,7 @@ grew()
 	[ $(($(stat n1 "$counter") - before)) = "$n" ]
 }
 
-# An interrupt: what has been found out until then.
+# interrupted: after an interrupt esp ping prints the results so far.
 interrupted()
 {
 	local pid
@@ -74,7 +74,7 @@ in_host n0 ip link set v0 mtu 65535
 in_host n1 ip link set v1 mtu 65535
 check "65535 bytes" ping 0 "has 65535 bytes" -m -W 60 "$PEER%v0"
 
-# Nothing listens there, or something does: it isn't told.
+# A listener is not told of pings, and does not change the answer.
 nsenter --net=/run/netns/n1 esp listen :65535 </dev/null >"$TMP/heard" 2>&1 &
 listener=$!
 listens() { in_host n1 esp show -l | grep -q ":65535\b"; }
@@ -85,7 +85,7 @@ kill $listener
 wait $listener
 check "no connection was made" [ "$(stat n1 PassiveOpens)" = 0 ]
 
-# Who does not answer.
+# Hosts that do not answer.
 in_host n0 tc qdisc add dev v0 root netem delay 200ms
 check "answers that are late are none" ping 3 "3 sent, 0 received" -c 3 -i 0.1 -W 0.1 "$PEER%v0"
 in_host n0 tc qdisc del dev v0 root

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a process without privileges may do, and the owner of a user namespace in a
+# The permissions of a process without privileges, and of the owner of a user namespace in a
 # network namespace of its own: the table of Documentation/reliability.rst.
 
 . "${0%/*}/../lib/lib.sh"
 
 AS_NOBODY=(setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all)
-# nobody HOST COMMAND...: without capabilities.
+# nobody HOST COMMAND...: run it without capabilities.
 nobody()
 {
 	local host=$1
@@ -16,7 +16,7 @@ nobody()
 	in_host "$host" "${AS_NOBODY[@]}" "$@"
 }
 
-# owner COMMAND...: in a user namespace, and a network namespace that belongs to it.
+# owner COMMAND...: run it in a user namespace, and in a network namespace that belongs to it.
 owner() { nobody n0 unshare --user --map-root-user --net "$@"; }
 
 hosts 2
@@ -47,7 +47,7 @@ check "... but reads sysctls" nobody n1 cat /proc/sys/net/esp/rto_min_us
 check "... and counters" nobody n1 grep -q InFrames /proc/net/esp/stat
 check_fails "... can't enable devices" "ermi" nobody n1 esp dev disable v1
 
-# number NAME COMMAND...: of the established socket, as this command shows it.
+# number NAME COMMAND...: print that number of the established socket, as the command shows it.
 number()
 {
 	local name=$1

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Rule 12: one ACK queue for each receiving lower device, as VLANs and macvlans
-# congest where the device below does. Rule 5: empty packets are a small share.
+# Rule 12: each receiving lower device has one ACK queue, because VLANs and macvlans share
+# its port. Rule 5: empty packets are a small share.
 #
 #	+----------------+            +----------------------+
 #	| n0  v0.5       |            |         v1.5  m1  n1 |
@@ -13,11 +13,11 @@
 
 N=$(by_kernel 32M 4M 4M)
 
-# queue HOST DEV: what it says of its queue: peers, senders, parked, open, budget ...
+# queue HOST DEV: print the device's queue: peers, senders, parked, open, budget ...
 queue() { in_host "$1" awk -v dev="$2" '$1 == dev { $1 = $2 = ""; print }' /proc/net/esp/dev; }
 peers() { in_host "$1" awk -v dev="$2" '$1 == dev { print $3 }' /proc/net/esp/dev; }
 
-# shared HOST DEV DEV: the connection is in both, because both are one.
+# shared HOST DEV DEV: both devices show the connection, because they have the same queue.
 shared()
 {
 	queue "$1" "$2"
@@ -48,7 +48,7 @@ in=$(stat n1 InData) empty=$(stat n1 OutEmpty)
 check "a transfer in one direction" transfer n0 v0 n1 v1 -n "$N" -b 0
 in=$(($(stat n1 InData) - in)) empty=$(($(stat n1 OutEmpty) - empty))
 echo "# $in data packets, $empty empty ones"
-# The debug kernel takes 0.3 ms for a packet, and ACKs have their timers.
+# The debug kernel takes 0.3 ms for a packet, so timers send more ACKs there.
 share=$(by_kernel 4 2 4)
 check "rule 5: empty packets are at most one for $share" [ $((share * empty)) -le "$in" ]
 finish

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Many transfers into one host at a time, so that its processors give each other's
-# sockets permission, while somebody lists the sockets and changes the policy. It is
-# for a kernel that looks for data races (kcsan).
+# Many transfers into one host at a time, so that its processors send grants for each
+# other's sockets, while other processes list the sockets and change the policy. The test
+# needs a kernel that looks for data races (kcsan).
 #
 #	+----------------+             +------------------+
 #	| n0          v0 +--- veth ----+ v1            n1 |

@@ -3,9 +3,9 @@
 #
 # shellcheck disable=SC2015,SC2016,SC2219,SC2317
 #
-# esp run: programs of others, unchanged, whose TCP connections go over ESP, which the counters
-# of both hosts prove; what they tell is right; and where ESP can't be, TCP carries the same.
-# First all ways to wait and to connect (run-calls.c), then the programs, then what fails.
+# esp run: the TCP connections of unchanged third-party programs go over ESP, as the counters of
+# both hosts prove. The programs' results are right. Where ESP is impossible, TCP carries the same.
+# First all ways to wait and to connect (run-calls.c), then programs, then failures.
 #
 #	+-----------+           +-----------+           +-----------+
 #	| n0     v0 +-- veth ---+ v1     n1 +-- veth ---+ v2     n2 |
@@ -37,17 +37,18 @@ n1 sysctl -qw net.ipv4.ip_forward=1
 n2 sysctl -qw net.esp.dev.v2.enable=0
 
 #
-# What carried it
+# ESP or TCP
 #
 
-# segments HOST: of TCP, that it has sent to other hosts and to itself.
+# segments HOST: print the TCP segments that it has sent to other hosts and to itself.
 segments()
 {
 	in_host "$1" awk '/^Tcp: [0-9]/ { n = $12 } END { print n + 0 }' /proc/net/snmp
 }
 
-# carried WHO PACKETS SEGMENTS COMMAND...: it succeeds; meanwhile the two hosts have sent data
-# packets of ESP and segments of TCP, as many as ">= 1" or "== 0" say.
+# carried HOST PACKETS SEGMENTS COMMAND...: the command succeeds. Meanwhile n0 and HOST send data
+# packets of ESP and segments of TCP, in numbers for which PACKETS and SEGMENTS hold, such as
+# ">= 1" or "== 0".
 carried()
 {
 	local who=$1 packets=$2 segs=$3 esp tcp status
@@ -66,24 +67,25 @@ carried()
 by_esp() { carried n1 ">= $1" "== 0" "${@:2}"; }
 by_tcp() { carried n1 "== 0" ">= 1" "$@"; }
 
-# run HOST COMMAND...: the library waits as long as a slow machine may take.
+# run HOST COMMAND...: run it with the library, which waits as long as a slow machine may take.
 run()
 {
 	in_host "$1" esp run -l "$LOG" -w 20000 "${@:2}"
 }
 
-# Not through a function: the number must be that of the program.
+# The command for "&", without a shell function, because $! must be the program's process ID.
 RUN=(esp run -l "$LOG" -w 20000)
-# serve COMMAND...: on n1, in the background; SERVER. What it says is shown if a test fails.
+# serve COMMAND...: run it on n1, in the background; sets SERVER. Its output is shown if a test
+# fails.
 serve()
 {
 	nsenter --net=/run/netns/n1 "${RUN[@]}" "$@" >"$TMP/server" 2>&1 &
 	SERVER=$!
 }
 
-# told WORDS [N]: the log has so many such lines, or at least one.
+# told WORDS [N]: the log has at least N (1) lines with WORDS.
 told() { [ "$(grep -cF -e "$1" "$LOG")" -ge "${2:-1}" ]; }
-# up PORT: a server listens there by ESP too.
+# up PORT: wait until a server listens there by ESP, too.
 listens() { n1 esp show -l | grep -q ":$1\b"; }
 up()
 {
@@ -92,7 +94,7 @@ up()
 	return 1
 } 2>/dev/null
 
-# down: the server and what it has started.
+# down: kill the server.
 down()
 {
 	kill "$SERVER" 2>/dev/null
@@ -104,7 +106,7 @@ in_tcp() { in_host "$1" awk -v port="$(printf ':%04X$' "$2")" '$4 == "0A" && $2 
 
 part() { [[ $PARTS = *" $1 "* ]]; }
 
-# have PROGRAM...: or its tests are skipped.
+# have PROGRAM...: all are installed; else their tests are skipped.
 have()
 {
 	local p
@@ -121,8 +123,9 @@ have()
 # Calls
 #
 
-# call WAY SERVER_WAY ADDR LISTEN_ADDR [OWN PEER]: one connection by ESP from n0, one by TCP from n1
-# itself; each end knows the other by the same name, or the server by these.
+# call WAY SERVER_WAY ADDR LISTEN_ADDR [OWN PEER]: make a connection by ESP from n0, and one by TCP
+# from n1 itself. Both ends report the same addresses; with OWN and PEER, the server of the first
+# connection reports these.
 call()
 {
 	local way=$1 server_way=$2 addr=$3 at=$4 self=$4 own=$3 peer=$6
@@ -139,14 +142,14 @@ call()
 		run n1 $CALLS call "$way" "$self" $PORT >"$TMP/self" && wait $SERVER ||
 		{ cat "$TMP/call" "$TMP/self" "$TMP/server"; down; return 1; }
 	cat "$TMP/call"
-	# The one's own name is the other's peer.
+	# The own address of one end must be the peer address of the other.
 	sed -i 's/::ffff://g' "$TMP/call" "$TMP/self" "$TMP/server"
 	[ -z "$peer" ] || sed -i "s/.*\( [0-9]*\) $addr\( [0-9]*\)$/$peer\1 $own\2/" "$TMP/call"
 	awk 'NR == FNR { pair[$3 " " $4 " " $1 " " $2] = 1; next } NF == 4 && !($0 in pair) { bad = 1; print "not told: " $0 }
 		END { exit bad }' "$TMP/server" "$TMP/call" "$TMP/self" && told ": ESP" 2 || { cat "$TMP/server" "$LOG"; return 1; }
 }
 
-# A listener that is shut down, but not closed: nobody gets there by ESP, nor by TCP.
+# A listener that is shut down, but not closed, accepts no connection by ESP or TCP.
 shut_down()
 {
 	local status
@@ -191,7 +194,7 @@ fi
 
 head -c 3000000 /dev/urandom >"$TMP/data"
 
-# with PORT COMMAND...: while the server runs; which then ends.
+# with PORT COMMAND...: run it when the server is up; then end the server.
 with()
 {
 	local status
@@ -203,7 +206,7 @@ with()
 	return $status
 }
 
-# program PACKETS NAME COMMAND: a test of these programs, of at least so many packets.
+# program PACKETS NAME COMMAND...: test programs, with at least PACKETS packets of ESP.
 program() { check "$2" by_esp "$1" "${@:3}"; }
 
 
@@ -226,7 +229,7 @@ redis()
 	with 6379 redis_calls
 }
 
-# As a daemon, with two processes that accept.
+# nginx as a daemon, with two processes that accept.
 web()
 {
 	local status
@@ -280,7 +283,7 @@ secure_shell()
 	SSH_CONFIG=(-F "$TMP/ssh_config")
 	ssh_calls()
 	{
-		# In a process that sshd has executed for this connection, as another user.
+		# sshd serves the connection in a process that it has executed, as another user.
 		run n0 ssh "${SSH_CONFIG[@]}" 10.1.0.2 'echo $SSH_CONNECTION; cat' <"$TMP/data" >"$TMP/out" &&
 			head -1 "$TMP/out" | grep -E '^10\.1\.0\.1 [0-9]+ 10\.1\.0\.2 22$' && tail -n +2 "$TMP/out" | cmp - "$TMP/data" &&
 			run n0 scp -q "${SSH_CONFIG[@]}" "$TMP/data" 10.1.0.2:"$TMP/copy" && cmp "$TMP/data" "$TMP/copy" &&
@@ -315,7 +318,7 @@ memory_cache()
 {
 	memcached_calls()
 	{
-		# its default, which it would write to root's home
+		# its default configuration, which it would write to the home of root
 		printf '%s\n' key "64 64 1" value "1024 1024 1" cmd "0 0.1" "1 0.9" >"$TMP/slap.cnf"
 		mkdir -p "$TMP/got" && head -c 500000 "$TMP/data" >"$TMP/part" &&
 			run n0 memccp --servers=10.1.0.2:11211 "$TMP/part" &&
@@ -350,7 +353,8 @@ python_http()
 	with 8000 run n0 /usr/bin/python3 "$TMP/get.py" http://10.1.0.2:8000/data "$TMP/data" && grep -qF "10.1.0.1 - -" "$TMP/server"
 }
 
-# A program in Go is refused; by itself, or started by another, it goes by TCP; through socat, by ESP.
+# esp run refuses a program in Go. Without esp run, or started by another program, it uses TCP;
+# through socat, ESP.
 go_client()
 {
 	run n0 hey -n 20 -c 2 http://10.1.0.2:8000/data >"$TMP/out" 2>&1
@@ -375,7 +379,7 @@ go_by_socat()
 	return $status
 }
 
-# A server that can't be run so, on its host only, and the relay before it.
+# A server without esp run listens on its host only; socat relays ESP connections to it.
 server_by_socat()
 {
 	local server status
@@ -447,10 +451,10 @@ if part database && have psql pgbench; then
 fi
 
 #
-# What goes by TCP, and why
+# TCP instead of ESP, and the reasons
 #
 
-# tcp_server PORT: without esp run.
+# tcp_server PORT: start a server without esp run.
 tcp_server()
 {
 	nsenter --net=/run/netns/n1 run-calls serve accept 0.0.0.0 "$1" 1 >"$TMP/server" 2>&1 &
@@ -458,7 +462,7 @@ tcp_server()
 	until_true 60 in_tcp n1 "$1"
 }
 
-# refused_quickly: nothing there listens by ESP.
+# only_tcp_there: no server listens there by ESP.
 only_tcp_there()
 {
 	: >"$LOG"
@@ -466,7 +470,7 @@ only_tcp_there()
 		told "to 10.1.0.2:6001: TCP, nothing listens there by ESP"
 }
 
-# Who listens but waits in a way that the library doesn't see gets no connection by ESP.
+# A server that listens, but waits in a way that the library doesn't see, gets no connection by ESP.
 not_waiting()
 {
 	: >"$LOG"
@@ -482,7 +486,7 @@ socket.create_connection(("10.1.0.2", 6002))'
 
 TWICE='import socket
 for i in 1, 2: socket.create_connection(("10.1.0.2", 6003)).close()'
-# twice WHY...: two connections of one process, which go by TCP for these reasons.
+# twice WHY...: two connections of one process go by TCP for these reasons.
 twice()
 {
 	: >"$LOG"
@@ -531,7 +535,7 @@ fails_with()
 	[ $status = "$want" ] && grep -qF -e "$words" "$TMP/out"
 }
 
-# The neighbour table says somebody who isn't there.
+# The neighbour table has the MAC address of no host.
 wrong_neighbour()
 {
 	local status
@@ -549,7 +553,7 @@ no_host()
 	fails_with 2 "No route to host" in_host n0 esp run -l "$LOG" -w 300 run-calls call block 10.1.0.77 6005 &&
 		told "to 10.1.0.77:6005: TCP, its MAC address is not known"
 }
-# Who polls must not wait for it each time.
+# A program that tries again and again must not wait for the MAC address each time.
 no_host_again()
 {
 	: >"$LOG"
@@ -560,7 +564,7 @@ for i in 1, 2, 3:
     s.connect_ex(("10.1.0.78", 6005))' && told "its MAC address is not known" 1 && told "was not known lately, either" 2
 }
 
-# Neither does the server find out who it is, if n0 needn't ask for its address.
+# The server does not find the client's IP address either, if n0 has not sent it an ARP request.
 unknown_peer()
 {
 	local status
@@ -589,7 +593,7 @@ pinned_peer()
 	return $status
 }
 
-# The server is killed; the cable is cut.
+# The server is killed; further below, the cable is cut.
 killed_peer()
 {
 	: >"$LOG"
@@ -624,7 +628,8 @@ while 1: s.send(bytes(1000))' >"$TMP/out" 2>&1 &
 	return $status
 }
 
-# The administrator ends the ESP listener. Nobody wakes for that again and again; TCP goes on.
+# The administrator ends the ESP listener. The server goes on by TCP, and does not wake up again and
+# again because of the dead listener.
 ended_listener()
 {
 	PORT=$((PORT + 1))
@@ -645,8 +650,8 @@ only()
 }
 run_only() { in_host "$1" esp run --only -l "$LOG" -w 20000 "${@:2}"; }
 
-# comes_back WORDS [COMMAND...]: a program goes on trying, with nothing of TCP to make the kernel
-# ask for the host; of the attempts after the first, the log says these words.
+# comes_back WORDS [COMMAND...]: a program tries to connect again and again. Without TCP (--only),
+# no TCP packet makes the kernel ask for the host. The log has WORDS for later attempts.
 comes_back()
 {
 	local words=$1 status
@@ -673,7 +678,7 @@ s.send(b"hello"); s.shutdown(1); assert s.recv(9) == b"hello"' >"$TMP/out" 2>&1 
 	return $status
 }
 
-# A listener that is not seen from outside is not seen by ESP either.
+# A listener that other hosts cannot reach does not listen by ESP.
 on_loopback()
 {
 	: >"$LOG"
@@ -682,7 +687,7 @@ on_loopback()
 	! told "ESP"
 }
 
-# refuses WORDS PROGRAM...: it can't be run so, and says why.
+# refuses WORDS PROGRAM...: esp run refuses the program, and says why.
 refuses() { fails_with 1 "$1" esp run "${@:2}"; }
 set_user_id()
 {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tracepoints (tracing.rst): each happens as often as it is counted, and means what it says.
+# Tracepoints (tracing.rst): each event comes as often as its counter counts, and has the right
+# fields.
 #
 #	+----+                             +----+
 #	| n0 | v0 --- veth, loss --- v1    | n1 |	n1 receives from several
@@ -17,16 +18,16 @@ hosts 2
 cable n0 v0 n1 v1
 
 check "there are tracepoints" [ -d "$EVENTS" ]
-# The kernel's own names would mean nothing to perf and trace-cmd.
+# perf and trace-cmd do not know the names of the kernel's enumerators.
 no_enumerators() { ! grep "TCP_" "$EVENTS/esp_state/format"; }
 check "... whose states are numbers, with names" no_enumerators
 
-# traced COMMAND...: with all events, into $TMP/trace; none may be lost.
+# traced COMMAND...: run it and write all events to $TMP/trace. No event may be lost.
 traced()
 {
 	local status
 
-	# By this clock events have an order on all processors.
+	# This clock orders the events of all processors.
 	echo 0 >$TRACING/tracing_on && echo counter >$TRACING/trace_clock && echo >$TRACING/trace && echo 65536 >$TRACING/buffer_size_kb &&
 		echo 1 >$EVENTS/enable && echo 1 >$TRACING/tracing_on || return
 	"$@"
@@ -37,13 +38,13 @@ traced()
 	grep -qE "entries-in-buffer/entries-written: ([0-9]+)/\1 " "$TMP/trace" && return $status
 }
 
-# events NAME [TEXT]: how many there were; with TEXT.
+# events NAME [TEXT]: print the number of events, with TEXT.
 events() { grep "esp_$1: " "$TMP/trace" | grep -c -- "$2"; }
 
-# packets NAME: the sum of theirs.
+# packets NAME: print the sum of these events' packets.
 packets() { awk -v name="esp_$1:" '{ for (i = 1; i < NF; i++) if ($i == name) { sub(/.*packets=/, ""); n += $0 } } END { print n + 0 }' "$TMP/trace"; }
 
-# as_often TEXT EVENTS COUNTER: of both hosts.
+# as_often TEXT EVENTS COUNTER: the counter of both hosts agrees with the number of events.
 as_often()
 {
 	local n=0 h
@@ -55,7 +56,8 @@ as_often()
 	check "$1: as often as $3 counts" [ "$2" = $n -a $n -gt 0 ]
 }
 
-# To the last socket's end: whose FIN was lost sends it again after its process is gone.
+# Trace until the last socket is gone: a socket whose FIN was lost retransmits it after its process
+# has ended.
 many()
 {
 	local i pids='' status=0
@@ -87,13 +89,13 @@ as_often "questions for missing packets" "$(events rrq_out)" OutRRQ
 as_often "questions that arrive" "$(events rrq_in)" InRRQ
 as_often "waits for permission" "$(events ack_park)" GrantQueued
 
-# Permission that has left; of sockets that were closed meanwhile none does.
+# Count the grants that have left. Those of sockets that were closed meanwhile do not leave.
 released=$(events ack_release) all=$(($(stat n0 GrantReleased) + $(stat n1 GrantReleased)))
 echo "# GrantReleased: $all, released: $released"
 check "permission that leaves" [ "$released" -gt 0 -a "$released" -le $all ]
 check "... some has waited" [ "$(events ack_release "waited=0us")" -lt "$released" ]
 
-# A wait ends with permission, or without; a socket may have several turns for one wait.
+# A wait ends with a grant or without. For one wait a socket may have several turns.
 each_ends()
 {
 	awk '
@@ -123,7 +125,7 @@ each_ends()
 check "... each wait ends" each_ends
 
 check "listeners: one each" [ "$(events state "from=CLOSE to=LISTEN")" = $SENDERS ]
-# Who asks before the other end listens is refused, and asks again.
+# A connection that is tried before the other end listens is refused, and tried again.
 refused=$(events state "from=SYN_SENT to=CLOSE")
 check "connections ask: one each" [ "$(events state "from=CLOSE to=SYN_SENT")" = $((SENDERS + refused)) ]
 check "... and come about" [ "$(events state "from=SYN_SENT to=ESTABLISHED")" = $SENDERS ]
@@ -134,14 +136,14 @@ of_each()
 	awk '
 		match($0, /esp_(announce|finish): /) {
 			what = substr($0, RSTART + 4, RLENGTH - 6)
-			# an address in memory may be another socket'\''s later
+			# another socket may have the same address in memory later
 			match($0, /sport=[0-9]+ peer=[0-9a-f:]+/)
 			sk = substr($0, RSTART, RLENGTH)
 			sub(/.* seq=/, "")
 			if (what == "finish") {
 				open[sk] = 0
 			} else {
-				# the same one: it was to begin with nothing, and asked
+				# the same transmission: an empty packet announced it first
 				if (open[sk] && at[sk] != $1) {
 					print sk ": begins at " $1 ", but " at[sk] " goes on"
 					status = 1

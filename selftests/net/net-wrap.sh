@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The numbers of packets go on at 0 behind 2^32 - 1 ("Exactness" in protocol.rst): in a
-# build of the module whose connections all begin at most 64 packets before that (vm,
-# variant "delays"). The data go across it as super-packets and as single ones, and with
-# loss, duplicates and reordering just there.
+# The numbers of packets go on at 0 after 2^32 - 1 ("Exactness" in protocol.rst). The test needs
+# a build of the module whose connections all begin at most 64 packets before 0 (vm, variant
+# "delays"). GSO packets and single packets cross 0, also with loss, duplicates and reordering.
 #
 #	+-----------+             +-----------+
 #	| n0     v0 +--- veth ----+ v1     n1 |
@@ -15,21 +14,21 @@
 TIMES=$(by_kernel 20 5 10)
 SHORT=200k	# more packets than are left before 0, also as records
 
-# numbers HOST: packets that have come to its connection, and the number of the last one, at one time.
+# numbers HOST: print the packets that its connection has received and its recv_seq, at one time.
 numbers()
 {
 	in_host "$1" esp show -e |
 		sed -n 's/.* recv_seq:\([0-9]*\) .* rx_packets:\([0-9]*\).*/\2 \1/p' | head -1
 }
 
-# crosses: of a transfer over a link that loses nothing.
+# crosses: the packet numbers of a transfer cross 0, over a link that loses nothing.
 crosses()
 {
 	local h came before after
 
 	slow_start n0 v0 n1 v1
 	moves n0 200 && moves n1 200 || return
-	# Both stand still while they are looked at.
+	# Stop both programs while their numbers are read.
 	kill -STOP "$CONNECTOR" "$LISTENER"
 	until_true 30 still || return
 	for h in n0 n1; do
@@ -42,7 +41,7 @@ crosses()
 	enough
 }
 
-# still: nothing comes any more.
+# still: no data arrive any more.
 still()
 {
 	local came
@@ -52,7 +51,7 @@ still()
 	[ "$came" = "$(stat n0 InData)$(stat n1 InData)" ]
 }
 
-# short_ones [OPTION]: many transfers, each across.
+# short_ones [OPTION]: make many transfers, each across 0.
 short_ones()
 {
 	local i

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tests, with a module that waits at random places (delays/delays.c): what is late there
-# loses whatever race it runs. It must make no difference.
+# Run tests with a module that waits at random places (delays/delays.c). A step that is late
+# loses its race, which must make no difference.
 #
 #	races.sh [long]
 
@@ -11,7 +11,7 @@
 PARAMETERS=/sys/module/delays/parameters
 delays() { cat "$PARAMETERS/count"; }
 
-# among_delays N COMMAND...: it passes, and there were more than N.
+# among_delays N COMMAND...: the command passes, and there were more than N delays.
 among_delays()
 {
 	local from least=$1
@@ -33,7 +33,7 @@ else
 fi
 hosts 2
 cable n0 v0 n1 v1
-# Who waits for the last byte there is waits for ever if its coming is missed.
+# A reader that misses the arrival of the last byte waits for ever.
 check "a message there and back, $((500 * (rounds + 4))) times" among_delays 100 \
 	timeout 100 speed -a n0:v0 -b n1:v1 -n $((500 * (rounds + 4))) esp pingpong
 for h in $HOSTS; do

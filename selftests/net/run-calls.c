@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LIBS: -lpthread
 /*
- * A program that uses TCP in all ways in which programs wait and connect, for "esp run":
+ * For tests of "esp run": use TCP in all ways in which programs wait and connect.
  *
  *	run-calls serve WAY ADDR PORT N		accepts N connections, gives back what they send
  *	run-calls call WAY ADDR PORT		connects, and compares what comes back
  *
- * Both print what they know of the connection: "OWN PEER", addresses with ports. Whatever
- * differs from what TCP would say ends the program with a message.
+ * Both print the connection's addresses with ports, "OWN PEER". A result that differs from TCP's
+ * ends the program with a message.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -68,7 +68,7 @@ static void set(int fd, int level, int name, int v)
 	must(!setsockopt(fd, level, name, &v, sizeof(v)));
 }
 
-/* What programs ask of a connection and set. */
+/* Read and set the options that programs use. */
 static void options(int fd, int family)
 {
 	struct tcp_info info = { 0 };
@@ -122,7 +122,7 @@ static int make(const char *addr, const char *port, union any *a, socklen_t *len
  * Servers
  */
 
-/* Until the peer has shut down its direction. */
+/* Return the bytes to the peer until it has shut down its direction. */
 static void echo(int fd)
 {
 	char buf[65536];
@@ -151,7 +151,7 @@ static void serve(int fd)
 	must(!close(fd));
 }
 
-/* Accepted addresses are those of getpeername(). */
+/* Accept a connection; the address of accept() must be that of getpeername(). */
 static int take(int listener)
 {
 	union any a, b;
@@ -194,7 +194,7 @@ static void wait_select(int fd)
 	FD_SET(1, &out);
 	must(select(fd + 1, &in, NULL, NULL, &t) == 1 && FD_ISSET(fd, &in));
 	must(t.tv_sec < 600);
-	/* and the other sets, when nothing comes */
+	/* select() must work for the other sets, too, while nothing comes */
 	t = (struct timeval){ 0, 0 };
 	must(select(fd + 1, NULL, &out, NULL, &t) == 1 && FD_ISSET(1, &out));
 }
@@ -250,7 +250,7 @@ static void serve_threads(int listener, int n)
 		must(!pthread_join(threads[i], NULL));
 }
 
-/* Each accepts one, the parent none. */
+/* Each child accepts one connection, the parent none. */
 static void serve_children(int listener, int n)
 {
 	int i, status, fd;
@@ -275,7 +275,7 @@ static void on_signal(int sig)
 	signals += !!sig;
 }
 
-/* A signal each @us, or no more, whose handler has these flags. */
+/* Send SIGALRM each @us, or no more with 0; its handler has these flags. */
 static void signal_each(int us, int flags)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
@@ -290,7 +290,7 @@ static void on_signal_once(int sig)
 	signal(sig, SIG_DFL);
 }
 
-/* The one signal of this handler ends accept(), although the handler is gone then. */
+/* The handler's only signal must end accept(), although the handler is removed by then. */
 static void interrupted_once(int listener, void (*handler)(int sig), int flags)
 {
 	struct sigaction sa = { .sa_handler = handler, .sa_flags = flags };
@@ -302,12 +302,12 @@ static void interrupted_once(int listener, void (*handler)(int sig), int flags)
 	must(!sigaction(SIGALRM, NULL, &sa) && sa.sa_handler == SIG_DFL);
 }
 
-/* Signals interrupt accept() if their handlers are so. */
+/* A signal must interrupt accept() if its handler lacks SA_RESTART. */
 static void serve_with_signals(int listener, int n)
 {
 	int fd, quiet = socket(AF_INET, SOCK_STREAM, 0);
 
-	/* nobody connects to this one */
+	/* no client connects to this listener */
 	must(quiet >= 0 && !listen(quiet, 1));
 	signal_each(10000, 0);
 	must(take(quiet) < 0 && errno == EINTR && signals);
@@ -322,13 +322,13 @@ static void serve_with_signals(int listener, int n)
 		must(fd >= 0);
 		serve(fd);
 	}
-	/* who was there already was not waited for, but not all were */
+	/* at least one connection was not there at once, so accept() waited through signals */
 	must(signals);
 }
 
 /*
- * Another thread shuts the listener down: who waits is woken, a child as well, and nobody
- * listens any more.
+ * Shut the listener down from another thread. That must wake the main thread and the child from
+ * accept(), and no process may listen any more.
  */
 static void *shut(void *arg)
 {
@@ -358,7 +358,7 @@ static void serve_until_shut(int listener, int n)
 	must(take(listener) < 0 && errno == EINVAL);
 	must(!pthread_join(thread, NULL));
 	must(wait(&status) == child && !status);
-	/* until somebody has looked, and kills it */
+	/* wait until the test has looked and kills this process */
 	pause();
 }
 
@@ -429,7 +429,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 	while (n) {
 		if (ways[i].wait)
 			ways[i].wait(listener);
-		/* an edge is told once: all that there are */
+		/* an edge is reported once, so accept all connections */
 		while ((fd = take(listener)) >= 0) {
 			serve(fd);
 			if (!--n)
@@ -438,7 +438,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 				break;
 		}
 		must(fd >= 0 || errno == EAGAIN);
-		/* woken for nothing: not again and again */
+		/* the process must not be woken for nothing again and again */
 		must(nothing++ < 20);
 	}
 }
@@ -462,7 +462,7 @@ static void server(char **argv)
  * Clients
  */
 
-/* An address makes no difference to TCP. */
+/* Write; TCP ignores an address in sendto(). */
 static void *writer(void *arg)
 {
 	socklen_t len = sizeof(union any);
