@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bind() and getsockname(): addresses, devices, ports and who may have them
+ * bind() and getsockname(): addresses, devices, ports and the right to use them
  * (socket-api.rst, "Addresses"), and socket() itself.
  */
 #include "sock-hosts.h"
@@ -41,7 +41,7 @@ TEST_F(hosts, malformed)
 	a.sesp_halen = 7;
 	EXPECT_ERRNO(EINVAL, do_bind(fd, a));
 	EXPECT_EQ(0, sockname(fd).sesp_port);
-	/* halen 0: programs of the original; longer than it need be: as TCP */
+	/* halen 0: programs of the original; an address longer than needed: as TCP */
 	a.sesp_halen = 0;
 	memcpy(big, &a, sizeof(a));
 	EXPECT_EQ(0, bind(fd, (void *)big, sizeof(big)));
@@ -49,7 +49,7 @@ TEST_F(hosts, malformed)
 	EXPECT_EQ(6, sockname(fd).sesp_halen);
 }
 
-/* getsockname() cuts to the room that there is, and tells the length. */
+/* getsockname() cuts the address to the size of the buffer, and returns the whole length. */
 TEST_F(hosts, name_length)
 {
 	int fd = esp_socket(A, variant->type);
@@ -99,7 +99,7 @@ TEST_F(hosts, taken)
 	EXPECT_EQ(0, do_bind(fd2, any(PORT)));
 }
 
-/* A failed bind() leaves nothing of what it asked for. */
+/* A failed bind() leaves the socket as it was. */
 TEST_F(hosts, failed_bind_leaves_nothing)
 {
 	int fd = esp_socket(A, variant->type), fd2;
@@ -120,7 +120,7 @@ TEST_F(hosts, reuse)
 {
 	int fd = esp_socket(A, variant->type), fd2 = esp_socket(A, variant->type);
 
-	/* both must want it */
+	/* both sockets must have set SO_REUSEADDR */
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	ASSERT_EQ(0, do_bind(fd, any(PORT)));
 	EXPECT_ERRNO(EADDRINUSE, do_bind(fd2, any(PORT)));
@@ -134,7 +134,7 @@ TEST_F(hosts, reuse)
 	fd2 = esp_socket(A, variant->type);
 	set_int(fd2, SOL_SOCKET, SO_REUSEADDR, 1);
 	EXPECT_ERRNO(EADDRINUSE, do_bind(fd2, any(PORT)));
-	/* but when only its connections are left */
+	/* but after the listener is closed and only its connections are left */
 	close(fd2);
 	close(fd);
 }
@@ -204,14 +204,14 @@ TEST_F(hosts, device)
 	EXPECT_EQ(0, do_bind(fd2, on(other, PORT)));
 	EXPECT_EQ(other, sockname(fd2).sesp_ifindex);
 
-	/* SO_BINDTODEVICE contradicts */
+	/* SO_BINDTODEVICE names another device */
 	fd = esp_socket(A, variant->type);
 	ASSERT_EQ(0, setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "va", 3));
 	EXPECT_ERRNO(EADDRNOTAVAIL, do_bind(fd, on(other, 3000)));
 	EXPECT_EQ(0, do_bind(fd, on(A->ifindex, 3000)));
 }
 
-/* A device that isn't Ethernet is none. */
+/* bind() refuses a device that isn't Ethernet. */
 TEST_F(hosts, device_not_ethernet)
 {
 	int fd = esp_socket(A, variant->type);
@@ -260,7 +260,7 @@ TEST_F(hosts, privileged)
 	EXPECT_EQ(0, do_bind(fd, any(65535)));
 }
 
-/* No port before there is need of one. */
+/* A socket gets no port before it needs one. */
 TEST_F(hosts, unbound)
 {
 	struct sockaddr_esp a = sockname(esp_socket(A, variant->type));
@@ -270,7 +270,7 @@ TEST_F(hosts, unbound)
 	EXPECT_EQ(0U, a.sesp_ifindex);
 }
 
-/* A renamed device is still the one. */
+/* A renamed device is still the same device. */
 TEST_F(hosts, device_renamed)
 {
 	struct ifreq ifr = { .ifr_name = "va", .ifr_newname = "vx" };

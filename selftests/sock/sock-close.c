@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of a stream: shutdown(), close(), SO_LINGER, resets, processes that are
- * killed; and what is not the end, a device or link that is down for a while. What
- * a test asks for is what TCP does; data come before the end or the error.
+ * The end of a stream: shutdown(), close(), SO_LINGER, resets, killed processes.
+ * A device or link that is down for a while does not end it. The tests require
+ * TCP's behaviour; data come before the end or the error.
  */
 #include "sock-pair.h"
 
@@ -13,7 +13,7 @@ static void on_pipe(int sig)
 	pipes += sig == SIGPIPE;
 }
 
-/* EPIPE comes with SIGPIPE, unless it isn't wanted. */
+/* EPIPE comes with SIGPIPE, unless MSG_NOSIGNAL is set. */
 TEST_F(pair, sigpipe)
 {
 	signal(SIGPIPE, on_pipe);
@@ -24,11 +24,11 @@ TEST_F(pair, sigpipe)
 	EXPECT_EQ(1, pipes);
 	EXPECT_ERRNO(EPIPE, write(self->fd[0], "x", 1));
 	EXPECT_EQ(2, pipes);
-	/* the other direction lives */
+	/* the other direction still works */
 	EXPECT_EQ(0, transfer(self->fd[1], self->fd[0], 100000));
 }
 
-/* Who writes to a peer that has closed gets EPIPE, by way of a reset. */
+/* A writer to a peer that has closed gets EPIPE, because the peer sends a reset. */
 TEST_F(pair, write_after_close)
 {
 	char c;
@@ -109,7 +109,7 @@ TEST_F(pair, shutdown_read)
 	EXPECT_TRUE(drained(self->fd[0]));
 }
 
-/* shutdown() wakes who waits. */
+/* shutdown() wakes a process that waits. */
 TEST_F(pair, shutdown_wakes)
 {
 	pid_t reader, writer;
@@ -131,7 +131,7 @@ TEST_F(pair, shutdown_wakes)
 	EXPECT_EQ(0, shutdown(self->fd[1], SHUT_RDWR));
 }
 
-/* SO_LINGER with 0 resets the connection; what had arrived can be read. */
+/* SO_LINGER with 0 resets the connection; data that had arrived can be read. */
 TEST_F(pair, linger_zero)
 {
 	char c;
@@ -147,7 +147,7 @@ TEST_F(pair, linger_zero)
 	EXPECT_ERRNO(EPIPE, send(self->fd[1], &c, 1, MSG_NOSIGNAL));
 }
 
-/* A reset whose number is not what the peer expects is said again. */
+/* A reset with a number that the peer does not expect is sent again. */
 TEST_F(pair, linger_zero_in_flight)
 {
 	char c;
@@ -184,13 +184,13 @@ TEST_F(pair, linger_waits)
 	ASSERT_EQ(0, close(self->fd[0]));
 	EXPECT_LE(900, now_ms() - start);
 	EXPECT_GT(LONG, now_ms() - start);
-	/* what is not acknowledged is still on its way */
+	/* data that are not acknowledged are still on the way */
 	link_up(B, true);
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
 	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
 }
 
-/* Data that nobody will read: the peer has to know. */
+/* close() with unread data tells the peer by a reset. */
 TEST_F(pair, close_unread)
 {
 	char c;
@@ -203,7 +203,7 @@ TEST_F(pair, close_unread)
 	EXPECT_ERRNO(EPIPE, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
 }
 
-/* A child that writes more than anybody reads, and waits for room. */
+/* Start a child that writes more than is read, and waits for queue space. */
 static pid_t write_too_much(int fd[2])
 {
 	pid_t pid;
@@ -218,7 +218,7 @@ static pid_t write_too_much(int fd[2])
 	return pid;
 }
 
-/* The writer hears of it, too, even if it waits for room. */
+/* The writer gets the error, too, even if it waits for queue space. */
 TEST_F(pair, close_unread_writer)
 {
 	pid_t pid = write_too_much(self->fd);
@@ -245,7 +245,7 @@ TEST_F(pair, close_in_flight)
 	EXPECT_EQ(0, so_error(self->fd[1]));
 }
 
-/* Also if the reader is so slow that nothing moves for longer than retries. */
+/* ... also if the reader is so slow that nothing moves for longer than the retries last. */
 TEST_F(pair, close_in_flight_slow)
 {
 	size_t n;
@@ -259,7 +259,7 @@ TEST_F(pair, close_in_flight_slow)
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, n));
 }
 
-/* An error behind the data is not lost: first the data, then the error. */
+/* An error after the data is not lost: first come the data, then the error. */
 TEST_F(pair, waitall_reset)
 {
 	char buf[200];
@@ -276,8 +276,8 @@ TEST_F(pair, waitall_reset)
 }
 
 /*
- * A reset while much is being sent: the call that sends tells of it, or the next
- * one does, whatever it is.
+ * A reset while much is being sent: the sending call returns the error, or the next
+ * call, whatever it is.
  */
 TEST_F(pair, reset_in_send)
 {
@@ -312,7 +312,7 @@ TEST_F(pair, reset_in_send)
 	EXPECT_LT(0, seen);
 }
 
-/* A process dies in send(): what it had sent arrives, and the end. */
+/* A process dies in send(): the data that it had sent arrive, and the end of data. */
 TEST_F(pair, killed_in_send)
 {
 	static char buf[CHUNK];
@@ -356,7 +356,7 @@ TEST_F(pair, device_down)
 	link_up(A, false);
 	EXPECT_ERRNO(ENETDOWN, send(self->fd[0], "x", 1, 0));
 	EXPECT_EQ(0, so_error(self->fd[0]));
-	/* at the other end nothing is known of it: data waits */
+	/* the other end does not know of it, so its data wait */
 	EXPECT_EQ(0, write_stream(self->fd[1], 0, 1000));
 	usleep(100 * 1000);
 	link_up(A, true);

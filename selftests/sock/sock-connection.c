@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * connect(): choice of the device, every way in which a connection does not come
- * about, and the port's next use (state-machine.rst). Listeners: sock-listen.c.
+ * connect(): choice of the device, every way in which a connection fails, and the
+ * port's next use (state-machine.rst). Listeners: sock-listen.c.
  */
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -37,7 +37,7 @@ TEST_F(hosts, names)
 	EXPECT_EQ(AF_ESP, get_int(fd[1], SOL_SOCKET, SO_DOMAIN));
 }
 
-/* accept() tells who came, cut to the room that there is. */
+/* accept() returns the peer's address, cut to the size of the buffer. */
 TEST_F(hosts, accept_address)
 {
 	int l = listener(B, variant->type, PORT, 1);
@@ -60,7 +60,7 @@ TEST_F(hosts, accept_address)
 	EXPECT_EQ(0, memcmp(a.sesp_addr, A->mac, 6));
 }
 
-/* Nobody listens: ECONNREFUSED, and the socket can try again. */
+/* Without a listener connect() fails with ECONNREFUSED, and the socket can try again. */
 TEST_F(hosts, refused)
 {
 	int fd = esp_socket(A, variant->type), l;
@@ -73,7 +73,7 @@ TEST_F(hosts, refused)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* Bound only is not listening; the refused one keeps its own port. */
+/* A bound socket does not listen; the refused socket keeps its own port. */
 TEST_F(hosts, refused_bound)
 {
 	int fd = esp_socket(A, variant->type);
@@ -136,7 +136,7 @@ TEST_F(hosts, syn_lost)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* A non-blocking connect() fails: poll() and SO_ERROR tell, once. */
+/* A non-blocking connect() fails: poll() and SO_ERROR report that, once. */
 TEST_F(hosts, nonblocking_refused)
 {
 	int fd = esp_socket(A, variant->type), l;
@@ -154,7 +154,7 @@ TEST_F(hosts, nonblocking_refused)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* Or the next connect() tells. */
+/* ... or the next connect() reports it. */
 TEST_F(hosts, nonblocking_refused_told_by_connect)
 {
 	int fd = esp_socket(A, variant->type);
@@ -197,7 +197,7 @@ TEST_F(hosts, restarted)
 	EXPECT_EQ(1, alarms);
 }
 
-/* What a thread waits for, until others have ended the attempt. */
+/* A call of a thread that waits for a connection, until another thread ends the attempt. */
 struct attempt {
 	int			fd, err;
 	struct sockaddr_esp	to;
@@ -250,7 +250,7 @@ static void one_cpu(void)
 	MUST(sched_setaffinity(0, sizeof(cpu), &cpu));
 }
 
-/* This thread, that has it until it sleeps. */
+/* Give this thread the processor until it sleeps; false: no longer. */
 static void before_others(bool yes)
 {
 	struct sched_param p = { .sched_priority = yes };
@@ -259,8 +259,9 @@ static void before_others(bool yes)
 }
 
 /*
- * Ended by shutdown(), and before connect() can return, the socket listens (0), is being connected
- * to somebody else (1), or is connected (2): not as it was asked for.
+ * shutdown() ends the attempt. Before connect() returns, the socket already listens (0), connects
+ * again (1), or is connected to B (2). connect() must fail all the same, because this is not the
+ * connection that it asked for, and must change nothing.
  */
 TEST_F(hosts, ended_by_another)
 {
@@ -286,7 +287,7 @@ TEST_F(hosts, ended_by_another)
 		before_others(false);
 		pthread_join(thread, NULL);
 		EXPECT_EQ(ECONNABORTED, a.err);
-		/* nor has it changed anything */
+		/* the new state is unchanged */
 		if (!what) {
 			EXPECT_EQ(0, listen(a.fd, 2));
 		} else if (what == 1) {
@@ -299,7 +300,10 @@ TEST_F(hosts, ended_by_another)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* Nor does who waits for it send to somebody else (0), or receive from there (1). */
+/*
+ * A thread waits in send() (0) or recv() (1) for a connection that is shut down. It must not send
+ * to the peer of the socket's next connection, or receive from there.
+ */
 TEST_F(hosts, data_of_another)
 {
 	int l = listener(B, variant->type, PORT, 1), child, what;
@@ -343,7 +347,7 @@ TEST_F(hosts, send_timeout)
 	EXPECT_ERRNO(EALREADY, do_connect(fd, nobody));
 }
 
-/* Addresses that lead nowhere; the socket is none the worse. */
+/* Invalid addresses; the socket can still connect. */
 TEST_F(hosts, bad_address)
 {
 	int l = listener(B, variant->type, PORT, 1);
@@ -372,7 +376,7 @@ TEST_F(hosts, bad_address)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* connect() and listen() on sockets that are something already. */
+/* connect() and listen() on sockets that are connected, or listen, already. */
 TEST_F(hosts, wrong_state)
 {
 	int l = listener(B, variant->type, PORT, 2), fd[2];
@@ -419,7 +423,7 @@ TEST_F(hosts, shutdown_early)
 	EXPECT_EQ(0, do_connect(fd, at(B, PORT)));
 	EXPECT_EQ(1, send(fd, "x", 1, MSG_NOSIGNAL));
 
-	EXPECT_EQ(0, shutdown(l, SHUT_WR));	/* means nothing to it */
+	EXPECT_EQ(0, shutdown(l, SHUT_WR));	/* a listener ignores it */
 	close(MUST(accept(l, NULL, NULL)));
 	pid = MUST(fork());
 	if (!pid)
@@ -429,7 +433,7 @@ TEST_F(hosts, shutdown_early)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* The same two ports and hosts can't have two connections. */
+/* Two connections can't have the same two ports and hosts. */
 TEST_F(hosts, four_tuple)
 {
 	int l = listener(B, variant->type, PORT, 2);
@@ -460,7 +464,7 @@ TEST_F(hosts, device_choice)
 	EXPECT_EQ(0, do_connect(fd, a));
 	EXPECT_LE(0, accept(l, NULL, NULL));
 
-	/* two: which? */
+	/* two are up, so none is chosen */
 	make_dev("dummy", "other");
 	dev_up(A, "other", true);
 	other = if_nametoindex("other");
@@ -472,7 +476,7 @@ TEST_F(hosts, device_choice)
 	EXPECT_EQ(0, do_connect(fd, a));
 	EXPECT_LE(0, accept(l, NULL, NULL));
 
-	/* bound by bind(), and sesp_ifindex is of no account */
+	/* bound by bind(): sesp_ifindex is ignored */
 	fd = esp_socket(A, variant->type);
 	a = any(0);
 	a.sesp_ifindex = A->ifindex;
@@ -500,14 +504,14 @@ TEST_F(hosts, device_choice)
 	EXPECT_EQ(0, do_connect(fd, a));
 	EXPECT_LE(0, accept(l, NULL, NULL));
 
-	/* one again, with an index that is not here any more */
+	/* one is up again; sesp_ifindex names a device that is gone */
 	dev_up(A, "other", false);
 	fd = esp_socket(A, variant->type);
 	a.sesp_ifindex = 12345;
 	EXPECT_EQ(0, do_connect(fd, a));
 	EXPECT_LE(0, accept(l, NULL, NULL));
 
-	/* none; the loopback device doesn't count unless it is named */
+	/* none is up; the loopback device doesn't count unless it is named */
 	dev_up(A, "va", false);
 	fd = esp_socket(A, variant->type);
 	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, at(B, PORT)));
@@ -545,7 +549,7 @@ TEST_F(hosts, device_disabled)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* A listener that is bound to a device takes connections of this one only. */
+/* A listener that is bound to a device takes connections over that device only. */
 TEST_F(hosts, listener_bound)
 {
 	int any_l = listener(B, variant->type, PORT, 1), l, fd, s;
@@ -572,7 +576,7 @@ TEST_F(hosts, listener_bound)
 	EXPECT_EQ(B->ifindex, sockname(fd).sesp_ifindex);
 }
 
-/* The host's own MAC is delivered locally: switches don't hairpin. */
+/* Frames to the host's own MAC are delivered locally, because switches don't return them. */
 TEST_F(hosts, own_address)
 {
 	int l = listener(A, variant->type, PORT, 1), fd[2];
@@ -600,7 +604,7 @@ TEST_F(hosts, loopback)
 	EXPECT_EQ(0, transfer(fd[0], fd[1], 1 << 20));
 }
 
-/* A socket that connects to itself talks to itself, as TCP's. */
+/* A socket that connects to itself talks to itself, as with TCP. */
 TEST_F(hosts, itself)
 {
 	int fd = esp_socket(A, variant->type);
@@ -640,8 +644,8 @@ TEST_F(hosts, simultaneous_open)
 }
 
 /*
- * One SYN of two is lost: the other makes the connection all the same. What A
- * sends is lost until B has begun too: a SYN before that would be refused.
+ * One SYN of two is lost: the other makes the connection all the same. Frames from
+ * A are lost until B has called connect(), because B would refuse an earlier SYN.
  */
 TEST_F(hosts, simultaneous_open_syn_lost)
 {
@@ -782,7 +786,7 @@ TEST_F(hosts, time_wait_ends)
 		ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
 		fd[1] = accept(l, NULL, NULL);
 		ASSERT_LE(0, fd[1]);
-		/* the last time A keeps it, for 50 ms */
+		/* the last time A keeps TIME_WAIT, for 50 ms */
 		close(fd[i < 4]);
 		EXPECT_EQ(0, recv(fd[i == 4], &c, 1, 0));
 		close(fd[i == 4]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ESP_CRC32C: who agrees on it, and that all that can be sent comes through with it.
- * What it finds: net-crc.sh, and test/crc.c of the module.
+ * ESP_CRC32C: which connections have a CRC, and that all kinds of data come through with it.
+ * net-crc.sh, and test/crc.c of the module, test the detection of errors.
  */
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -20,7 +20,7 @@ static int wants(const struct host *h, int type, bool crc)
 	return fd;
 }
 
-/* What a socket says that it has. */
+/* Return whether the socket has a CRC; -1 if its option and its esp_info differ. */
 static int has(int fd)
 {
 	int v = get_int(fd, SOL_ESP, ESP_CRC32C);
@@ -28,7 +28,7 @@ static int has(int fd)
 	return v == !!(get_info(fd).flags & ESP_IF_CRC32C) ? v : -1;
 }
 
-/* A connection with one, as @client and @server want. */
+/* Make a connection on which @client and @server say which ends set ESP_CRC32C. */
 static void crc_pair(int type, bool client, bool server, int fd[2])
 {
 	int l = wants(B, type, server);
@@ -43,7 +43,7 @@ static void crc_pair(int type, bool client, bool server, int fd[2])
 	impatient(fd[1]);
 }
 
-/* Before the connection, and never after. */
+/* The option can be set before the connection, and never after. */
 TEST_F(hosts, option)
 {
 	int l = listener(B, variant->type, PORT, 1), fd = esp_socket(A, variant->type);
@@ -65,14 +65,14 @@ TEST_F(hosts, option)
 	EXPECT_EQ(0, get_int(fd, SOL_ESP, ESP_CRC32C));
 }
 
-/* One side's wish is enough. */
+/* One side's option is enough. */
 TEST_F(hosts, wishes)
 {
 	int i, fd[2];
 
 	for (i = 0; i < 4; i++) {
 		crc_pair(variant->type, i & 1, i & 2, fd);
-		/* the client knows when the SYN|ACK is there, the server when accept() returns */
+		/* the client knows after the SYN|ACK, the server when accept() returns */
 		EXPECT_EQ(!!i, has(fd[0]));
 		EXPECT_EQ(!!i, has(fd[1]));
 		EXPECT_TRUE(alive(fd));
@@ -113,7 +113,7 @@ TEST_F(hosts, crossing)
 	EXPECT_EQ(0, counter(A, "InCRC") + counter(B, "InCRC"));
 }
 
-/* A socket that has had a connection with one, or tried to, has the next as it wants. */
+/* After a connection with a CRC, or an attempt, the socket's own option counts for the next one. */
 TEST_F(hosts, again)
 {
 	int fd = wants(A, variant->type, true), l;
@@ -127,7 +127,7 @@ TEST_F(hosts, again)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* Much, in both directions: full packets, and none in super-packets. */
+/* Much data, in both directions: full packets, and no GSO packets. */
 TEST_F(hosts, much)
 {
 	int fd[2];
@@ -141,7 +141,7 @@ TEST_F(hosts, much)
 	EXPECT_LE(8UL * MEGA / MSS, get_info(fd[0]).stats.tx_packets);
 }
 
-/* What comes in an odd way: sums of the copy, the device's, jumbo frames, a smaller MTU. */
+/* Devices that do and do not compute checksums, jumbo frames, and a smaller MTU. */
 TEST_F(hosts, devices)
 {
 	int i, fd[2];
@@ -169,7 +169,7 @@ TEST_F(hosts, devices)
 	EXPECT_EQ(0, counter(A, "InChecksum") + counter(B, "InChecksum"));
 }
 
-/* Pages of others: sendfile(), MSG_ZEROCOPY. */
+/* Pages that do not belong to the socket: sendfile(), MSG_ZEROCOPY. */
 TEST_F(hosts, pages)
 {
 	int fd[2], file = stream_file(MEGA + 33);
@@ -200,8 +200,8 @@ TEST_F(hosts, pages)
 }
 
 /*
- * A file that changes while its pages are on their way: they aren't taken, and what is
- * sent again is right. Tried until the change has come in time.
+ * A file changes while its pages are on the way: the receiver refuses them, and the
+ * retransmitted packet is right. Repeat until the change has come in time.
  */
 TEST_F(hosts, pages_change)
 {
@@ -214,7 +214,7 @@ TEST_F(hosts, pages_change)
 	file = stream_file(sizeof(buf));
 	crc_pair(SOCK_STREAM, false, true, fd);
 	EXPECT_TRUE(alive(fd));
-	sysctl(A, "dev/va/tx_checksum", 1);	/* which would notice, too */
+	sysctl(A, "dev/va/tx_checksum", 1);	/* else the checksum would detect it, too */
 	enter(A);
 	run("tc qdisc add dev %s root netem delay 200ms", A->dev);
 	for (i = 1; i < 50 && !counter(B, "InCRC"); i++) {
@@ -223,7 +223,7 @@ TEST_F(hosts, pages_change)
 		memset(buf, i, sizeof(buf));
 		ASSERT_EQ((ssize_t)sizeof(buf), pwrite(file, buf, sizeof(buf), 0));
 		ASSERT_EQ((ssize_t)sizeof(got), recv(fd[1], got, sizeof(got), MSG_WAITALL));
-		/* as it was, or as it is; not a part of it */
+		/* all bytes are old, or all are new */
 		EXPECT_TRUE(!memcmp(got, got + 1, sizeof(got) - 1) || right(got, 0, sizeof(got)));
 	}
 	EXPECT_LE(1, counter(B, "InCRC"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Data of a stream: every flag and every way to write and to read. What a test
- * asks for is what TCP does; "every byte once and in order, or an error"
+ * Data of a stream: every flag and every way to write and to read. The tests
+ * require TCP's behaviour, and "every byte once and in order, or an error"
  * (protocol, "Must hold").
  */
 #include <linux/userfaultfd.h>
@@ -60,7 +60,7 @@ TEST_F(pair, big_send)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* A call that may not wait takes what fits. */
+/* A call that may not wait takes as much as fits. */
 TEST_F(pair, partial_write)
 {
 	size_t n = 4 * MEGA, sent;
@@ -94,7 +94,7 @@ TEST_F(pair, small_buffers)
 	EXPECT_EQ(0, transfer(self->fd[1], self->fd[0], 100000));
 }
 
-/* Likewise where one packet is larger than all of the buffer. */
+/* The smallest buffers where a single packet is larger than the whole buffer. */
 TEST_F(pair, small_buffers_loopback)
 {
 	struct sockaddr_esp a = any(PORT);
@@ -114,8 +114,8 @@ TEST_F(pair, small_buffers_loopback)
 }
 
 /*
- * Rules 13 and 20: the reader stops, the sender waits without loss and without
- * a limit to it, and goes on when there is room again.
+ * Rules 13 and 20: the reader stops. The sender waits without loss and without a
+ * time limit, and goes on when there is receive space again.
  */
 TEST_F(pair, reader_stops)
 {
@@ -133,13 +133,13 @@ TEST_F(pair, reader_stops)
 	}
 	EXPECT_EQ(0, read_stream(self->fd[1], got, pos - got));
 	EXPECT_LT(0, counter(B, "MemPressure"));
-	/* a machine that is busy may look like loss once or twice */
+	/* on a busy machine a delay may look like a loss now and then */
 	EXPECT_GT(20UL, stats(self->fd[0]).timeouts);
 	EXPECT_GT(50UL, stats(self->fd[0]).retrans);
 	EXPECT_TRUE(alive(self->fd));
 }
 
-/* The reader takes a byte at a time after the pressure. */
+/* After memory pressure the reader takes a byte at a time. */
 TEST_F(pair, slow_reader)
 {
 	size_t pos, i;
@@ -180,8 +180,9 @@ TEST_F(pair, trunc)
 }
 
 /*
- * Three small writes with @flags, then what ends the wait: one packet, unless
- * this process was stopped for longer than a packet is held back.
+ * Make three small writes, with @flags except for the last one, or corked if @flags is
+ * 0. They give one packet, unless this process was stopped for longer than a packet is
+ * held back.
  */
 static bool one_packet(int fd[2], int flags)
 {
@@ -200,7 +201,7 @@ static bool one_packet(int fd[2], int flags)
 	return stats(fd[0]).tx_packets == before + 1;
 }
 
-/* MSG_MORE: what is not a full packet waits for the rest, but not for ever. */
+/* MSG_MORE: a packet that is not full waits for the rest, but not for ever. */
 TEST_F(pair, more)
 {
 	char buf[10000];
@@ -212,7 +213,7 @@ TEST_F(pair, more)
 	/* full packets don't wait */
 	EXPECT_EQ(4000, send(self->fd[0], buf + 10, 4000, MSG_MORE));
 	EXPECT_EQ(0, read_stream(self->fd[1], 10, 2000));
-	/* the end of data is the end of waiting */
+	/* the end of data ends the wait */
 	shutdown(self->fd[0], SHUT_WR);
 	EXPECT_EQ(0, read_stream(self->fd[1], 2010, 2000));
 	EXPECT_EQ(0, recv(self->fd[1], buf, 1, 0));
@@ -233,7 +234,7 @@ TEST_F(pair, cork)
 	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
 }
 
-/* ESP_NODELAY 0: small packets wait for the one that is on its way. */
+/* ESP_NODELAY 0: small packets wait while another one is unacknowledged. */
 TEST_F(pair, nagle)
 {
 	__u64 before;
@@ -247,7 +248,7 @@ TEST_F(pair, nagle)
 		EXPECT_EQ(0, write_stream(self->fd[0], 10 * i, 10));
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100));
 	EXPECT_EQ(before + 2, stats(self->fd[0]).tx_packets);
-	/* setting it sends what waits */
+	/* setting ESP_NODELAY sends the waiting packets */
 	EXPECT_EQ(0, write_stream(self->fd[0], 100, 10));
 	EXPECT_EQ(0, write_stream(self->fd[0], 110, 10));
 	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_NODELAY, 1));
@@ -257,7 +258,7 @@ TEST_F(pair, nagle)
 	run("tc qdisc del dev vb root");
 }
 
-/* Who has filled a small buffer asks for the ACK that empties it. */
+/* A sender that has filled a small send buffer asks for the ACK that empties it. */
 TEST_F(pair, small_send_buffer)
 {
 	long before = counter(B, "InEmpty");
@@ -273,7 +274,7 @@ TEST_F(pair, small_send_buffer)
 	EXPECT_EQ(MEGA, send(self->fd[0], buf, MEGA, 0));
 	EXPECT_EQ(0, reap(pid));
 	free(buf);
-	/* it was full some fifty times; without that there are two empty packets */
+	/* the buffer was full some fifty times; without asking there are two empty packets */
 	EXPECT_LT(20, counter(B, "InEmpty") - before);
 }
 
@@ -288,7 +289,7 @@ TEST_F(pair, flags_unknown)
 	EXPECT_ERRNO(EISCONN, do_sendto(self->fd[0], &c, 1, 0, at(B, PORT)));
 }
 
-/* Hundreds of small buffers, some empty, neither end's cut alike. */
+/* Hundreds of small buffers, some empty, of different sizes at the two ends. */
 TEST_F(pair, iovec)
 {
 	static struct iovec out[1000], in[1000];
@@ -313,7 +314,7 @@ TEST_F(pair, iovec)
 	EXPECT_GT(n / 1000 + 2, stats(self->fd[0]).tx_packets);
 }
 
-/* Two pages of which the second can't be read or written. */
+/* Map two pages, the second without access; return the border. */
 static char *two_pages(void)
 {
 	size_t page = getpagesize();
@@ -325,7 +326,7 @@ static char *two_pages(void)
 	return p + page;
 }
 
-/* A bad buffer: EFAULT, and what could be taken is in the stream, no more. */
+/* A bad buffer: send() fails with EFAULT, or takes only bytes before the fault. */
 TEST_F(pair, fault_send)
 {
 	char *wall = two_pages(), first[3000];
@@ -340,7 +341,7 @@ TEST_F(pair, fault_send)
 	EXPECT_ERRNO(EFAULT, send(self->fd[0], wall, 100, 0));
 	EXPECT_ERRNO(EFAULT, send(self->fd[0], NULL, 100000, 0));
 	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
-	/* as with TCP: some of what can be read before the fault, or none */
+	/* as with TCP: some of the bytes before the fault, or none */
 	n = writev(self->fd[0], iov, 3);
 	if (n < 0) {
 		EXPECT_EQ(EFAULT, errno);
@@ -355,7 +356,7 @@ TEST_F(pair, fault_send)
 	EXPECT_TRUE(alive(self->fd));
 }
 
-/* Likewise while a packet is being put together. */
+/* A bad buffer while MSG_MORE holds an incomplete packet back. */
 TEST_F(pair, fault_more)
 {
 	char *wall = two_pages(), buf[100];
@@ -393,7 +394,7 @@ TEST_F(pair, fault_recv)
 	EXPECT_TRUE(alive(self->fd));
 }
 
-/* The same of what may be copied under the socket's spinlock, where no fault is waited for. */
+/* A bad buffer for a read small enough to copy under the socket's spinlock, without page faults. */
 TEST_F(pair, fault_recv_small)
 {
 	char *wall = two_pages(), buf[100];
@@ -410,7 +411,7 @@ TEST_F(pair, fault_recv_small)
 	EXPECT_EQ(100, recv(self->fd[1], untouched, 100, 0));
 	EXPECT_TRUE(right(untouched, 0, 100));
 
-	/* in two calls */
+	/* a packet in two calls */
 	ASSERT_EQ(0, write_stream(self->fd[0], 100, 100));
 	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 100));
 	EXPECT_EQ(50, recv(self->fd[1], buf, 50, 0));
@@ -422,7 +423,7 @@ TEST_F(pair, fault_recv_small)
 	EXPECT_TRUE(alive(self->fd));
 }
 
-/* The same where much is copied at once. */
+/* A bad buffer for a read that copies much at once. */
 TEST_F(pair, fault_recv_long)
 {
 	static char buf[200000];
@@ -487,7 +488,7 @@ TEST_F(pair, sendfile)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* The count is more than the file has: its end must not be held back. */
+/* The count is larger than the file: the file's last bytes must not be held back. */
 TEST_F(pair, sendfile_beyond_end)
 {
 	int file = stream_file(10007);
@@ -498,7 +499,7 @@ TEST_F(pair, sendfile_beyond_end)
 	EXPECT_TRUE(alive(self->fd));
 }
 
-/* A header, then a file: both in one packet, whose header was summed alone. */
+/* A header, then a file, both in one packet; the checksum of the header was computed alone. */
 TEST_F(pair, header_then_file)
 {
 	int file = stream_file(1000);
@@ -534,7 +535,7 @@ TEST_F(pair, splice)
 	EXPECT_EQ(0, read_stream(self->fd[0], 0, 200000));
 }
 
-/* From an empty socket: it waits if it may, and sees the end. */
+/* splice() from an empty socket waits if it may, and sees the end of data. */
 TEST_F(pair, splice_waits)
 {
 	char buf[10];
@@ -582,7 +583,7 @@ struct writer {
 #define BLOCKS	3000
 #define BLOCK	101
 
-/* Bytes that carry who wrote them, and their place in seven bits. */
+/* Write bytes that have the writer's tag in one bit, and their position in seven bits. */
 static void *tagged(void *arg)
 {
 	struct writer *w = arg;
@@ -627,7 +628,7 @@ TEST_F(pair, two_writers)
 	EXPECT_TRUE(alive(self->fd));
 }
 
-/* Counts what it reads, @n bytes at a time. */
+/* Read @n bytes at a time, and count how often each word comes. */
 static int count_words(int fd, __u8 *seen, size_t n)
 {
 	static __u32 word[LONG_READ / 4];
@@ -640,7 +641,7 @@ static int count_words(int fd, __u8 *seen, size_t n)
 	return got < 0;
 }
 
-/* What is at the head of the queue is one piece, whoever else reads. */
+/* Peek: the bytes at the head of the queue are consecutive, whichever process reads meanwhile. */
 static int look_at_words(int fd)
 {
 	static __u32 word[LONG_READ / 4];
@@ -654,7 +655,7 @@ static int look_at_words(int fd)
 	return got < 0;
 }
 
-/* Processes read from one socket: nothing is lost, nothing comes twice. */
+/* Several processes read from one socket: no byte is lost, none comes twice. */
 static void read_together(struct __test_metadata *_metadata, int fd[2], size_t n,
 			  int words, int others)
 {
@@ -689,13 +690,13 @@ TEST_F(pair, two_readers)
 	read_together(_metadata, self->fd, 1024, MEGA / 4, 0);
 }
 
-/* Their copies are long enough to be made without the lock. */
+/* Two readers whose copies are long enough to be made without the lock. */
 TEST_F(pair, two_long_readers)
 {
 	read_together(_metadata, self->fd, LONG_READ, 8 * MEGA / 4, 1);
 }
 
-/* @size bytes that are not there until somebody sees to it; returns who is told, or -1. */
+/* Map @size bytes that stay missing until the test provides them; return the userfaultfd, or -1. */
 static int absent(void **p, size_t size)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -730,7 +731,7 @@ static void *read_call(void *p)
 	return NULL;
 }
 
-/* While a long copy waits for its memory, what comes behind it is for nobody else to read. */
+/* While a long copy waits for its memory, no other reader may take the bytes after it. */
 TEST_F(pair, small_read_behind_long)
 {
 	struct read_call c[2] = { { .size = 65536 }, { .size = 256 } };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * EDP: SOCK_DGRAM, one unreliable frame each (socket-api.rst).
+ * EDP: SOCK_DGRAM, a datagram is one frame that may get lost (socket-api.rst).
  */
 #include <linux/esp_diag.h>
 #include <linux/esp_wire.h>
@@ -31,7 +31,7 @@ FIXTURE_TEARDOWN(pair)
 	EXPECT_TRUE(leave_hosts());
 }
 
-/* The first datagram, with its sender. */
+/* Receive the first datagram, with its sender. */
 static ssize_t take(int fd, void *buf, size_t n, int flags,
 		    struct sockaddr_esp *from)
 {
@@ -45,7 +45,7 @@ static ssize_t take(int fd, void *buf, size_t n, int flags,
 	return r;
 }
 
-/* There and back; who sends without a port gets one. */
+/* A datagram there and back; a sender without a port gets one. */
 TEST_F(pair, addresses)
 {
 	struct sockaddr_esp from, own;
@@ -63,14 +63,14 @@ TEST_F(pair, addresses)
 	EXPECT_EQ(0, memcmp(from.sesp_addr, A->mac, 6));
 	EXPECT_EQ(B->ifindex, from.sesp_ifindex);
 	EXPECT_EQ(0, from.sesp_zero);
-	/* an answer to just that address */
+	/* an answer to exactly that address */
 	ASSERT_EQ(3, do_sendto(self->fd[1], "yes", 3, 0, from));
 	EXPECT_EQ(3, take(self->fd[0], buf, 100, 0, &from));
 	EXPECT_EQ(PORT, ntohs(from.sesp_port));
 	EXPECT_EQ(0, memcmp(from.sesp_addr, B->mac, 6));
 }
 
-/* Boundaries, and the length of what didn't fit. */
+/* Boundaries, and the length of a datagram that didn't fit. */
 TEST_F(pair, truncation)
 {
 	struct sockaddr_esp from;
@@ -97,7 +97,7 @@ TEST_F(pair, truncation)
 	EXPECT_ERRNO(EAGAIN, take(self->fd[1], buf, 1, MSG_DONTWAIT, &from));
 }
 
-/* EMSGSIZE above the MTU; an empty one, however, is a datagram. */
+/* EMSGSIZE above the MTU. An empty datagram arrives. */
 TEST_F(pair, sizes)
 {
 	static char buf[70000];
@@ -119,7 +119,7 @@ TEST_F(pair, sizes)
 	}
 }
 
-/* Around what is put behind the header, or into pages. */
+/* Sizes around the limit above which data go into pages, not into the packet's linear part. */
 TEST_F(pair, large)
 {
 	static const int size[] = { 3000, 4076, 4096, 8000, 65503 };
@@ -168,7 +168,7 @@ TEST_F(pair, iovec)
 	EXPECT_TRUE(right(in, 0, 1000));
 }
 
-/* A socket filter that keeps less: as UDP's, what it keeps. */
+/* A socket filter cuts the datagram, as with UDP. */
 TEST_F(pair, filter_cuts)
 {
 	static const unsigned int keep[] = { ESP_HLEN + 100, ESP_HLEN + 10, ESP_HLEN, ESP_HLEN - 1, 1 };
@@ -209,16 +209,16 @@ TEST_F(pair, malformed)
 	EXPECT_ERRNO(EOPNOTSUPP, accept(fd, NULL, NULL));
 	EXPECT_ERRNO(ENOTCONN, peername(fd, &a));
 	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
-	/* to nobody: no error, nobody answers */
+	/* to a closed port: no error, because there is no answer */
 	EXPECT_EQ(1, do_sendto(fd, "x", 1, 0, at(B, PORT + 1)));
 	EXPECT_TRUE(UNTIL(counter(B, "InNoSocket") == 1));
 	EXPECT_EQ(0, so_error(fd));
-	/* as UDP's: it says that there is no peer, and is done all the same */
+	/* as with UDP, shutdown() reports that there is no peer, but works */
 	EXPECT_ERRNO(ENOTCONN, shutdown(fd, SHUT_RDWR));
 	EXPECT_ERRNO(EPIPE, do_sendto(fd, "x", 1, MSG_NOSIGNAL, at(B, PORT + 1)));
 }
 
-/* A connect() that can't be leaves the socket unconnected. */
+/* A connect() that fails leaves the socket unconnected. */
 TEST_F(pair, connect_fails)
 {
 	struct sockaddr_esp a = at(B, PORT);
@@ -242,7 +242,7 @@ TEST_F(pair, connect_fails)
 	EXPECT_ERRNO(EDESTADDRREQ, send(fd, "x", 1, 0));
 	EXPECT_EQ(0U, sockname(fd).sesp_ifindex);
 
-	/* once connected: what can be no address changes nothing, who can't be reached does */
+	/* once connected: an invalid address changes nothing, an unreachable one disconnects */
 	ASSERT_EQ(0, do_connect(fd, at(B, PORT)));
 	EXPECT_ERRNO(EINVAL, do_connect(fd, at(B, 0)));
 	EXPECT_EQ(1, send(fd, "x", 1, 0));
@@ -254,7 +254,7 @@ TEST_F(pair, connect_fails)
 	EXPECT_EQ(0U, sockname(fd).sesp_ifindex);
 }
 
-/* A bad buffer for a datagram: EFAULT, and the next is none the worse. */
+/* A bad buffer for a datagram: EFAULT, and the next datagram can be received. */
 TEST_F(pair, fault_recv)
 {
 	struct sockaddr_esp from;
@@ -266,7 +266,7 @@ TEST_F(pair, fault_recv)
 	EXPECT_LT(0, take(self->fd[1], buf, 10, 0, &from));
 }
 
-/* To a group only with SO_BROADCAST; every socket of the port gets it. */
+/* Sending to a group needs SO_BROADCAST. Every socket of the port gets the datagram. */
 TEST_F(pair, groups)
 {
 	struct sockaddr_esp to = at(B, PORT), from;
@@ -295,13 +295,13 @@ TEST_F(pair, groups)
 			EXPECT_EQ(3, take(fd[i], buf, 10, 0, &from));
 		EXPECT_EQ(0, events(fd[2], POLLIN, SHORT));
 	}
-	/* a plain one goes to one of them */
+	/* a datagram to a host goes to one of them */
 	EXPECT_EQ(3, do_sendto(self->fd[0], "one", 3, 0, at(B, PORT)));
 	EXPECT_TRUE(UNTIL(counter(B, "DgramIn") == 5));
 	EXPECT_EQ(1, !!events(fd[0], POLLIN, 0) + !!events(fd[1], POLLIN, 0));
 }
 
-/* A connected socket sends without an address, and hears its peer only. */
+/* A connected socket sends without an address, and receives only from its peer. */
 TEST_F(pair, connected)
 {
 	struct sockaddr_esp peer;
@@ -328,7 +328,7 @@ TEST_F(pair, connected)
 	EXPECT_EQ(1, do_sendto(self->fd[0], "x", 1, 0, at(B, PORT + 1)));
 	EXPECT_EQ(1, recv(other, buf, 100, 0));
 
-	/* connected anew, and to nobody */
+	/* connected to another peer, then disconnected */
 	ASSERT_EQ(0, do_connect(self->fd[0], at(B, PORT + 1)));
 	EXPECT_EQ(2, send(self->fd[0], "xy", 2, 0));
 	EXPECT_EQ(2, recv(other, buf, 100, 0));
@@ -346,7 +346,7 @@ TEST_F(pair, connected)
 	EXPECT_EQ(5, recv(self->fd[0], buf, 100, 0));
 }
 
-/* The device, by the rules of connect(), for each datagram. */
+/* The device is chosen for each datagram, by the rules of connect(). */
 TEST_F(pair, device_choice)
 {
 	struct sockaddr_esp to = at(B, PORT), bound = any(0), a;
@@ -364,7 +364,7 @@ TEST_F(pair, device_choice)
 	to.sesp_ifindex = other;
 	EXPECT_EQ(1, do_sendto(self->fd[0], "x", 1, 0, to));
 	EXPECT_EQ(0, events(self->fd[1], POLLIN, SHORT));
-	/* bound: that one, whatever the address says */
+	/* bound by bind(): that device, whatever the address says */
 	fd = esp_socket(A, SOCK_DGRAM);
 	bound.sesp_ifindex = A->ifindex;
 	ASSERT_EQ(0, do_bind(fd, bound));
@@ -404,7 +404,7 @@ TEST_F(pair, device_choice)
 	EXPECT_EQ(1, do_sendto(self->fd[0], "x", 1, 0, to));
 }
 
-/* What sock_diag says of a host's sockets of this type and port; how many there are. */
+/* List a host's sockets of this type and port by sock_diag; return their number. */
 static int diag(const struct host *h, int type, int port, struct esp_diag_msg *m, bool attr[4])
 {
 	struct {
@@ -472,7 +472,7 @@ TEST_F(pair, diagnosis)
 	EXPECT_EQ(PORT, ntohs(m.src.sesp_port));
 	EXPECT_EQ(0, memcmp(m.src.sesp_addr, none, 6));
 	EXPECT_EQ(0, m.dst.sesp_family);
-	/* of a connection's figures there are none */
+	/* a datagram socket has no figures of a connection */
 	EXPECT_FALSE(attr[ESP_DIAG_INFO]);
 	EXPECT_TRUE(attr[ESP_DIAG_MEMINFO]);
 
@@ -483,7 +483,7 @@ TEST_F(pair, diagnosis)
 	EXPECT_EQ(A->ifindex, m.src.sesp_ifindex);
 	EXPECT_EQ(PORT, ntohs(m.dst.sesp_port));
 	EXPECT_EQ(0, memcmp(m.dst.sesp_addr, B->mac, 6));
-	/* the others' ports are others */
+	/* no socket of another type or host has this port */
 	EXPECT_EQ(0, diag(B, SOCK_STREAM, PORT, &m, attr));
 	EXPECT_EQ(0, diag(A, SOCK_DGRAM, PORT, &m, attr));
 	ASSERT_EQ(1000, recv(self->fd[1], buf, 1000, 0));
@@ -491,7 +491,7 @@ TEST_F(pair, diagnosis)
 	EXPECT_EQ(0U, m.rqueue);
 }
 
-/* A socket of a device hears that device only. */
+/* A socket that is bound to a device receives over that device only. */
 TEST_F(pair, receiving_device)
 {
 	int fd = esp_socket(B, SOCK_DGRAM), lo = esp_socket(B, SOCK_DGRAM);
@@ -508,7 +508,7 @@ TEST_F(pair, receiving_device)
 	EXPECT_EQ(1, recv(fd, &c, 1, 0));
 	EXPECT_EQ('v', c);
 	EXPECT_EQ(0, events(lo, POLLIN, SHORT));
-	/* the host's own: by lo, and by its MAC */
+	/* from the host itself: by lo, and by its MAC */
 	a.sesp_ifindex = if_nametoindex("lo");
 	EXPECT_EQ(1, do_sendto(lo, "l", 1, 0, a));
 	EXPECT_EQ(1, recv(lo, &c, 1, 0));
@@ -518,7 +518,7 @@ TEST_F(pair, receiving_device)
 	EXPECT_EQ('m', c);
 }
 
-/* It leaves: who is bound to it learns of it, once; a listener too. */
+/* A device leaves: a socket bound to it gets the error once; a listener, too. */
 TEST_F(pair, device_leaves)
 {
 	int fd = esp_socket(A, SOCK_DGRAM), l = esp_socket(A, SOCK_STREAM);
@@ -548,7 +548,7 @@ TEST_F(pair, device_leaves)
 	EXPECT_EQ(0, so_error(l));
 }
 
-/* A full buffer drops and counts; what was queued is whole. */
+/* A full buffer drops datagrams and counts them; queued datagrams are whole. */
 TEST_F(pair, receive_buffer)
 {
 	char buf[1000];
@@ -571,7 +571,7 @@ TEST_F(pair, receive_buffer)
 	EXPECT_EQ(1, recv(self->fd[1], buf, 1000, 0));
 }
 
-/* Small ones need no page each. */
+/* Small datagrams don't take a page each. */
 TEST_F(pair, small)
 {
 	int i, n = 50, room = 50 * 2048;
@@ -603,7 +603,7 @@ TEST_F(pair, waiting)
 	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], &c, 1, MSG_ERRQUEUE));
 	EXPECT_EQ(1, recv(self->fd[1], &c, 1, 0));
 
-	/* without a peer it fails, but who waits is woken */
+	/* without a peer shutdown() fails, but it wakes a waiting reader */
 	pid = MUST(fork());
 	if (!pid)
 		_exit(recv(self->fd[0], &c, 1, 0) ? 1 : 0);

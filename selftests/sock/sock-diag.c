@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * sock_diag: lists that don't fit into one message, while sockets come and go; and
- * SOCK_DESTROY of sockets in each state, by who may and who may not.
+ * SOCK_DESTROY of sockets in each state, by processes with and without the right.
  */
 #include <linux/esp_diag.h>
 #include <linux/netlink.h>
@@ -60,7 +60,10 @@ static void list_begin(struct list *l, const struct host *h)
 	MUST(send(l->fd, &question, sizeof(question), 0));
 }
 
-/* The next one; *@more: it is the first of a message of the kernel's. NULL: no more. */
+/*
+ * Return the next socket of a list, NULL at the end. *@more: it is the first of a message of the
+ * kernel.
+ */
 static const struct esp_diag_msg *list_next(struct list *l, bool *more)
 {
 	const struct esp_diag_msg *m;
@@ -87,7 +90,7 @@ static const struct esp_diag_msg *list_next(struct list *l, bool *more)
 	return NULL;
 }
 
-/* The host's socket with this cookie. */
+/* Find the host's socket with this cookie. */
 static bool find(const struct host *h, __u64 cookie, struct esp_diag_msg *found)
 {
 	const struct esp_diag_msg *m;
@@ -111,7 +114,7 @@ static int state_of(const struct host *h, __u64 cookie)
 	return find(h, cookie, &m) ? m.state : -1;
 }
 
-/* Its timers, by ESP_DIAG_T_*; false: no such socket, or it has none. */
+/* Read a socket's timers, by ESP_DIAG_T_*; false: no such socket, or it has none. */
 static bool timers_of(const struct host *h, __u64 cookie, __u64 *left)
 {
 	const struct esp_diag_msg *m;
@@ -137,7 +140,7 @@ static bool timers_of(const struct host *h, __u64 cookie, __u64 *left)
 	return here;
 }
 
-/* A socket that stays while a list is read, and how often it is in it. */
+/* A socket that stays while a list is read, and how often the list has it. */
 struct seen {
 	__u64	cookie;
 	int	times;
@@ -162,7 +165,7 @@ static int dgram_at(const struct host *h, int port)
 	return fd;
 }
 
-/* Of each kind one: many of one port, others of ports of their own, connections. */
+/* Make a socket: in turn one at the shared port, one at a port of its own, a connection. */
 static int one_more(int i, int l)
 {
 	int fd;
@@ -191,7 +194,7 @@ static void list_while(struct __test_metadata *_metadata, bool changes)
 	sysctl(B, "time_wait_ms", 1);
 	l = listener(B, SOCK_STREAM, PORT, 16);
 	for (i = 0; i < 3 * MANY; i++) {
-		/* one that stays between two that may not */
+		/* a socket that stays between two that may not */
 		guest[i] = one_more(i, l);
 		fd[i] = one_more(i, l);
 		stays[i] = (struct seen){ .cookie = cookie_of(fd[i]) };
@@ -229,7 +232,7 @@ TEST_F_TIMEOUT(hosts, list_of_many, 300)
 	list_while(_metadata, false);
 }
 
-/* ... and those that stay, whatever comes and goes meanwhile. */
+/* ... and each socket that stays, whichever come and go meanwhile. */
 TEST_F_TIMEOUT(hosts, list_while_they_change, 300)
 {
 	list_while(_metadata, true);
@@ -240,7 +243,7 @@ static int diag_socket(void)
 	return MUST(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 }
 
-/* Ask by this socket for an end; 0 or the error. */
+/* Ask the kernel by the netlink socket @nl to end a socket; return 0 or the error. */
 static int kill_by(int nl, const struct esp_diag_kill *req, size_t len)
 {
 	struct {
@@ -286,7 +289,7 @@ static struct esp_diag_kill req_for(const struct esp_diag_msg *m)
 	};
 }
 
-/* End the host's socket with this cookie as a list names it. 0, an error, -1: not there. */
+/* End the host's socket with this cookie, as a list names it; return 0, an error, or -1: none. */
 static int kill_cookie(const struct host *h, __u64 cookie)
 {
 	struct esp_diag_kill req;
@@ -303,7 +306,7 @@ static int kill_fd(const struct host *h, int fd)
 	return kill_cookie(h, cookie_of(fd));
 }
 
-/* A child that makes the call, when it sleeps in it; its status is the error. */
+/* Start a child that sleeps in the call, and exits with its error. */
 #define SLEEPER(call) ({						\
 	pid_t pid_ = MUST(fork());					\
 									\
@@ -313,7 +316,7 @@ static int kill_fd(const struct host *h, int fd)
 	pid_;								\
 })
 
-/* Which run, and for how long still. */
+/* A list shows which timers run, and the time left. */
 TEST_F(pair, list_timers)
 {
 	__u64 cookie = cookie_of(self->fd[0]);
@@ -357,16 +360,16 @@ TEST_F(pair, kill_established)
 	EXPECT_ERRNO(EPIPE, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
 	EXPECT_LT(resets, counter(A, "OutResets"));
 
-	/* the peer reads what it has, and hears of the end */
+	/* the peer reads the data that it has, and gets the error */
 	EXPECT_TRUE(UNTIL(events(self->fd[1], 0, 0) & POLLERR));
 	EXPECT_EQ(-ECONNRESET, read_stream(self->fd[1], 0, n));
-	/* the second time it is gone, its moment after the end too */
+	/* the second kill ends TIME_WAIT, too */
 	EXPECT_EQ(TCP_TIME_WAIT, state_of(A, cookie));
 	EXPECT_EQ(0, kill_cookie(A, cookie));
 	EXPECT_EQ(-1, kill_cookie(A, cookie));
 }
 
-/* The receiver's end, with data in its queue; they are read still, as with TCP. */
+/* The receiver's end, with data in its queue, which can still be read, as with TCP. */
 TEST_F(pair, kill_receiver)
 {
 	size_t n = stuff(self->fd[0], 0);
@@ -377,7 +380,7 @@ TEST_F(pair, kill_receiver)
 	EXPECT_EQ(-ECONNABORTED, read_stream(self->fd[1], 0, n));
 	EXPECT_TRUE(UNTIL(events(self->fd[0], 0, 0) & POLLERR));
 	EXPECT_ERRNO(ECONNRESET, send(self->fd[0], &c, 1, MSG_NOSIGNAL));
-	/* both can be connected anew */
+	/* the second kill ends TIME_WAIT; the peer is gone, too */
 	EXPECT_EQ(0, kill_fd(B, self->fd[1]));
 	EXPECT_EQ(-1, state_of(A, cookie_of(self->fd[0])));
 }
@@ -404,7 +407,7 @@ TEST_F(pair, kill_writer)
 	EXPECT_EQ(ECONNABORTED, reap(pid));
 }
 
-/* The peer has not heard of the FIN, or has; or has sent one of its own. */
+/* The peer has not received the FIN; or has received it; or has sent one of its own. */
 TEST_F(pair, kill_after_shutdown)
 {
 	__u64 cookie = cookie_of(self->fd[0]);
@@ -417,7 +420,7 @@ TEST_F(pair, kill_after_shutdown)
 	ASSERT_EQ(TCP_FIN_WAIT1, state_of(A, cookie));
 	ASSERT_EQ(0, kill_cookie(A, cookie));
 	EXPECT_ERRNO(ECONNABORTED, recv(self->fd[0], &c, 1, 0));
-	/* the RST is lost; the next frame tells */
+	/* the RST is lost; the answer to the next frame ends the peer */
 	link_up(B, true);
 	wait_running();
 	ASSERT_EQ(1, send(self->fd[1], "x", 1, 0));
@@ -442,7 +445,7 @@ TEST_F(pair, kill_after_shutdown)
 	EXPECT_ERRNO(ECONNRESET, recv(fd[0], &c, 1, 0));
 }
 
-/* Its user is gone: then so is all of it, after a moment, or at once the second time. */
+/* A killed orphan ends after TIME_WAIT; a second kill ends it at once. */
 TEST_F(pair, kill_orphan)
 {
 	__u64 cookie = cookie_of(self->fd[0]);
@@ -459,7 +462,7 @@ TEST_F(pair, kill_orphan)
 	EXPECT_EQ(0, inuse(A));
 }
 
-/* Both have ended it: its last moment is over at once, and that is no error. */
+/* Both ends have closed: kill ends TIME_WAIT at once, and the socket gets no error. */
 TEST_F(pair, kill_time_wait)
 {
 	__u64 cookie = cookie_of(self->fd[0]);
@@ -506,7 +509,7 @@ TEST_F(hosts, kill_connecting)
 	pid = SLEEPER(do_connect(fd, to));
 	ASSERT_EQ(0, kill_fd(A, fd));
 	EXPECT_EQ(ECONNABORTED, reap(pid));
-	/* a connect() that failed, no more */
+	/* the socket is as after a connect() that failed */
 	link_up(B, true);
 	wait_running();
 	EXPECT_EQ(0, do_connect(fd, to));
@@ -524,7 +527,7 @@ TEST_F(hosts, kill_listener)
 		MUST(do_connect(fd[i], at(B, PORT)));
 		MUST(send(fd[i], "x", 1, 0));
 	}
-	/* all that it takes: one more than the backlog */
+	/* the queue is full: one more than the backlog */
 	ASSERT_TRUE(UNTIL(find(B, cookie_of(l), &m) && m.rqueue == 5));
 	ASSERT_EQ(0, kill_fd(B, l));
 	for (i = n = 0; i < 5; i++) {
@@ -540,7 +543,7 @@ TEST_F(hosts, kill_listener)
 	fd[0] = esp_socket(A, SOCK_STREAM);
 	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd[0], at(B, PORT)));
 
-	/* it may listen again; and one that waits for a connection is told */
+	/* it may listen again; a process that waits in accept() gets an error */
 	ASSERT_EQ(0, listen(l, 4));
 	ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
 	fd[1] = MUST(accept(l, NULL, NULL));
@@ -552,7 +555,7 @@ TEST_F(hosts, kill_listener)
 	EXPECT_EQ(ECONNABORTED, so_error(l));
 }
 
-/* A connection that nobody has accepted yet. */
+/* A connection that is not accepted yet. */
 TEST_F(hosts, kill_unaccepted)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 4), fd[2];
@@ -594,13 +597,13 @@ TEST_F(hosts, kill_dgram)
 	EXPECT_ERRNO(EDESTADDRREQ, send(fd, &c, 1, 0));
 	ASSERT_EQ(0, kill_fd(B, fd));
 	EXPECT_ERRNO(ECONNABORTED, do_sendto(fd, &c, 1, 0, at(A, PORT + 1)));
-	/* it is a socket still, without a peer */
+	/* it still works, without a peer */
 	close(other);
 	ASSERT_EQ(1, do_sendto(from, "x", 1, 0, at(B, PORT)));
 	EXPECT_EQ(1, recv(fd, &c, 1, 0));
 }
 
-/* The number is another's by now, or nobody's; and nobody has the address. */
+/* The address belongs to another socket by now, or to none, or differs in one part. */
 TEST_F(pair, kill_which)
 {
 	struct esp_diag_kill req, bad;
@@ -663,7 +666,7 @@ TEST_F(pair, kill_which)
 	close(l);
 }
 
-/* Nobody without CAP_NET_ADMIN, nor who has it from somebody without. */
+/* The process needs CAP_NET_ADMIN, and needed it when it opened the netlink socket. */
 TEST_F(pair, kill_privilege)
 {
 	struct esp_diag_kill req;
@@ -683,7 +686,7 @@ TEST_F(pair, kill_privilege)
 	nl = diag_socket();
 	MUST(seteuid(0));
 	EXPECT_EQ(EPERM, kill_by(nl, &req, sizeof(req)));
-	/* nor does nobody learn who is there */
+	/* a process without it does not learn which sockets exist */
 	pid = MUST(fork());
 	if (!pid) {
 		MUST(setresuid(NOBODY, NOBODY, NOBODY));
@@ -697,7 +700,7 @@ TEST_F(pair, kill_privilege)
 	close(nl);
 }
 
-/* The owner of a namespace may in there, and only there. */
+/* The owner of a network namespace may end sockets there, and only there. */
 TEST_F(pair, kill_owner)
 {
 	struct esp_diag_kill req;
@@ -731,7 +734,7 @@ TEST_F(pair, kill_owner)
 	close(nl);
 }
 
-/* While its user makes, uses and closes it, and the peer too. */
+/* Kill sockets while their process, and the peer's, makes, uses and closes them. */
 TEST_F_TIMEOUT(hosts, kill_races, 300)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 16), fd[2], i, n = 0;

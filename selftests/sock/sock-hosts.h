@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The fixture of tests that make their sockets themselves: two hosts. */
+/* The fixture of tests that make their own sockets: two hosts. */
 #ifndef SOCK_HOSTS_H
 #define SOCK_HOSTS_H
 

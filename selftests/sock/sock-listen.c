@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * listen(), accept(): the backlog, what a listener keeps of those who connect, and
- * what it hands on (state-machine.rst; protocol, "Must hold, Connections").
+ * listen(), accept(): the backlog, the state that a listener keeps for clients, and the
+ * options that accepted sockets inherit (state-machine.rst; protocol, "Must hold, Connections").
  */
 #include <linux/esp_wire.h>
 #include <linux/if_packet.h>
@@ -9,7 +9,7 @@
 #include "sock-hosts.h"
 #include "sock-types.h"
 
-/* The backlog is a bound: who comes late waits, and gets in when there is room. */
+/* The backlog is a limit: a late client waits, and connects when there is space again. */
 TEST_F(hosts, backlog)
 {
 	int l = listener(B, variant->type, PORT, 1), fd[4], i;
@@ -18,10 +18,10 @@ TEST_F(hosts, backlog)
 		fd[i] = esp_socket(A, variant->type);
 		nonblock(fd[i], true);
 		EXPECT_ERRNO(EINPROGRESS, do_connect(fd[i], at(B, PORT)));
-		/* as TCP's: one more than the number */
+		/* as with TCP, one more than the backlog */
 		EXPECT_EQ(i < 2 ? POLLOUT : 0,
 			  events(fd[i], POLLOUT, i < 2 ? LONG : SHORT));
-		if (i < 2)	/* its echo has come, too */
+		if (i < 2)	/* B has received the client's echo, too */
 			EXPECT_TRUE(UNTIL(counter(B, "PassiveOpens") == i + 1));
 	}
 	EXPECT_LE(2, counter(B, "ListenOverflows"));
@@ -48,7 +48,7 @@ TEST_F(hosts, backlog_changed)
 		EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* accept() that finds nobody. */
+/* accept() without a connection. */
 TEST_F(hosts, accept_waits)
 {
 	int l = listener(B, variant->type, PORT, 1), fd;
@@ -92,7 +92,7 @@ TEST_F(hosts, accept_woken)
 	EXPECT_EQ(0, fd);
 }
 
-/* Who waits to be accepted gets a reset when the listener closes. */
+/* A connection that is not accepted yet is reset when the listener closes. */
 TEST_F(hosts, listener_closed)
 {
 	int l = listener(B, variant->type, PORT, 5), fd[3], i;
@@ -115,7 +115,7 @@ TEST_F(hosts, listener_closed)
 	EXPECT_EQ(0, inuse(A));
 }
 
-/* A number of the first packet, as it follows from a cookie (the handshake). */
+/* Return the first packet number that belongs to a cookie (the handshake). */
 static __u32 first_number(__u32 cookie)
 {
 	cookie ^= cookie >> 16;
@@ -125,8 +125,8 @@ static __u32 first_number(__u32 cookie)
 }
 
 /*
- * SYNs of a thousand hosts that never say more: each is answered, and no
- * socket, no place in the backlog and no room for others is taken.
+ * SYNs of a thousand hosts that never send more: each is answered. They take no
+ * socket and no place in the backlog, so a client can still connect.
  */
 TEST_F(hosts, no_half_open_state)
 {
@@ -186,7 +186,7 @@ TEST_F(hosts, no_half_open_state)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* What was sent before accept() is there. */
+/* Data that were sent before accept() can be read. */
 TEST_F(hosts, data_before_accept)
 {
 	int l = listener(B, variant->type, PORT, 1), fd[2];
@@ -202,7 +202,7 @@ TEST_F(hosts, data_before_accept)
 	EXPECT_EQ(0, recv(fd[1], fd, 1, 0));
 }
 
-/* Accepted sockets have the listener's options, as TCP's. */
+/* Accepted sockets have the listener's options, as with TCP. */
 TEST_F(hosts, inheritance)
 {
 	static const struct {
@@ -262,7 +262,7 @@ TEST_F(hosts, listen_taken)
 	ASSERT_EQ(0, do_bind(fd, any(PORT)));
 	ASSERT_EQ(0, listen(l, 1));
 	EXPECT_ERRNO(EADDRINUSE, listen(fd, 1));
-	/* without a port one is found */
+	/* listen() without a port takes a free one */
 	fd = esp_socket(B, variant->type);
 	EXPECT_EQ(0, listen(fd, 1));
 	EXPECT_NE(0, sockname(fd).sesp_port);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * More sockets than there are ports, and 20,000 of them one after the other: what they
- * had is had by others afterwards, and nothing is left of them.
+ * More sockets than there are ports, and 20,000 sockets one after the other: their ports are
+ * used again, and nothing is left of them.
  */
 #include <dirent.h>
 #include <sys/resource.h>
 #include "sock-hosts.h"
 
-#define FIRST	32768	/* of the ports that are given to who doesn't name one */
+#define FIRST	32768	/* first port of those for sockets that don't name one */
 #define LAST	60999
 #define RANGE	(LAST - FIRST + 1)
 #define SOCKETS	20000
 
-/* Nobody refers to the module, as each socket does, but the modules that need it. */
+/* Does no socket refer to the module? Modules that need it have references, too. */
 static bool unused(void)
 {
 	FILE *f = fopen("/sys/module/esp/refcnt", "r");
@@ -29,7 +29,7 @@ static bool unused(void)
 	return !n;
 }
 
-/* All ports are given to somebody, no sooner than that none, and again when they are free. */
+/* All ports can be taken. Only then does bind() fail; a port that is free again can be taken. */
 TEST_F_TIMEOUT(hosts, ports, 300)
 {
 	struct rlimit limit = { RANGE + 100, RANGE + 100 };
@@ -52,7 +52,7 @@ TEST_F_TIMEOUT(hosts, ports, 300)
 	EXPECT_ERRNO(EADDRINUSE, do_bind(extra, any(0)));
 	EXPECT_ERRNO(EADDRINUSE, listen(extra, 1));
 	EXPECT_EQ(0, sockname(extra).sesp_port);
-	/* those of datagrams are others, and those of another host */
+	/* datagram sockets, and other hosts, have ports of their own */
 	dgram = esp_socket(A, SOCK_DGRAM);
 	EXPECT_EQ(0, do_bind(dgram, any(0)));
 	other = esp_socket(B, SOCK_STREAM);
@@ -81,7 +81,7 @@ TEST_F_TIMEOUT(hosts, ports, 300)
 	EXPECT_TRUE(UNTIL(unused()));
 }
 
-/* In each state: new, bound, listening, connecting, connected with data on their way. */
+/* Close sockets in each state: new, bound, listening, connecting, connected with data in flight. */
 TEST_F_TIMEOUT(hosts, one_after_the_other, 300)
 {
 	int l, type, fd[2], i, n = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What sockets use is charged to the memory cgroup of who made or accepted them, as it
- * is for TCP.
+ * The memory of a socket is charged to the memory cgroup of the process that made or accepted it,
+ * as with TCP.
  */
 #include <linux/if_tun.h>
 #include <net/if_arp.h>
@@ -9,11 +9,11 @@
 #include "memcg.h"
 
 #define CARRIER	ROOT "/carrier"
-#define MUCH	(512 * 1024)	/* that waits to be read */
+#define MUCH	(512 * 1024)	/* bytes that wait to be read */
 #define TIMES	16
 #define MEM	"/proc/sys/net/esp/mem"	/* of the first namespace only */
 
-/* The kernel sums it up every two seconds: what is too much may be seen then. */
+/* Return the memory charged to a group. The kernel adds it up every two seconds. */
 static long charged_to(const char *stat)
 {
 	return MUST(named(stat, "sock"));
@@ -24,7 +24,7 @@ static long charged(void)
 	return charged_to(GROUP "/memory.stat");
 }
 
-static int first;	/* network namespace, which has the bounds of all */
+static int first;	/* network namespace that has the limits for all sockets */
 
 static long charged_at_last(void)
 {
@@ -32,7 +32,7 @@ static long charged_at_last(void)
 	return charged();
 }
 
-/* Pages of all sockets. */
+/* Return the pages charged for all sockets. */
 static long of_all(void)
 {
 	FILE *f = fopen("/proc/net/protocols", "r");
@@ -47,7 +47,7 @@ static long of_all(void)
 	return MUST(n);
 }
 
-/* A connection that waits in the accept queue of @l, with @n bytes to be read. */
+/* Make a connection that waits in the accept queue of @l, with @n bytes to be read. */
 static int waits(int l, size_t n)
 {
 	static char buf[6 * MUCH];
@@ -61,7 +61,7 @@ static int waits(int l, size_t n)
 	return fd;
 }
 
-/* A tap device in the place of the host's own. */
+/* Replace the host's device by a tap device. */
 static int tap(const struct host *h)
 {
 	struct ifreq ifr = { .ifr_name = "tap", .ifr_flags = IFF_TAP | IFF_NO_PI };
@@ -78,7 +78,7 @@ static int tap(const struct host *h)
 	return fd;
 }
 
-/* This process is the cable between two of them. */
+/* Forward frames between two tap devices, as a cable does. */
 static _Noreturn void carry(const int fd[2])
 {
 	struct pollfd p[2] = {
@@ -116,7 +116,7 @@ FIXTURE_TEARDOWN(memcg)
 	EXPECT_TRUE(remove_group());
 }
 
-/* Whoever accepts has what came before that, and what comes then. */
+/* accept() charges the group of its caller for data that came before; later data follow. */
 TEST_F(memcg, accepted)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];
@@ -134,7 +134,10 @@ TEST_F(memcg, accepted)
 	EXPECT_EQ(0, read_stream(fd[1], 0, 2 * MUCH));
 }
 
-/* For all sockets it stays charged once, as it was; processors count some pages apart. */
+/*
+ * accept() does not change the memory charged for all sockets, except for pages that processors
+ * count apart.
+ */
 TEST_F(memcg, of_all_sockets)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2], i;
@@ -151,7 +154,7 @@ TEST_F(memcg, of_all_sockets)
 	EXPECT_GT(TIMES * MUCH / 4096 / 2, labs(of_all() - before));
 }
 
-/* All sockets may have no more; to be accepted takes nothing of that. */
+/* accept() works when all sockets are at their limit, because it charges no more for them. */
 TEST_F(memcg, bound_of_all)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];
@@ -174,7 +177,7 @@ TEST_F(memcg, bound_of_all)
 	EXPECT_EQ(0, read_stream(fd[1], 0, 6 * MUCH));
 }
 
-/* Whose group has no limit pays nothing for others. */
+/* Sockets made and accepted outside of the group charge it nothing after the process has joined. */
 TEST_F(memcg, nobodys)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];
@@ -188,7 +191,7 @@ TEST_F(memcg, nobodys)
 	EXPECT_EQ(0, charged_at_last());
 }
 
-/* A socket() is charged to who made it. */
+/* A socket of socket() is charged to the process that made it. */
 TEST_F(memcg, made)
 {
 	int l, fd;
@@ -203,8 +206,8 @@ TEST_F(memcg, made)
 }
 
 /*
- * A frame that is written to a tap device is taken in the writer's own context, who has
- * nothing to do with the socket that is made then.
+ * A frame that is written to a tap device is received in the context of the writer. The socket
+ * that the frame makes must not be charged to that process.
  */
 TEST_F(memcg, carried)
 {
@@ -236,7 +239,7 @@ TEST_F(memcg, carried)
 	EXPECT_TRUE(UNTIL(!rmdir(CARRIER)));
 }
 
-/* Who may have no more can't accept; the connection waits until that is possible. */
+/* accept() fails while the group is at its limit; the connection waits until there is memory. */
 TEST_F(memcg, limit)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];

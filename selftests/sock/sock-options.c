@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Socket options, what they report and what they do; ioctls (socket-api.rst;
- * af_esp.h says the ranges).
+ * Socket options, their values and effects; ioctls (socket-api.rst; af_esp.h has
+ * the ranges).
  */
 #include <stddef.h>
 #include "sock-hosts.h"
 
 /*
- * Each option's range, and what is read of a socket that set nothing: a value
- * or that of a sysctl.
+ * Each option's range, and its initial value: a number, or the value of a sysctl.
  */
 static const struct option {
 	int name, lo, hi, initially;
@@ -28,7 +27,7 @@ static const struct option {
 
 static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
 
-/* As get_int(), but -1 is a value. */
+/* Read an option, like get_int(), but -1 is a value. */
 static int read_option(int fd, int name)
 {
 	socklen_t len = sizeof(int);
@@ -95,7 +94,7 @@ TEST_F(hosts, malformed)
 	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, 17));
 	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, IPPROTO_TCP, 1));
 
-	/* getsockopt() fills as much as there is room for */
+	/* getsockopt() fills as much as fits into the buffer */
 	len = -1;
 	EXPECT_ERRNO(EINVAL, getsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, &len));
 	EXPECT_ERRNO(EFAULT, getsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, NULL));
@@ -160,7 +159,7 @@ TEST_F(hosts, maxseg)
 	EXPECT_EQ(100UL, get_info(fd[0]).stats.tx_packets);
 	close(fd[0]);
 	close(fd[1]);
-	/* more than the device takes is cut */
+	/* a value larger than the device takes is reduced */
 	fd[0] = esp_socket(A, SOCK_STREAM);
 	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_MAXSEG, 65503));
 	ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
@@ -218,7 +217,7 @@ TEST_F(hosts, info)
 	EXPECT_GE(a.stats.tx_packets / 2, b.stats.tx_empty);
 }
 
-/* With the link cut, what is sent is unacknowledged; with permission awaited, unsent. */
+/* With the link cut, data stay unacknowledged; while the sender waits for a grant, unsent. */
 TEST_F(hosts, info_in_flight)
 {
 	struct esp_info i;
@@ -281,7 +280,7 @@ TEST_F(hosts, bindtodevice)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 }
 
-/* Packets that left by the third band of a prio queue. */
+/* Return the packets that left by the third band of a prio queue. */
 static int third_band(void)
 {
 	FILE *f = popen("tc -s class show dev va", "r");
@@ -362,7 +361,7 @@ TEST_F(hosts, sysctl_defaults)
 	EXPECT_EQ(16, get_int(fd, SOL_ESP, ESP_PACKETS_TO_ACK));
 }
 
-/* The seed's three, set for one socket, and still every byte arrives. */
+/* The three options of the original, set for one socket: still every byte arrives. */
 TEST_F(hosts, bursts)
 {
 	static const int v[][3] = {
@@ -380,7 +379,7 @@ TEST_F(hosts, bursts)
 		ASSERT_EQ(0, do_connect(fd[0], at(B, PORT)));
 		fd[1] = MUST(accept(l, NULL, NULL));
 		close(l);
-		/* once more while the connection is at work */
+		/* once more while the connection is in use */
 		EXPECT_EQ(0, transfer(fd[0], fd[1], 200000));
 		set_int(fd[0], SOL_ESP, ESP_BURST_LENGTH, 5);
 		EXPECT_EQ(0, transfer(fd[0], fd[1], 200000));
@@ -416,7 +415,7 @@ TEST_F(hosts, keepalive)
 	forget_soon(B);
 }
 
-/* ESP_USER_TIMEOUT: sent data that nobody acknowledges. */
+/* ESP_USER_TIMEOUT limits the time that data stay unacknowledged. */
 TEST_F(hosts, user_timeout)
 {
 	long long start;
@@ -436,7 +435,7 @@ TEST_F(hosts, user_timeout)
 	forget_soon(B);
 }
 
-/* It doesn't count while the peer answers that it has no room (rule 13). */
+/* The time does not run while the peer answers that it has no receive space (rule 13). */
 TEST_F(hosts, user_timeout_waiting)
 {
 	size_t n;
@@ -444,7 +443,7 @@ TEST_F(hosts, user_timeout_waiting)
 
 	make_pair(SOCK_STREAM, fd);
 	set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 20000);
-	/* so long no machine stands still */
+	/* longer than a busy machine stops */
 	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 500));
 	sysctl(A, "probe_max_ms", 20);
 	n = stuff(fd[0], 0);
@@ -454,8 +453,8 @@ TEST_F(hosts, user_timeout_waiting)
 }
 
 /*
- * A host that has forgotten the connection, as after a crash, says so to whoever
- * waits for it, long before anybody's patience ends, and whether somebody listens
+ * A host that has lost the connection, as by a crash, tells the other end as soon
+ * as that sends a frame, long before its retries end, and whether a listener is
  * there again or not.
  */
 static void forgotten(struct __test_metadata *_metadata, bool listens, bool data)
@@ -502,7 +501,7 @@ TEST_F(hosts, forgotten_while_idle)
 	forgotten(_metadata, false, false);
 }
 
-/* net.esp.retries: the end of patience without an option. */
+/* net.esp.retries limits the time without an answer if no option does. */
 TEST_F(hosts, retries)
 {
 	unsigned long before;
@@ -523,7 +522,7 @@ TEST_F(hosts, retries)
 	forget_soon(B);
 }
 
-/* SOL_SOCKET's own that have a meaning here. */
+/* The options of SOL_SOCKET that have a meaning here. */
 TEST_F(hosts, sol_socket)
 {
 	int fd[2], v;
@@ -542,7 +541,7 @@ TEST_F(hosts, sol_socket)
 	EXPECT_EQ(1, get_int(fd[0], SOL_SOCKET, SO_RCVLOWAT));
 }
 
-/* The device's NAPI instance by which B's end was given its next byte. */
+/* Send a byte to B; return the NAPI instance of the device by which B's end got it. */
 static int napi_of_next(int fd[2])
 {
 	char c;
@@ -553,7 +552,7 @@ static int napi_of_next(int fd[2])
 }
 
 /*
- * Who polls a device needs to know by which of its NAPI instances frames come: none
+ * A socket that polls a device needs the NAPI instance by which its frames come: none
  * at first, then one, then another.
  */
 TEST_F(hosts, busy_poll)
@@ -564,7 +563,7 @@ TEST_F(hosts, busy_poll)
 	make_pair(SOCK_STREAM, fd);
 	ASSERT_EQ(0, set_int(fd[1], SOL_SOCKET, SO_BUSY_POLL, 50));
 	EXPECT_EQ(0, napi_of_next(fd));
-	/* a veth has one if it coalesces, and its peer does not segment TCP */
+	/* a veth has an instance if it coalesces and its peer does not segment TCP */
 	enter(A);
 	run("ethtool -K va tso off >/dev/null");
 	enter(B);
@@ -576,7 +575,7 @@ TEST_F(hosts, busy_poll)
 	second = napi_of_next(fd);
 	EXPECT_LT(0, second);
 	EXPECT_NE(first, second);
-	/* and nothing is there, whoever looks */
+	/* a read that polls finds no data */
 	EXPECT_ERRNO(EAGAIN, recv(fd[1], &c, 1, MSG_DONTWAIT));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs have in common that test a connection from its beginning
- * to its end: the connection, a stream or PAIR_TYPE, and what is done to it.
+ * The fixture of programs that test a connection from its beginning to its end:
+ * the connection, a stream or PAIR_TYPE, and helpers.
  */
 #ifndef SOCK_PAIR_H
 #define SOCK_PAIR_H
@@ -47,13 +47,13 @@ static inline struct esp_stats stats(int fd)
 	return get_info(fd).stats;
 }
 
-/* All that was sent has been acknowledged. */
+/* Wait until all data have been acknowledged. */
 static inline bool drained(int fd)
 {
 	return UNTIL(!queued(fd, SIOCOUTQ));
 }
 
-/* Patience for half a second, and a wait that is longer than that. */
+/* give_up_soon() limits retries to half a second; LONG_WAIT, in us, is longer. */
 #define LONG_WAIT (1200 * 1000)
 
 static inline void give_up_soon(const struct host *h)

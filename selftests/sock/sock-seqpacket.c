@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * SOCK_SEQPACKET: records. "EOR survives merging" (protocol, "Must hold,
- * Exactness"); what a call returns is said in esp(7) and recvmsg.c.
+ * Exactness"); esp(7) and recvmsg.c describe the results of calls.
  */
 #define PAIR_TYPE SOCK_SEQPACKET
 #include "sock-pair.h"
 
-/* recvmsg() into @len bytes; its flags go to *@out. */
+/* Call recvmsg() with @len bytes; set *@out to its flags. */
 static ssize_t take(int fd, void *buf, size_t len, int flags, int *out)
 {
 	struct iovec iov = { buf, len };
@@ -46,7 +46,7 @@ TEST_F(pair, boundaries)
 	EXPECT_ERRNO(EAGAIN, take(self->fd[1], buf, 1, MSG_DONTWAIT, &flags));
 }
 
-/* Thousands of small ones; MSG_WAITALL doesn't join them. */
+/* Thousands of small records; MSG_WAITALL doesn't join them. */
 TEST_F(pair, many)
 {
 	char buf[300];
@@ -68,7 +68,7 @@ TEST_F(pair, many)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* What doesn't fit is thrown away, to the end of the record and no further. */
+/* The part of a record that doesn't fit is discarded, to the end of the record and no further. */
 TEST_F(pair, truncation)
 {
 	char buf[10000];
@@ -83,7 +83,7 @@ TEST_F(pair, truncation)
 	EXPECT_EQ(99, take(self->fd[1], buf, 99, 0, &flags));
 	EXPECT_EQ(MSG_TRUNC, flags);
 	EXPECT_TRUE(right(buf, 7, 99));
-	/* just enough */
+	/* the buffer is just large enough */
 	EXPECT_EQ(5, take(self->fd[1], buf, 5, 0, &flags));
 	EXPECT_EQ(MSG_EOR, flags);
 	EXPECT_EQ(0, queued(self->fd[1], SIOCINQ));
@@ -143,7 +143,7 @@ TEST_F(pair, whole_records)
 	EXPECT_TRUE(right(buf, 0, 4001));
 }
 
-/* The end of data in the midst of a record: its beginning, without MSG_EOR. */
+/* The end of data inside a record: the reader gets its beginning, without MSG_EOR. */
 TEST_F(pair, unfinished)
 {
 	char buf[10000];
@@ -192,7 +192,7 @@ TEST_F(pair, beyond_buffer)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* Truncation of such a record throws away all of it. */
+/* Truncation of such a record discards all the rest of it. */
 TEST_F(pair, truncation_beyond_buffer)
 {
 	char buf[100];
@@ -214,7 +214,7 @@ TEST_F(pair, truncation_beyond_buffer)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* An empty record could not be told from the end. */
+/* There are no empty records, because a reader could not tell one from the end of data. */
 TEST_F(pair, empty)
 {
 	char c;
@@ -229,7 +229,7 @@ TEST_F(pair, empty)
 	EXPECT_EQ(3, queued(self->fd[1], SIOCINQ));
 }
 
-/* What may not wait and doesn't fit is sent in part; the rest ends the record. */
+/* A record that doesn't fit is sent in part if the call may not wait; later calls end it. */
 TEST_F(pair, partial_write)
 {
 	size_t n = 3000000, pos;
@@ -303,8 +303,8 @@ TEST_F(pair, two_writers)
 }
 
 /*
- * A writer waits for the end of another's record, who waits for room in its midst;
- * not if it may not, and not for longer than it may.
+ * A writer waits until another writer has ended its record, for which that one waits for
+ * queue space. MSG_DONTWAIT, SO_SNDTIMEO or a signal ends the wait.
  */
 TEST_F(pair, writers_wait)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Each test for both of the reliable types; behind sock-hosts.h. */
+/* Run each test for both reliable types. Include this after sock-hosts.h. */
 FIXTURE_VARIANT(hosts)
 {
 	int type;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for a stream: for how much, for how long, by poll(), epoll and signals,
- * and being interrupted. What a test asks for is what TCP does.
+ * Waiting for data of a stream: amounts, timeouts, poll(), epoll, signals and
+ * interruptions. The tests require TCP's behaviour.
  */
 #include <linux/sock_diag.h>
 #include "sock-pair.h"
 
-/* A child that writes @n bytes at @pos of the stream, but not at once. */
+/* Start a child that writes @n bytes at @pos of the stream after a pause. */
 static pid_t write_later(int fd, size_t pos, size_t n)
 {
 	pid_t pid = MUST(fork());
@@ -86,7 +86,7 @@ TEST_F(pair, peek_waitall)
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 6000));
 }
 
-/* Is there room for less than two packets? */
+/* Has the receive buffer space for less than two packets? */
 static bool full(int fd)
 {
 	__u32 mem[SK_MEMINFO_VARS];
@@ -97,8 +97,8 @@ static bool full(int fd)
 }
 
 /*
- * Who looks at a message before reading it must be able to see as much as the
- * buffer holds, though room is not told of by the packet: by waiting, and without.
+ * A reader that peeks must see as much as the buffer holds, although the receiver does
+ * not advertise its free space packet by packet: with and without waiting.
  */
 TEST_F(pair, peek_full_buffer)
 {
@@ -110,7 +110,7 @@ TEST_F(pair, peek_full_buffer)
 	nonblock(self->fd[0], true);
 	n = stuff(self->fd[0], 0);
 	EXPECT_TRUE(UNTIL(full(self->fd[1])));
-	/* some is read: not enough to be told of */
+	/* the reader frees too little space for an advertisement */
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 60000));
 	EXPECT_TRUE(UNTIL(full(self->fd[1])));
 	EXPECT_EQ(0, read_stream(self->fd[1], 60000, 60000));
@@ -126,7 +126,7 @@ TEST_F(pair, peek_full_buffer)
 	EXPECT_EQ(0, read_stream(self->fd[1], 120000, n - 120000));
 }
 
-/* With MSG_TRUNC nothing is copied while it waits, and nothing taken. */
+/* With MSG_TRUNC a peek copies nothing while it waits, and takes nothing. */
 TEST_F(pair, peek_waitall_trunc)
 {
 	char buf[100];
@@ -141,7 +141,7 @@ TEST_F(pair, peek_waitall_trunc)
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100));
 }
 
-/* SO_RCVLOWAT: neither poll() nor recv() is content with less. */
+/* SO_RCVLOWAT: poll() and recv() wait for that many bytes. */
 TEST_F(pair, rcvlowat)
 {
 	long long start = now_ms();
@@ -158,17 +158,17 @@ TEST_F(pair, rcvlowat)
 	EXPECT_EQ(2000, recv(self->fd[1], buf, 5000, 0));
 	EXPECT_TRUE(right(buf, 1000, 2000));
 	EXPECT_EQ(0, reap(pid));
-	/* less than that, and the end */
+	/* fewer bytes, and the end of data */
 	ASSERT_EQ(0, write_stream(self->fd[0], 3000, 10));
 	shutdown(self->fd[0], SHUT_WR);
 	EXPECT_TRUE(events(self->fd[1], POLLIN, LONG) & POLLIN);
 	EXPECT_EQ(10, recv(self->fd[1], buf, 5000, 0));
 	EXPECT_EQ(0, recv(self->fd[1], buf, 5000, 0));
-	/* woken each time, not by SO_RCVTIMEO */
+	/* data woke the calls each time, not SO_RCVTIMEO */
 	EXPECT_GT(LONG, now_ms() - start);
 }
 
-/* More than the buffer can ever hold must not be waited for. */
+/* A reader must not wait for more than the buffer can ever hold. */
 TEST_F(pair, rcvlowat_beyond_buffer)
 {
 	buffers(self->fd[1], 0, 10000);
@@ -178,9 +178,9 @@ TEST_F(pair, rcvlowat_beyond_buffer)
 }
 
 /*
- * Small writes to a reader that doesn't read: its answers that there is no
- * memory are answers (rule 13), whatever net.esp.retries says; poll() with
- * more wanted than the buffer holds is told (rule 20).
+ * Small writes to a reader that doesn't read. Its host answers that it has no memory,
+ * so the sender does not give up, whatever net.esp.retries is (rule 13). poll() returns
+ * although SO_RCVLOWAT is more than the buffer holds (rule 20).
  */
 TEST_F(pair, slow_reader_small_writes)
 {
@@ -219,7 +219,7 @@ static int epoll_of(int fd, __u32 want)
 	return e;
 }
 
-/* What epoll says within @ms, 0: nothing. */
+/* Return the events that epoll reports within @ms; 0: none. */
 static __u32 epolled(int e, int ms)
 {
 	struct epoll_event ev = {};
@@ -259,7 +259,7 @@ TEST_F(pair, epoll_edge)
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 20));
 	EXPECT_EQ(0U, epolled(in, SHORT));
 
-	/* an edge when there is room again */
+	/* an edge when there is queue space again */
 	buffers(self->fd[0], 50000, 0);
 	buffers(self->fd[1], 0, 50000);
 	pos = stuff(self->fd[0], 20);
@@ -274,7 +274,7 @@ TEST_F(pair, epoll_edge)
 	EXPECT_EQ(EPOLLIN | EPOLLRDHUP, (int)epolled(in, LONG));
 }
 
-/* SIGIO for who asked for it. */
+/* SIGIO for a process that asked for it. */
 TEST_F(pair, sigio)
 {
 	sigset_t set;
@@ -289,7 +289,7 @@ TEST_F(pair, sigio)
 	EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &t));
 }
 
-/* A signal ends a read that got nothing with EINTR. */
+/* A signal ends a read without data with EINTR. */
 TEST_F(pair, interrupted_recv)
 {
 	char buf[100];
@@ -297,7 +297,7 @@ TEST_F(pair, interrupted_recv)
 	set_timeo(self->fd[1], SO_RCVTIMEO, 0);
 	alarm_in_call(false);
 	EXPECT_ERRNO(EINTR, recv(self->fd[1], buf, 1, 0));
-	/* and one that got something with that */
+	/* and a read that has got data with those */
 	ASSERT_EQ(0, write_stream(self->fd[0], 0, 10));
 	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 10));
 	alarm_in_call(false);

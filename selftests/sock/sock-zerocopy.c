@@ -2,8 +2,8 @@
 // LIBS: -luring
 /*
  * Sending without a copy: MSG_ZEROCOPY and its notices, and io_uring's
- * IORING_OP_SEND_ZC. A receiver on the same host, over veth, copies what it is
- * lent, as TCP's does; a NIC would read the user's memory.
+ * IORING_OP_SEND_ZC. A receiver on the same host, over veth, copies lent memory,
+ * as with TCP; a NIC would read the user's memory.
  */
 #include <time.h>
 #include <linux/errqueue.h>
@@ -29,7 +29,7 @@ static void *pages(size_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* The next notice: of calls *lo to *hi. Returns its code, or -1. */
+/* Read the next notice, for calls *lo to *hi. Return its code, or -1. */
 static int notice(int fd, __u32 *lo, __u32 *hi)
 {
 	char control[100];
@@ -51,7 +51,7 @@ static int notice(int fd, __u32 *lo, __u32 *hi)
 	return ee->ee_code;
 }
 
-/* Which calls have been told of, and how many; each once, in whatever order. */
+/* The calls that have got a notice, and their number; each one once, in any order. */
 struct told {
 	bool seen[1000];
 	__u32 n;
@@ -76,7 +76,7 @@ static bool tell(int fd, struct told *t, int ms)
 	return true;
 }
 
-/* The first @n calls are told of: what is copied needs no answer, so in any order. */
+/* Wait for notices of the first @n calls, in any order: a copied call's notice needs no ACK. */
 static bool noticed(int fd, struct told *t, __u32 n)
 {
 	while (t->n < n)
@@ -92,7 +92,7 @@ static bool silent(int fd)
 	return notice(fd, &lo, &hi) < 0 && errno == EAGAIN && !(events(fd, 0, 0) & POLLERR);
 }
 
-/* What was lent may be written to once its notice has come, and not before. */
+/* Lent memory may be changed after its notice has come, and not before. */
 TEST_F(pair, notices)
 {
 	char *buf = pages(SIZE);
@@ -116,7 +116,7 @@ TEST_F(pair, notices)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* Lent, copied, small, through splice(): one stream, whatever comes together. */
+/* Lent and copied sends of all sizes, with and without MSG_MORE, give one stream. */
 TEST_F(pair, mixed)
 {
 	size_t n = 4 * MEGA, pos, step;
@@ -137,7 +137,7 @@ TEST_F(pair, mixed)
 	for (pos = 0; pos < n; pos += step, i++) {
 		static const size_t steps[] = { 100, 5000, 70001, 1, 300, 200000, 4096, 1446, 64999 };
 
-		if (i == 40) {	/* from here on taken apart in front of the device */
+		if (i == 40) {	/* from here on packets are segmented before the device */
 			enter(A);
 			run("ethtool -K va tx-sctp-segmentation off");
 		}
@@ -145,7 +145,7 @@ TEST_F(pair, mixed)
 		zero = i % 4 != 3;
 		if (step > n - pos)
 			step = n - pos;
-		/* notices that nobody reads take the memory for more of them */
+		/* unread notices take the memory for more notices */
 		while ((put = send(self->fd[0], buf + pos, step,
 				   (zero ? MSG_ZEROCOPY : 0) | (i % 5 ? 0 : MSG_MORE))) < 0 &&
 		       errno == ENOBUFS)
@@ -157,7 +157,7 @@ TEST_F(pair, mixed)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* Packets that are lost are sent again from where they are. */
+/* Lost packets are retransmitted from the lent memory. */
 TEST_F(pair, loss)
 {
 	size_t n = 3 * MEGA;
@@ -177,7 +177,7 @@ TEST_F(pair, loss)
 	EXPECT_LT(0ULL, stats(self->fd[0]).retrans);
 }
 
-/* What a receiver on this host has not read yet is not the sender's memory any more. */
+/* Data that a receiver on this host has not read yet were copied from the sender's memory. */
 TEST_F(pair, unread)
 {
 	struct told told = {};
@@ -193,7 +193,7 @@ TEST_F(pair, unread)
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, SIZE));
 }
 
-/* What no receiver on this host has had was not copied. */
+/* Data that reached no receiver on this host were not copied. */
 TEST_F(pair, not_copied)
 {
 	struct told told = {};
@@ -214,7 +214,7 @@ TEST_F(pair, not_copied)
 	run("tc qdisc del dev va root");
 }
 
-/* Who has not asked gets no notice; nor does a call that took nothing. */
+/* A socket without ESP_ZEROCOPY gets no notice. A call that takes no data gets none either. */
 TEST_F(pair, not_asked)
 {
 	char buf[5000] = "";
@@ -236,14 +236,14 @@ TEST_F(pair, not_asked)
 	EXPECT_TRUE(drained(self->fd[0]));
 	EXPECT_ERRNO(EFAULT, send(self->fd[0], NULL, 5000, MSG_ZEROCOPY));
 	EXPECT_TRUE(silent(self->fd[0]));
-	/* the first call that takes something is number 0 */
+	/* the first call that takes data is number 0 */
 	fill(buf, 0, 5000);
 	ASSERT_EQ(5000, send(self->fd[0], buf, 5000, MSG_ZEROCOPY));
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 5000));
 	EXPECT_TRUE(noticed(self->fd[0], &(struct told){}, 1));
 }
 
-/* What is small is copied, and told of all the same. */
+/* Small data are copied, and get a notice all the same. */
 TEST_F(pair, small)
 {
 	char buf[64] = "";
@@ -258,7 +258,7 @@ TEST_F(pair, small)
 	ASSERT_EQ(192, recv(self->fd[1], (char [192]){}, 192, MSG_WAITALL));
 }
 
-/* A connection that is reset gives back what it was lent. */
+/* A connection that is reset gives back the lent memory. */
 TEST_F(pair, reset)
 {
 	char *buf = pages(2 * MEGA);
@@ -277,7 +277,7 @@ TEST_F(pair, reset)
 	EXPECT_TRUE(noticed(self->fd[0], &(struct told){}, 1));
 }
 
-/* Nobody is there any more to be told. */
+/* The sender closes its socket before the notice. */
 TEST_F(pair, closed)
 {
 	char *buf = pages(MEGA);
@@ -320,7 +320,7 @@ static bool since_6_2(void)
 	       (major > 6 || (major == 6 && minor >= 2));
 }
 
-/* The option's usual name, where the kernel lets a protocol have it. */
+/* SO_ZEROCOPY, the option's usual name, works where the kernel passes it to the protocol. */
 TEST_F(pair, so_zerocopy)
 {
 	int fd[2];
@@ -337,7 +337,7 @@ TEST_F(pair, so_zerocopy)
 		/* on a socket that accept() has returned, too */
 		EXPECT_EQ(0, set_int(self->fd[1], SOL_SOCKET, SO_ZEROCOPY, 1));
 	}
-	/* the others' options go their usual way */
+	/* other options work as usual */
 	EXPECT_EQ(0, set_int(self->fd[0], SOL_SOCKET, SO_KEEPALIVE, 1));
 	EXPECT_EQ(1, get_int(self->fd[0], SOL_SOCKET, SO_KEEPALIVE));
 	EXPECT_ERRNO(EOPNOTSUPP, set_int(esp_socket(A, SOCK_DGRAM), SOL_ESP, ESP_ZEROCOPY, 1));
@@ -352,7 +352,7 @@ TEST_F(pair, so_zerocopy)
 	close(fd[1]);
 }
 
-/* io_uring: plain sends, and ones that lend; its own notices tell. */
+/* io_uring: sends that copy and sends that lend; notices come by the ring. */
 TEST_F(pair, uring)
 {
 	struct io_uring_cqe *cqe;
@@ -375,7 +375,7 @@ TEST_F(pair, uring)
 		else
 			io_uring_prep_send_zc(sqe, self->fd[0], buf, SIZE, MSG_WAITALL, 0);
 		ASSERT_EQ(1, io_uring_submit(&ring));
-		do {	/* the result, and, of what was lent, a notice */
+		do {	/* the result, and a notice if memory was lent */
 			ASSERT_EQ(0, io_uring_wait_cqe(&ring, &cqe));
 			if (cqe->flags & IORING_CQE_F_NOTIF) {
 				told++;
@@ -394,10 +394,10 @@ TEST_F(pair, uring)
 	EXPECT_TRUE(silent(self->fd[0]));
 }
 
-/* How io_uring lends. */
+/* The ways in which io_uring lends. */
 enum lend { LEND, LEND_MSG, LEND_FIXED, LENDS };
 
-/* Send @len bytes. Returns the call's result, or an error: a notice has to follow. */
+/* Send @len bytes; return the result, or an error. A notice has to follow. */
 static int lend(struct io_uring *ring, int fd, enum lend how, char *buf, size_t len)
 {
 	static struct iovec iov;
@@ -423,13 +423,13 @@ static int lend(struct io_uring *ring, int fd, enum lend how, char *buf, size_t 
 	return res;
 }
 
-/* What a notice says of a copy; before Linux 6.2 nothing. */
+/* Return the result of a notice after a copy; Linux before 6.2 does not report copies. */
 static int copied(void)
 {
 	return since_6_2() ? (int)IORING_NOTIF_USAGE_ZC_COPIED : 0;
 }
 
-/* What the next notice says, within @ms; -ETIME: none has come. */
+/* Return the result of the next notice within @ms; -ETIME: none has come. */
 static int used(struct io_uring *ring, int ms)
 {
 	struct __kernel_timespec t = { ms / 1000, ms % 1000 * 1000000L };
@@ -443,7 +443,7 @@ static int used(struct io_uring *ring, int ms)
 	return res;
 }
 
-/* A ring, with @buf registered. */
+/* Make a ring, with @buf registered. */
 static void open_ring(struct io_uring *ring, char *buf, size_t len)
 {
 	struct iovec iov = { buf, len };
@@ -452,7 +452,7 @@ static void open_ring(struct io_uring *ring, char *buf, size_t len)
 	MUST(io_uring_register_buffers(ring, &iov, 1));
 }
 
-/* io_uring is told of a copy: a receiver on this host, or too few bytes to lend. */
+/* io_uring reports a copy: for a receiver on this host, or of too few bytes to lend. */
 TEST_F(pair, uring_copied)
 {
 	char *buf = pages(SIZE);
@@ -473,7 +473,7 @@ TEST_F(pair, uring_copied)
 	io_uring_queue_exit(&ring);
 }
 
-/* What no receiver on this host has had was not copied, and is the sender's until then. */
+/* Data that reached no receiver on this host were not copied, and stay lent until the end. */
 TEST_F(pair, uring_not_copied)
 {
 	size_t n = SIZE / LENDS;
@@ -499,7 +499,7 @@ TEST_F(pair, uring_not_copied)
 	io_uring_queue_exit(&ring);
 }
 
-/* Packets that are lost are sent again, in other pieces, from where they are. */
+/* Lost packets are retransmitted from the lent memory, in other pieces. */
 TEST_F(pair, uring_loss)
 {
 	char *buf = pages(MEGA);

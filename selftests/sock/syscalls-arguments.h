@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What syscalls.c calls with: chance, which follows from a seed, and arguments made up of
- * it, most of them right.
+ * Arguments for the calls of syscalls.c: random numbers, which follow from a seed, and
+ * arguments made from them, most of them valid.
  */
 #ifndef SYSCALLS_ARGUMENTS_H
 #define SYSCALLS_ARGUMENTS_H
@@ -9,9 +9,9 @@
 #include <limits.h>
 #include "sock-lib.h"
 
-#define PORTS		3		/* from PORT on */
-#define ARENA		(1 << 20)	/* bytes that are sent and received */
-#define GUARD		65536		/* behind it, that can't be had, and read-only */
+#define PORTS		3		/* ports from PORT on */
+#define ARENA		(1 << 20)	/* bytes of memory for sending and receiving */
+#define GUARD		65536		/* bytes after it: no access, then read-only */
 
 static __thread __u64 rnd_state;
 static __u64 seed;
@@ -30,7 +30,7 @@ static bool one_in(__u32 n)
 	return !rnd(n);
 }
 
-/* From here on all follows from the seed and who makes which call. */
+/* Begin random numbers that follow from the seed, the process, the thread and the call. */
 static void rnd_begin(__u64 process, __u64 thread, __u64 call)
 {
 	rnd_state = (seed << 32 ^ process << 24 ^ thread << 16) + call;
@@ -56,7 +56,7 @@ static size_t length(void)
 	return one_in(8) ? rnd(ARENA / 4) : one_in(2) ? rnd(3000) : rnd(100);
 }
 
-/* Memory of @n bytes: good, or it ends too early, can't be written, isn't there. */
+/* Return memory of @n bytes: valid, too short, read-only, or missing. */
 static void *memory(size_t n)
 {
 	switch (rnd(32)) {
@@ -72,7 +72,7 @@ static void *memory(size_t n)
 	return arena + rnd(ARENA - n + 1);
 }
 
-/* Where nothing is. */
+/* Return an address without memory. */
 static void *wrong(void)
 {
 	return one_in(2) ? NULL : arena + ARENA;
@@ -89,7 +89,7 @@ static int vector(struct iovec *v, int most)
 	return one_in(64) ? any_int() : n;
 }
 
-/* An address of the hosts, or another; its length. */
+/* Make an address of a host, or a wrong one; return its length. */
 static socklen_t address(struct sockaddr_esp *a)
 {
 	static const socklen_t lengths[] = { 0, 1, 2, 15, 17, sizeof(*a), 128, 129, -1 };

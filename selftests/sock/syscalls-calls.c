@@ -12,8 +12,8 @@
 #include <sys/sendfile.h>
 #include "syscalls-arguments.h"
 
-#define SOCKETS		24		/* that a process has at a time */
-#define MESSAGES	3		/* at most, of one call */
+#define SOCKETS		24		/* sockets of a process at a time */
+#define MESSAGES	3		/* most messages of one call */
 
 #define KINDS(X)							\
 	X(socket) X(bind) X(connect) X(listen) X(accept4)		\
@@ -38,11 +38,11 @@ static const char *const names[] = {
 	KINDS(NAME)
 };
 
-/* Of all processes. */
+/* Memory that all processes share. */
 static struct shared {
 	struct {
 		long	ok;
-		long	failed;		/* but for EBADF: there was no socket */
+		long	failed;		/* without EBADF: there was no socket */
 		long	error[140];
 	} tally[K_MAX];
 	bool	stop;
@@ -55,25 +55,25 @@ struct thread {
 	int		process;
 	int		number;
 	bool		done;
-	unsigned long	calls;		/* begun */
-	int		kind;		/* of the last one */
-	unsigned long	seen;		/* calls, when the watchdog looked last */
-	int		ticks;		/* how often it saw the same one */
+	unsigned long	calls;		/* number of calls begun */
+	int		kind;		/* kind of the last call */
+	unsigned long	seen;		/* calls when the watchdog looked last */
+	int		ticks;		/* how often the watchdog saw the same call */
 	pid_t		child;		/* 0: none */
 	int		pipe[2], other[2];
 	int		epoll;
-	__u64		nth;		/* call, of one_call() */
-	int		pending;	/* in the ring */
+	__u64		nth;		/* number of the call, for one_call() */
+	int		pending;	/* requests in the ring */
 	struct io_uring	ring;
 };
 
 static __thread struct thread *me;
 static int fds[SOCKETS];	/* -1: none */
-static int post[2], file;	/* sockets from process to process; for sendfile() */
-static bool brief;		/* a process that ends after some calls */
+static int post[2], file;	/* sockets between processes; file for sendfile() */
+static bool brief;		/* this process ends after some calls */
 
 /*
- * Calls, counted by their kind; the watchdog sees which one it is.
+ * Calls, counted by their kind. The watchdog sees which call a thread makes.
  */
 
 static long did(enum kind kind, long result)
@@ -103,7 +103,7 @@ static int some(void)
 	return __atomic_load_n(&fds[rnd(SOCKETS)], __ATOMIC_RELAXED);
 }
 
-/* Into a place where another one may be: that is closed, whoever uses it. */
+/* Put a socket into a random slot; close the one that was there, even if a thread uses it. */
 static void put(int fd)
 {
 	int old = __atomic_exchange_n(&fds[rnd(SOCKETS)], fd, __ATOMIC_RELAXED);
@@ -148,7 +148,7 @@ static void try_listen_on(int fd)
 	CALL(listen, listen(fd, one_in(8) ? any_int() : rnd(8)));
 }
 
-/* A socket; often it goes on to be what connections come from. */
+/* Make a socket; often it then listens or connects. */
 static void try_socket(void)
 {
 	static const int types[] = { SOCK_STREAM, SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
@@ -198,7 +198,7 @@ static void try_accept(void)
 
 static void try_ring(enum kind kind, int fd);
 
-/* A connection, unless somebody comes in between; its listener stays, perhaps. */
+/* Make a connection, unless another thread interferes; perhaps its listener stays. */
 static void try_pair(void)
 {
 	int type = one_in(3) ? SOCK_SEQPACKET : SOCK_STREAM, to = rnd(2), stays = one_in(4);
@@ -244,7 +244,7 @@ static void try_send(void)
 				    one_in(32) ? wrong() : (void *)&a, none ? 0 : alen));
 }
 
-/* What a message is sent or received with. */
+/* The buffers, address and control data of a message. */
 struct parts {
 	struct iovec		v[4];
 	struct sockaddr_esp	a;
@@ -365,7 +365,7 @@ static void try_splice(void)
 		CALL(sendfile, sendfile(some(), file, one_in(2) ? &off : NULL, len));
 		lseek(file, rnd(ARENA), SEEK_SET);
 	}
-	/* or they would be full */
+	/* empty the pipes, or they would fill */
 	if (one_in(2))
 		while (read(me->pipe[0], arena, ARENA) > 0)
 			;
@@ -373,7 +373,7 @@ static void try_splice(void)
 		;
 }
 
-/* Completions that are there; their results count as the call that they were of. */
+/* Take the completions that have come; count each result for its kind of call. */
 static void reap_ring(void)
 {
 	struct io_uring_cqe *cqe;
@@ -409,7 +409,7 @@ static void try_ring(enum kind kind, int fd)
 		io_uring_submit(&me->ring);
 		return;
 	}
-	if (me->pending > 4) {	/* they wait for what may never come */
+	if (me->pending > 4) {	/* the requests may wait for ever */
 		io_uring_prep_cancel64(sqe, kind, IORING_ASYNC_CANCEL_ALL);
 		kind = 0;
 	} else if (kind == K_uring_send) {
@@ -435,7 +435,7 @@ static void try_uring(void)
 }
 
 /*
- * Options, ioctls, and what is asked of any file.
+ * Options, ioctls, and calls for any kind of file.
  */
 
 static int option(int *level)
@@ -577,12 +577,12 @@ static void try_epoll(void)
 					    one_in(32) ? 0 : 8, rnd(30)));
 }
 
-/* What is under way in some thread soon is interrupted, and perhaps begun again. */
+/* Soon interrupt a call of some thread, which is perhaps restarted. */
 static void try_setitimer(void)
 {
 	struct itimerval t = { .it_value.tv_usec = 1 + rnd(30000) };
 
-	if (!brief)	/* whose timer is its watchdog */
+	if (!brief)	/* a brief process has a timer as its watchdog */
 		CALL(setitimer, setitimer(ITIMER_REAL, &t, NULL));
 }
 
@@ -590,7 +590,7 @@ static void try_setitimer(void)
  * Other processes, and the hosts.
  */
 
-/* A socket goes to whoever takes it. */
+/* Pass a socket to any process. */
 static void try_pass(void)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = "";
@@ -629,7 +629,7 @@ static void try_take(void)
 	put(fd);
 }
 
-/* End a socket, as "esp kill" does; an error comes among the list. */
+/* End a socket, as "esp kill" does; the answer comes among the list's messages. */
 static void end_socket(int fd, const struct esp_diag_msg *m)
 {
 	struct {
@@ -653,7 +653,7 @@ static void end_socket(int fd, const struct esp_diag_msg *m)
 	CALL(diag, send(fd, &ask, sizeof(ask), 0));
 }
 
-/* All sockets of a host, as "esp show" reads them; and sometimes one is ended. */
+/* List all sockets of a host, as "esp show" does; sometimes end one. */
 static void try_diag(void)
 {
 	struct {
@@ -712,7 +712,7 @@ static void reap_child(void)
 
 static void brief_calls(void);
 
-/* A process that shares all sockets, for a moment. */
+/* Fork a process that shares all sockets for a moment. */
 static void try_fork(void)
 {
 	if (brief)

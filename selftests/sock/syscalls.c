@@ -3,14 +3,14 @@
 // CFLAGS: -Wno-unused-function
 /*
  * Random system calls on sockets of all three types, from threads of several
- * processes at once, which share some of the sockets: right calls, wrong ones, and
- * what another thread turns them into, while devices go down and change.
+ * processes at once, which share some of the sockets. Calls are valid, or wrong, or
+ * another thread makes them wrong, while devices go down and change.
  *
  *	syscalls [-t SECONDS] [-j THREADS] [-p PROCESSES] [SEED]
  *
- * What the Nth call of a thread is to be follows from the seed. Each kind of call
- * must have succeeded and failed, at least once, nothing may wait for ever, and
- * when all is closed nothing may be left.
+ * The seed determines the Nth call of a thread. Each kind of call must have
+ * succeeded and failed at least once, no call may wait for ever, and after all
+ * sockets are closed nothing may be left.
  */
 #include <liburing.h>
 #include <net/if_arp.h>
@@ -18,19 +18,19 @@
 #include <sys/random.h>
 #include "syscalls-calls.c"
 
-#define THREADS		16		/* at most, of a process */
+#define THREADS		16		/* most threads of a process */
 #define PROCESSES	16
-#define TICK		20		/* ms; a call of more than one is interrupted */
-#define PATIENCE	1500		/* ticks until it hangs */
-#define BRIEF		20		/* calls of a process that ends in their midst */
+#define TICK		20		/* ms; a call that takes longer is interrupted */
+#define PATIENCE	1500		/* ticks after which a call counts as hanging */
+#define BRIEF		20		/* calls of a brief process */
 
-/* What cannot fail for a reason worth a test. */
+/* Need this kind of call not fail, because its failure is worth no test? */
 static bool may_never_fail(int kind)
 {
 	return kind >= K_pass;
 }
 
-/* What is not to succeed. */
+/* Must this kind of call always fail? */
 static bool must_fail(int kind)
 {
 	return kind == K_mmap;
@@ -40,7 +40,7 @@ static struct thread threads[THREADS];
 static int failures, results;
 
 /*
- * The watchdog: interrupts what waits, and ends what hangs all the same.
+ * The watchdog interrupts calls that wait, and ends the process if one hangs all the same.
  */
 
 static void show(const char *path)
@@ -67,7 +67,7 @@ static _Noreturn void hangs(const struct thread *t)
 	_exit(KSFT_FAIL);
 }
 
-/* The same call as before? It is interrupted; but not for ever. */
+/* Does the thread make the same call as at the last tick? End the process if it hangs. */
 static bool waits(struct thread *t)
 {
 	unsigned long now = __atomic_load_n(&t->calls, __ATOMIC_RELAXED);
@@ -119,7 +119,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* A process: its threads make calls, this one watches them. */
+/* Run a process: its threads make calls, and this thread watches them. */
 static int process(int number, int count)
 {
 	struct sigaction again = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -152,7 +152,7 @@ static int process(int number, int count)
 	}
 	for (i = 0; i < count; i++)
 		MUST(-pthread_create(&threads[i].id, NULL, work, &threads[i]));
-	/* signals are for them */
+	/* let the threads take the signals */
 	sigfillset(&all);
 	MUST(-pthread_sigmask(SIG_BLOCK, &all, NULL));
 	do {
@@ -170,10 +170,10 @@ static int process(int number, int count)
 }
 
 /*
- * The whole: hosts, processes, and what is left.
+ * Hosts, processes, and checks that nothing is left.
  */
 
-/* From time to time a device is down, or another one than before, for a moment; in turns. */
+/* For a moment set a device down, change its MTU or its address, or disable it; in turn. */
 static void try_device(unsigned int turn)
 {
 	const struct host *h = &hosts[rnd(2)];
@@ -260,7 +260,7 @@ static void report(int kind)
 	       shared->tally[kind].ok, shared->tally[kind].failed, why);
 }
 
-/* A number that is the only one of a file. */
+/* Read the only number of a file. */
 static long number_in(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -278,7 +278,7 @@ static long references(void)
 	return number_in("/sys/module/esp/refcnt");
 }
 
-/* What /proc/net/protocols says of both protocols: sockets, or pages. */
+/* Return the sockets, or the pages, of ESP and EDP in /proc/net/protocols. */
 static long protocols(const struct host *h, bool pages)
 {
 	long sum = 0, sockets, memory;
@@ -303,7 +303,7 @@ static long protocols(const struct host *h, bool pages)
 	return sum;
 }
 
-/* What devices have of their peers: permission that is out, or waits. */
+/* Add up the peers and senders of all devices, and their parked and outstanding grants. */
 static long peers(const struct host *h)
 {
 	long n, received, parked, open, sum = 0;
@@ -328,7 +328,7 @@ static long peers(const struct host *h)
 	(cond);								\
 })
 
-/* The module's references, when those of the test before are gone: the same for 3 seconds. */
+/* Return the module's references once they are steady for 3 s: an earlier test may be ending. */
 static long steady_references(void)
 {
 	long n = references(), same;
@@ -343,7 +343,7 @@ static long steady_references(void)
 	return n;
 }
 
-/* They are as many as then. */
+/* Wait until there are as many references as before. */
 static void as_before(long refs, const char *what)
 {
 	result(WITHIN(references() == refs), what);
@@ -351,7 +351,7 @@ static void as_before(long refs, const char *what)
 		printf("# %ld references, not %ld\n", references(), refs);
 }
 
-/* Waits for all processes; false: one of them hung, or died. */
+/* Wait for all processes; false: one of them hung, or died. */
 static bool all_end(pid_t *pid, int count)
 {
 	int i, ticks, status;
@@ -392,7 +392,7 @@ static void run_all(int seconds, int nthreads, int nprocesses)
 	close(post[0]);
 	close(post[1]);
 	me = &threads[0];
-	/* slow machines may have more time, until all has been seen */
+	/* slow machines get more time, until all kinds of calls have succeeded and failed */
 	while (now_ms() < end || (!all_seen() && now_ms() < last)) {
 		rnd_begin(255, 0, n++);
 		next = now_ms() + rnd(3000);
@@ -407,7 +407,7 @@ static void run_all(int seconds, int nthreads, int nprocesses)
 	result(ok, "no call waits for ever, all processes end");
 	for (i = 0; i < K_MAX; i++)
 		report(i);
-	if (!ok) {	/* who hangs has what would be waited for */
+	if (!ok) {	/* a process that hangs keeps sockets, so don't wait for their end */
 		for (i = 0; i < nprocesses; i++)
 			kill(pid[i], SIGKILL);
 		return;
@@ -416,7 +416,7 @@ static void run_all(int seconds, int nthreads, int nprocesses)
 	result(WITHIN(!protocols(A, false) && !protocols(B, false)), "no sockets are left");
 	as_before(refs, "none that is not seen, either");
 	result(WITHIN(!peers(A) && !peers(B)), "no peers, no permission");
-	/* of which each processor may have put a MiB aside */
+	/* each processor may keep up to a MiB for later use */
 	pages = sysconf(_SC_NPROCESSORS_CONF) * (1 << 20) / sysconf(_SC_PAGESIZE);
 	result(WITHIN(protocols(A, true) <= pages), "memory is given back");
 	wait_running();
@@ -456,12 +456,12 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	MUST(shared == MAP_FAILED ? -1 : 0);
-	MUST(setpgid(0, 0));	/* nobody else gets our signals */
+	MUST(setpgid(0, 0));	/* no other process gets our signals */
 	MUST(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, post));
 	file = MUST(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
 	MUST(ftruncate(file, ARENA));
 	make_hosts();
-	/* what nobody has any more goes soon */
+	/* orphans end soon */
 	sysctl(A, "fin_timeout_ms", 1000);
 	sysctl(B, "fin_timeout_ms", 1000);
 	run_all(seconds, nthreads, nprocesses);
