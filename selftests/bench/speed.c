@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The same traffic over one protocol after another, for speed.sh: how long it
- * takes and what it costs. Between two namespaces of one machine (this process
- * and a child) or between two machines (one serves, see -L).
+ * Measure the time and the cost of the same traffic over one protocol after
+ * another, for speed.sh: between two namespaces of one machine (this process
+ * and a child), or between two machines (one serves, see -L).
  *
  *   speed [OPTIONS] PROTO CASE
  *
@@ -15,8 +15,8 @@
  *   rr        -k connections, each with one request of -s bytes on its way; -n
  *             requests in all
  *   connect   -n times: connect, the server closes, close
- *   memory    bytes of the kernel's that one of -k connections takes, both ends:
- *             idle, then with one message of -s bytes that nobody reads
+ *   memory    kernel memory of one of -k connections, both ends, in bytes: idle,
+ *             then with one unread message of -s bytes
  *
  * Prints lines "LABEL METRIC UNIT PROTO VALUE". A cycle is one of the
  * processor's time stamp counter, of this machine as a whole; with -I (QEMU's

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ACK queue taken apart: net/esp/core/ackq.c and what grant.c and rcv_data.c do
- * around it, with a processor for each receiving socket. Each access to a word
- * that another processor may write is a step of its own; memory is sequentially
- * consistent, so this says nothing of barriers.
+ * The ACK queue taken apart: net/esp/core/ackq.c, and the parts of grant.c and
+ * rcv_data.c around it, with a processor for each receiving socket. Each access to
+ * a word that another processor may write is a step of its own. Memory is
+ * sequentially consistent, so the model does not test barriers.
  *
- * A socket takes in one announced transmission of PKTS packets in order; the
- * last one has TXF. Its sender sends what it was permitted, and does not probe
- * (but see PROBE): who is forgotten stays parked, an invalid end state.
+ * A socket receives one announced transmission of PKTS packets in order; the
+ * last one has TXF. Its sender sends what it was granted, and does not probe
+ * (but see PROBE): a forgotten sender stays parked, an invalid end state.
  *
  *   N           sockets
  *   PKTS        packets of each transmission
  *   Q GRANT     budget, size of a grant (adaptive)
- *   LONE        a lone sender's grant, beyond the first one of a transmission
+ *   LONE        a single sender's grant, beyond the first one of a transmission
  *   ADV         first burst; its first packet announces. 0: an empty TXS does
  *   SEED BURST  the seed's policy as implemented, its window
- *   EAGER       packets_to_ack is 1; else ACKs are due when a permission is used up
- *   EXPIRE      permissions that may expire though their packets come
+ *   EAGER       packets_to_ack is 1; else ACKs are due when a grant is used up
+ *   EXPIRE      grants that may expire though their packets come
  *   PROBE       senders probe
  *   BREAK_...   takes a mend away
  */
@@ -86,13 +86,13 @@ bool g_begun[N];
 bool t_rrq[N];
 
 byte given[N] = ADV;	/* highest edge ever */
-byte s_edge[N] = ADV;	/* what the sender takes to be its permission */
+byte s_edge[N] = ADV;	/* edge as the sender knows it */
 byte expire = EXPIRE;
-byte over;		/* sockets that have all */
+byte over;		/* sockets that have received all */
 
 hidden byte k;
 
-/* grant_size(), rule 22: neither count nor open is held still */
+/* grant_size(), rule 22: count and open may change meanwhile */
 inline grant_size(g)
 {
 #ifdef LONE
@@ -167,12 +167,12 @@ inline extend(g)
 	d_step { e = 0; r = 0; t = 0 }
 }
 
-/* What sender g learns from an ACK. */
+/* An ACK arrives at sender g. */
 inline arrive(g, a, p)
 {
 	d_step {
-		assert(a + p <= given[g] || p == 0);	/* nobody was given more */
-		assert(a < PKTS || p == 0);		/* permission is not advice */
+		assert(a + p <= given[g] || p == 0);	/* no more than was granted */
+		assert(a < PKTS || p == 0);		/* a grant is no first burst */
 		if
 		:: a + p > s_edge[g] -> s_edge[g] = a + p
 		:: else
@@ -467,7 +467,7 @@ inline esp_data_rcv()
 	fi
 }
 
-/* esp_expiry(), rule 17; it is never given up */
+/* esp_expiry(), rule 17; the receiver never gives the sender up */
 inline esp_expiry()
 {
 	t_rrq[me] = false;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Active Messages, the N-way protocol (seed 001): tools/am/engine.c's tables, request.c, reply.c
- * and input.c, between two hosts, each of which makes requests to the other. Each step of a host
- * is one: it takes a frame, posts a request, or sends one again.
+ * and input.c, between two hosts, each of which makes requests to the other. In one step a host
+ * takes a frame, posts a request, or sends a request again.
  *
  * A host takes a frame at any time, also while it waits for a credit. The transport has room for
- * QLEN frames each way; a reply that finds none is lost. A request is sent again when nothing of
- * it is on its way and no frame waits here (EARLY: or before that).
+ * QLEN frames each way; a reply that finds no room is lost. A request is sent again when no frame
+ * of it is on the way and no frame waits at this host (EARLY: or before that).
  *
  *   N           slots: requests outstanding, 1 or 2
  *   WANT        requests of each host, or WANT1 of the second
  *   MOD         instance numbers: 2, the seed's one bit, or more
  *   QLEN        frames on their way to a host
  *   FAULTS      frames that get lost
- *   DUPS        that come twice
- *   OVERTAKEN   that others overtake
+ *   DUPS        frames that come twice
+ *   OVERTAKEN   frames that others overtake
  *   EARLY       timeouts that come too early
  *   BREAK_...   takes a rule away
  */
@@ -56,12 +56,12 @@
 
 mtype = { REQUEST, REPLY };
 
-/* What is on its way to each host: slot, instance, and which request it is, for the checks. */
+/* Frames on the way to each host: slot, instance, and the number of the request, for the checks. */
 chan net[2] = [QLEN] of { mtype, byte, byte, byte };
 
 byte faults = FAULTS, dups = DUPS, overtaken = OVERTAKEN, early = EARLY;
 
-/* As initiator: of a host, and of each of its slots. */
+/* As initiator: variables of a host, and of each of its slots. */
 byte made[2], waiting[2];
 bit busy[2 * N];
 byte next[2 * N], id[2 * N];
@@ -70,7 +70,7 @@ byte next[2 * N], id[2 * N];
 bit known[2 * N], stored[2 * N];
 byte last[2 * N];
 
-/* Handlers that ran for a request of each host: its own, and that of its reply. */
+/* How often the handler of each host's request ran, and the handler of its reply. */
 byte ran[2 * WANT], answered[2 * WANT];
 
 #define FINISHED (made[0] == WANT && made[1] == WANT1 && waiting[0] + waiting[1] == 0 && \
@@ -120,7 +120,7 @@ inline take_request()
 	fi
 }
 
-/* input.c:answer_take(); what is about an older instance is late. */
+/* input.c:answer_take(); a reply to an older instance is late. */
 inline take_reply()
 {
 	if
@@ -194,11 +194,11 @@ active [2] proctype host()
 		    slot = 0; instance = 0; which = 0 }
 	:: atomic { dups > 0 && nempty(net[me]) -> dups--; net[me]?<type, slot, instance, which>;
 		    take(); slot = 0; instance = 0; which = 0 }
-	/* or after those behind it. */
+	/* or after later frames. */
 	:: atomic { overtaken > 0 && len(net[me]) > 1 -> overtaken--;
 		    net[me]?type, slot, instance, which; net[me]!type, slot, instance, which;
 		    slot = 0; instance = 0; which = 0 }
-	/* A request waits for a slot; it is stale; or it seems to be. */
+	/* A request takes a slot; a request is stale; or it seems to be. */
 	:: atomic { FREE(0) -> post() }
 	:: atomic { STALE(0) -> again() }
 	:: atomic { early > 0 && BUSY(0) -> early--; again() }

@@ -8,33 +8,33 @@
  *   esp_ack()                     ACKs: arrive()      esp_data_rcv(), esp_empty_rcv()
  *
  * A handler of net/esp/ is one step: it runs under its socket's lock. ackq.pml
- * takes the queue's functions apart. What is abstracted and why that is sound:
- * Documentation/model.rst. Configurations: run.sh.
+ * takes the queue's functions apart. Documentation/model.rst says what is
+ * abstracted and why that is sound. Configurations: run.sh.
  *
  * Macros:
  *   N             senders
- *   S0 S1 S2      what each writes: the last digit is the number of packets of its
- *                 first write, the one before of its second, and so on
- *   A0 A1 A2      first burst that each is advised (rule 21); their sum is F
+ *   S0 S1 S2      writes of each sender: the last digit is the number of packets of
+ *                 its first write, the digit before that of its second, and so on
+ *   A0 A1 A2      first burst of each sender (rule 21); their sum is F
  *   SMALL         mask of senders with packets of at most 256 bytes (rule 7)
  *   SEED          the seed's policy as implemented, else the adaptive one
- *   Q GRANT LONE  adaptive: budget, a grant, a lone sender's grant
+ *   Q GRANT LONE  adaptive: budget, a grant, a single sender's grant
  *   BURST         seed's: burst_length
  *   P2A           packets_to_ack
  *   EXPIRIES      sysctl of this name (rule 17)
  *   GAPS          sysctl retries, as esp_gap_timeout() uses it
- *   FAULTS        frames that get lost, whichever and in any direction
+ *   FAULTS        frames that get lost, any frames in any direction
  *   DUPS          a fault may also double a data packet or probe
  *   LATE          a fault may also delay an ACK, or double it with a delay
  *   SPURIOUS      timeouts that come too early
- *   PROBES        probes are repeated whatever else is going on
- *   RATE          ACKs that need no permission wait (rule 10, 100 us)
- *   MEM           packets that a receive buffer takes (rule 20); else without end
+ *   PROBES        probes are repeated whatever else happens
+ *   RATE          ACKs that need no grant wait (rule 10, 100 us)
+ *   MEM           packets that a receive buffer takes (rule 20); else unlimited
  *   DEATH, SLEEP  sender 0 dies at any moment; or stops, and later goes on
- *   NOLOSS        nothing may be taken for a loss; what is on its way is allowed
- *   EXACT         each granted packet that is not here has a token
- *   DRY           a gap is no reason for less permission
- *   TURN          nobody is passed twice
+ *   NOLOSS        nothing may be taken for a loss; packets on the way are allowed
+ *   EXACT         each granted packet that has not arrived has a token
+ *   DRY           a gap is no reason for smaller grants
+ *   TURN          no sender is passed twice
  *   BREAK_...     takes a mend away
  */
 
@@ -112,7 +112,7 @@
 #define ONES(m)		(((m) & 1) + (((m) >> 1) & 1) + (((m) >> 2) & 1) + \
 			 (((m) >> 3) & 1) + (((m) >> 4) & 1))
 
-/* Sender: struct esp_window and what is around it. */
+/* Sender: struct esp_window and the state around it. */
 byte s_wr[N];		/* writes done */
 byte s_seq[N];		/* send_seq; the write queue ends here */
 byte s_next[N];		/* send_next; sk_send_head if before send_seq */
@@ -121,15 +121,15 @@ byte s_edge[N];		/* edge */
 byte s_ann[N];		/* announce_seq, while announcing */
 bool s_announcing[N];
 bool s_granted[N];	/* since then an ACK opened the edge */
-byte s_first[N];	/* where it was: end of the first burst */
+byte s_first[N];	/* edge before that: end of the first burst */
 byte s_txs[N];		/* flags of the packets, masks */
 byte s_txf[N];
 byte s_rto[N];		/* rto_high while recovering, else 0 */
 bool s_timer[N];	/* ESP_T_SEND */
 bool s_tries[N];	/* probe_tries > 0 */
-byte s_unans[N];	/* probes: timeouts in a row without any answer */
+byte s_unans[N];	/* timeouts of probes in a row without any answer */
 #ifdef MEM
-byte s_cut[N];		/* advice is that much below the first one */
+byte s_cut[N];		/* how much the first burst was reduced */
 #define S_ADV(i)	(ADV(i) - s_cut[i])
 #else
 #define S_ADV(i)	ADV(i)
@@ -142,7 +142,7 @@ bool s_up[N] = true;	/* neither dead nor asleep */
 
 /* The wire. */
 byte data[N];		/* data packets on their way, a mask */
-byte probe[N];		/* likewise empty TXS, by the number that they have */
+byte probe[N];		/* empty TXS on their way, a mask of their numbers */
 #ifdef LATE
 bool late_on[N];	/* an ACK that is delayed */
 byte late_seq[N];
@@ -160,7 +160,7 @@ bool struck;		/* sender 0 has died, or has slept */
 #endif
 
 /* Receiver: struct esp_opt and struct esp_grant of each socket. */
-byte r_seq[N];		/* recv_seq: also what the application has got */
+byte r_seq[N];		/* recv_seq: also the packets that the application got */
 byte r_ooo[N];		/* kept out of order, a mask */
 byte r_high[N];		/* ooo_high, 0: nothing missing */
 byte r_edge[N];		/* edge */
@@ -190,7 +190,7 @@ byte qlen;
 byte open;
 byte count;		/* esp_recv_count */
 #ifdef TURN
-byte passed[N];		/* who was released since this one was parked */
+byte passed[N];		/* mask of senders released since this one was parked */
 #endif
 
 #ifdef LTL_DONE
@@ -199,7 +199,7 @@ bool finished;
 
 /* Choices for the next step. */
 byte pick;		/* the frame that arrives, or the timer that fires */
-byte way;		/* what becomes of the frame */
+byte way;		/* fate of the frame */
 byte hit;		/* which of the step's ACKs a fault hits, and how: arrive() */
 
 /* Within a step only. */
@@ -390,7 +390,7 @@ inline esp_ack(i, a, g, rrq, late)
 		:: a == s_next[i] && !IN_TRANS(i) && !s_announcing[i] ->
 			printf("  %d idle, advice %d\n", i, g);
 #ifdef MEM
-			assert(g <= ADV(i));	/* advice, never permission */
+			assert(g <= ADV(i));	/* a first burst, never a grant */
 			s_cut[i] = ADV(i) - g
 #else
 			assert(g == ADV(i))
@@ -427,7 +427,7 @@ inline esp_ack(i, a, g, rrq, late)
 	:: UNSENT(i) -> esp_push_frames(i)
 	:: else
 	fi;
-	/* not the code's: forget what can't matter any more */
+	/* not in the code: forget flags that can't matter any more */
 	s_txs[i] = s_txs[i] & ~BELOW(s_una[i]);
 	s_txf[i] = s_txf[i] & ~(BELOW(s_una[i]) >> 1);
 	if
@@ -493,8 +493,8 @@ inline send_timeout(i)
 			 ADVICE_NOW(i))
 
 /*
- * A frame to sender i, with an RRQ or not. It is put down here as it leaves,
- * and arrives at the end of the step: arrive().
+ * Send a frame to sender i, with an RRQ or not. It is recorded as it leaves, and
+ * arrives at the end of the step: arrive().
  */
 inline emit(i, rrq)
 {
@@ -507,8 +507,8 @@ inline emit(i, rrq)
 }
 
 /*
- * The frames of this step arrive, unless a fault hits one: hit is its number,
- * if it gets lost; 4 + that: it is delayed; 8 + that: it comes, and late again.
+ * The frames of this step arrive, unless a fault hits one. hit is the number of a
+ * lost frame; 4 + the number: it is delayed; 8 + the number: it comes, and later again.
  */
 inline arrive()
 {
@@ -567,7 +567,7 @@ inline esp_send_ack(i)
 	r_toack[i] = 0
 }
 
-/* esp_send_rrq(), rule 19: what is missing before end */
+/* esp_send_rrq(), rule 19: ask for the packets missing before end */
 inline esp_send_rrq(i, end)
 {
 	lim = end;
@@ -656,7 +656,7 @@ inline extend(i)
 #endif
 }
 
-/* What the RRQ timer watches. */
+/* The sockets that the RRQ timer watches. */
 #ifndef BREAK_WATCH
 #define WATCHED(i)	(r_open[i] > 0 || \
 			 (r_ann[i] && !r_queued[i] && r_edge[i] > r_seq[i]))
@@ -774,7 +774,7 @@ inline esp_enqueue_ack(i, answer)
 		open = open + n;
 		extend(i);
 		printf("  %d at once, edge %d, open %d\n", i, r_edge[i], open);
-		/* esp_ackq_fast() pumps here: nobody is queued */
+		/* esp_ackq_fast() pumps here: no socket is queued */
 		if
 		:: given ->
 			start_rrq_timer(i);
@@ -1012,7 +1012,7 @@ inline consume(i, s)
 #endif
 	if
 	:: !(s_txf[i] & BIT(s)) && !r_ann[i] ->
-		/* without TXS: given up after expiries, and goes on (rule 17) */
+		/* without TXS: a sender that was given up after expiries goes on (rule 17) */
 		if
 		:: s_txs[i] & BIT(s) -> lim = s + ADV(i)
 		:: else -> lim = s + 1
@@ -1075,7 +1075,7 @@ inline esp_data_rcv(i, s)
 	:: s >= r_seq[i] && !ALLOWED(i, s) ->
 		printf("%d: no memory for %d\n", i, s);
 #ifdef NOLOSS
-		assert(false);		/* what was granted is taken */
+		assert(false);		/* granted packets are taken */
 #endif
 		r_press[i] = true;
 		esp_ack_now(i)
@@ -1164,14 +1164,14 @@ inline esp_empty_rcv(i, s)
 #endif
 		if
 		:: r_edge[i] > r_seq[i] ->
-			esp_ack_now(i)	/* the answer was lost: again */
+			esp_ack_now(i)	/* the answer was lost, so send it again */
 		:: else -> esp_enqueue_ack(i, true)
 		fi
 	fi
 }
 
 /*
- * What must hold whenever no handler runs.
+ * Check the properties that must hold whenever no handler runs.
  */
 inline check()
 {
@@ -1189,27 +1189,27 @@ inline check()
 		assert(!r_press[j] || ROOM(j) == 0);
 #endif
 		assert(r_open[j] == 0 || r_open[j] <= r_edge[j] - r_seq[j]);
-		/* what was said and is not here is counted, or nothing new is said */
+		/* granted packets that have not arrived are counted, or no more is granted */
 		assert(!r_ann[j] || r_expired[j] || r_edge[j] <= r_seq[j] ||
 		       ONES(UPTO(r_seq[j], r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
 #ifndef SEED
-		/* who was released waits for more, or has its share */
+		/* a released sender waits for more, or has its share */
 		assert(!(turned & BIT(j)) || !r_ann[j] || r_queued[j] || r_expired[j] ||
 		       LEFT(j) >= SHARE);
 #endif
 #ifdef DRY
-		/* who does not wait has some beyond what is here */
+		/* a sender that does not wait has packets granted that have not arrived */
 		assert(!r_ann[j] || r_queued[j] || LEFT(j) >= (GRANT < Q / N -> GRANT : Q / N));
 #endif
 #ifdef EXACT
-		/* each granted packet that is not here has a token */
+		/* each granted packet that has not arrived has a token */
 		lim = (r_lo[j] > r_seq[j] -> r_lo[j] : r_seq[j]);
 		assert(!r_ann[j] || r_edge[j] <= lim ||
 		       ONES(UPTO(lim, r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
 #endif
 #ifdef NOLOSS
-		/* what is on its way has tokens, but for one first burst not yet announced,
-		   of which it is a part */
+		/* packets on the way have tokens, except for a part of one first burst that
+		   is not yet announced */
 		lim = r_open[j];
 		if
 		:: s_announcing[j] && s_ann[j] >= r_seq[j] ->
@@ -1313,7 +1313,7 @@ inline plan()
 	fi
 }
 
-/* The frame of this step comes; or gets lost; or comes now and once more. */
+/* The frame of this step arrives; or gets lost; or arrives now and again later. */
 mtype = { arrives, is_lost, arrives_and_stays };
 
 inline fate()

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The seed's flow control as its text has it, without the mends of rules 13 to
- * 18: an ACK is the permission; it leaves at once while esp_recv_count <= 1,
- * otherwise it is queued, and whoever queues one lets the head go if the queue
- * is now as long as esp_recv_count. Nothing else ever takes an ACK out.
+ * 18: an ACK is the grant. It leaves at once while esp_recv_count <= 1. Otherwise
+ * it is queued, and then the head of the queue leaves if the queue is now as long
+ * as esp_recv_count. Nothing else ever takes an ACK out.
  *
  * This stalls. run.sh expects an invalid end state; literal-seed.txt is the
  * shortest way to it, model.rst explains it.
  *
- * Nothing is lost and packets arrive in order, so that whoever has got an ACK
- * sends, and no RRQ timer ("the last thing to do prior to sending out this ACK")
- * has anything to ask for. The sender's retransmission timer runs while
- * something is unacknowledged; a duplicate is none of the seed's four
- * occasions for an ACK.
+ * Nothing is lost and packets arrive in order. So a sender that has got an ACK
+ * sends, and an RRQ timer ("the last thing to do prior to sending out this ACK")
+ * has nothing to ask for. The sender's retransmission timer runs while packets
+ * are unacknowledged; a duplicate is not one of the seed's four occasions for an
+ * ACK.
  *
  *   N           senders, each with one transmission of PKTS packets
  *   BURST       esp_burst_length
@@ -57,7 +57,7 @@ byte again[N];		/* the same for retransmissions of una_seq */
 byte recv_seq[N];
 byte esp_recv_count;
 byte q_sock[QMAX];	/* esp_ack_queue: a packet for each ACK */
-byte q_ack[QMAX];	/* with the ack_seq of when it was built */
+byte q_ack[QMAX];	/* its ack_seq, of the time when it was built */
 byte qlen;
 
 byte i, k, a;		/* within a step only */
@@ -169,7 +169,7 @@ inline receive(s)
 #endif
 }
 
-/* What goes on by itself; a timer that is slower fires when this is false. */
+/* The socket makes progress by itself; a slower timer fires when this is false. */
 #define BUSY(s)		(wire[s] > 0 || again[s] > 0 || (!started[s] && !dead[s]))
 #if N == 2
 #define ANY_BUSY	(BUSY(0) || BUSY(1))

@@ -640,7 +640,7 @@ static const struct scenario {
 	void		(*end)(void);
 	const char	*files;		/* source files with sites that it may reach */
 	bool		quick;		/* try_places() takes a short time */
-	int		tries;		/* extra runs; not 0: results vary, or runs are long */
+	int		tries;		/* extra runs; not 0: runs vary, or are long */
 } scenarios[] = {
 	{ .name = "stream", .run = stream, .files = CONNECTED },
 	{ .name = "charged", .run = stream, .begin = charged_begin, .end = charged_end,

@@ -10,8 +10,8 @@
 # says which of them can fail.
 #
 #	net-faults.sh [long]	long: faults.c fails the requests of more scenarios, one by one
-#	net-faults.sh suite [TEST]...	run sock-TEST under faults; its results don't count, but
-#				it must leave nothing, and the kernel must not complain
+#	net-faults.sh suite [TEST]...	run sock-TEST under faults: results don't count; it
+#				must leave nothing, and the kernel must not complain
 
 . "${0%/*}/../lib/lib.sh"
 

@@ -158,7 +158,7 @@ n0 frame send eth0 "$(mac n1 eth0)" <<<"flags=1 sport=2000 dport=5009 hello=7 co
 check "more SYNs than the limit are dropped" counts n1 rate 0
 check "... who goes on asking gets in" passes n0 n1 5000
 
-# The EtherType is behind a tag.
+# In these frames the EtherType comes after a VLAN tag.
 modprobe -q 8021q
 for i in 0 1; do
 	ip -n n$i link add link eth0 eth0.5 up type vlan id 5 || exit

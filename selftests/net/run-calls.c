@@ -3,8 +3,8 @@
 /*
  * For tests of "esp run": use TCP in all ways in which programs wait and connect.
  *
- *	run-calls serve WAY ADDR PORT N		accepts N connections, gives back what they send
- *	run-calls call WAY ADDR PORT		connects, and compares what comes back
+ *	run-calls serve WAY ADDR PORT N		accepts N connections, returns their data
+ *	run-calls call WAY ADDR PORT		connects, and compares the returned data
  *
  * Both print the connection's addresses with ports, "OWN PEER". A result that differs from TCP's
  * ends the program with a message.

@@ -494,7 +494,7 @@ TEST_F(hosts, device_choice)
 	EXPECT_EQ(A->ifindex, sockname(fd).sesp_ifindex);
 	EXPECT_LE(0, accept(l, NULL, NULL));
 
-	/* a failure leaves no device behind */
+	/* a failed connect() leaves no device set */
 	sysctl(A, "syn_retries", 0);
 	fd = esp_socket(A, variant->type);
 	EXPECT_ERRNO(ETIMEDOUT, do_connect(fd, a));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bounds on what is in flight (rules 3, 20, 21): all senders begin at once, write
- * little without end, have permission in both directions, or take what nobody
- * gave them.
+ * Bounds on the packets in flight (rules 3, 20, 21): all senders begin at once, make
+ * small writes without end, have grants in both directions, or send more than they
+ * were granted.
  */
 #include <linux/sock_diag.h>
 #include <net/ethernet.h>
@@ -14,8 +14,8 @@
 #include "vt-rack.h"
 
 /*
- * Rule 21: however many start in the same moment, no more than F packets reach
- * the port unasked, and they fit into its buffer.
+ * Rule 21: however many senders start in the same moment, their first bursts are at
+ * most F packets, and fit into the port's buffer.
  */
 TEST_F(rack, all_start_at_once)
 {
@@ -32,7 +32,7 @@ TEST_F(rack, all_start_at_once)
 			st[i].want += 34 * MSS;	/* more than any first burst here */
 			write_some(&st[i]);
 		}
-		/* before any answer can be here */
+		/* no answer can have come by now */
 		EXPECT_LT(now_us() - start, RTT_US);
 		data = sent("OutData") - data;
 		EXPECT_TRUE(PUMP(all_in(), SEC));
@@ -66,7 +66,7 @@ TEST_F(rack, small_writes_without_ack)
 	advice = get_info(s->tx).advice;
 	EXPECT_GE(advice, 1);
 	data = sent("OutData");
-	/* all that the receiver says comes later */
+	/* delay all frames from the receiver */
 	enter(&rx);
 	run("tc qdisc change dev e0 root netem limit 10000 delay 50ms");
 	s->want += 100;
@@ -95,7 +95,7 @@ TEST_F(rack, small_writes_without_ack)
 
 /*
  * Both directions between all pairs of four hosts: the ACKs that ride on data
- * say what was granted, and no more.
+ * carry what was granted, and no more.
  */
 #define MESH 4
 
@@ -103,13 +103,13 @@ static struct {
 	int		ports[MESH];
 	atomic_bool	stop;
 	int		samples;
-	int		open;		/* most */
+	int		open;		/* most outstanding packets at a port */
 	long long	start;
-	int		first;		/* beyond the budget of late and one grant, most */
-	int		beyond;		/* likewise, when no announcement is on its way */
+	int		first;		/* most beyond the recent budget and one grant */
+	int		beyond;		/* most beyond those, 2 ms after the start */
 	int		out_of_turn;	/* packets of a sender's edge beyond the receiver's */
-	int		piggy;		/* looks at permission in both directions */
-	int		compared;	/* edges */
+	int		piggy;		/* looks at grants in both directions */
+	int		compared;	/* comparisons of edges */
 } mesh;
 
 static void look_at_edges(void)
@@ -123,7 +123,7 @@ static void look_at_edges(void)
 		if (!(to.flags & ESP_IF_RECV_ANNOUNCED))
 			continue;
 		mesh.piggy += !!(tx.flags & ESP_IF_RECV_ANNOUNCED);
-		/* its announcement has been answered */
+		/* compare only after its announcement was answered */
 		if ((__s32)(tx.una_seq - tx.announce_seq) <= 0)
 			continue;
 		mesh.compared++;
@@ -177,7 +177,7 @@ static bool mesh_quiet(void)
 	return true;
 }
 
-/* Each connects to every other, or only to those behind it. */
+/* @twice: each host connects to every other; else only to those after it. */
 static void mesh_traffic(struct __test_metadata *_metadata, bool twice)
 {
 	char name[IFNAMSIZ];
@@ -232,7 +232,7 @@ static void mesh_traffic(struct __test_metadata *_metadata, bool twice)
 	EXPECT_LE(mesh.out_of_turn, 0);
 	if (!twice)	/* else each host has two first bursts (protocol.rst, "Decisions") */
 		EXPECT_EQ(0, lost);
-	nst = n;	/* each socket is closed once */
+	nst = n;	/* so that each socket is closed once */
 }
 
 TEST_F(rack, both_ways_everywhere)
@@ -246,13 +246,13 @@ TEST_F(rack, both_ways_once)
 }
 
 /*
- * Rule 20: who sends far more than it is allowed gets nothing for it: the
- * memory of its socket is bounded, and the others have the link.
+ * Rule 20: a sender that sends far more than it may gains nothing: the memory of
+ * the receiving socket is bounded, and the other senders keep the link.
  */
 static __u8 forged[ETH_HLEN + ESP_HLEN + MSS];
 static struct esp_wire *const header = (void *)(forged + ETH_HLEN);
 
-/* What this connection sends goes by here. */
+/* Open a packet socket at the sender, and keep a frame of the connection as a template. */
 static int learn(struct stream *s, int sender)
 {
 	struct sockaddr_ll a = {
@@ -317,7 +317,7 @@ TEST_F(rack, window_ignored)
 	for (i = 0; i < 1200; i++) {
 		int kind = i / 400;
 
-		/* one after the other; every second one; anywhere */
+		/* numbers in a row; every second one; anywhere */
 		forge(fd, seq, !i ? ESP_TXS : 0);
 		seq = kind == 0 ? seq + 1 : kind == 1 ? seq + 2 : start + i * 977;
 		step();
@@ -336,7 +336,7 @@ TEST_F(rack, window_ignored)
 	EXPECT_GE(counter(&rx, "InBeyondWindow"), 300);
 	EXPECT_LE(queued(st[0].rx, SIOCINQ), rcvbuf + allowance);
 	EXPECT_GE(honest, 0.9 * (capacity(1000, now_us() - began) - 1200.0 * MSS));
-	/* what it was given expires; who does not read gives no more */
+	/* the sender's grants expire; a receiver that does not read gives no more */
 	EXPECT_TRUE(PUMP(!tokens(st[0].rx) && !flag(st[0].rx, ESP_IF_PARKED), 100 * MS));
 	close(fd);
 	close(st[0].rx);

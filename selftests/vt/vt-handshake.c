@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The handshake between hosts that are minutes apart: a listener keeps nothing of who
- * asks, so its cookie must still be good when it comes back. Good is one of this slot of
- * time (64 s) and of the one before. To be run in simulated time.
+ * The handshake between hosts that are minutes apart. A listener keeps no state of a
+ * client, so its cookie must still be good when it comes back. A cookie is good in its
+ * slot of time (64 s) and in the next one. Needs simulated time.
  *
- *	A: va ---- so many seconds ----> vb :B
+ *	A: va ---- variant->seconds ---> vb :B
  *	      <---- no time at all -----
  */
 #include "sock-lib.h"
@@ -19,8 +19,8 @@ FIXTURE(apart) {
 
 FIXTURE_VARIANT(apart)
 {
-	int	seconds;	/* from A to B: until the cookie comes back */
-	int	left;		/* of the slot in which it was made, then */
+	int	seconds;	/* delay from A to B, until the cookie comes back */
+	int	left;		/* seconds left of the slot in which the cookie is made */
 	bool	good;
 };
 
@@ -74,14 +74,14 @@ TEST_F_TIMEOUT(apart, cookie, 600)
 	long long made;
 	int fd[2] = { self->fd };
 
-	/* so that the first SYN arrives that much before the end of a slot */
+	/* connect so that the first SYN arrives @left seconds before the end of a slot */
 	made = now_us() + variant->seconds * SEC;
 	made += SLOT - made % SLOT - variant->left * SEC;
 	nap_us(made - variant->seconds * SEC - now_us());
 	EXPECT_ERRNO(EINPROGRESS, do_connect(self->fd, at(B, PORT)));
 	EXPECT_EQ(POLLOUT, events(self->fd, POLLOUT, (variant->seconds + 1) * 1000) & POLLOUT);
 	EXPECT_EQ(0, so_error(self->fd));
-	/* A has its answer; is this one good for B? */
+	/* A has the cookie; does B accept it from A? */
 	EXPECT_EQ(variant->good ? POLLIN : 0,
 		  events(self->l, POLLIN, (variant->seconds + 1) * 1000));
 	EXPECT_EQ(variant->good, counter(B, "PassiveOpens"));

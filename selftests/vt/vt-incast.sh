@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Rules 14, 21 and 22 where they matter: many senders, one receiver, a port of
-# 128 KiB and 1 Gbit/s, in simulated time, so that every figure is exact. For
-# the hosts see incast.sh.
+# 128 KiB and 1 Gbit/s, in simulated time, so that every figure is exact.
+# incast.sh describes the hosts.
 #
 #	vt-incast.sh [long]
 #
-# A frame costs the same processor time at each rate, so 10 Gbit/s is for "long", but for
-# one short run.
+# A frame costs the same processor time at each rate, so 10 Gbit/s is tested with "long" only,
+# except for one short run.
 
 . "${0%/*}/../lib/lib.sh"
 
@@ -25,7 +25,7 @@ run()
 	[ $status = 0 ] || exit $status
 }
 
-# holds PROTO WORKLOAD N NAME OPERATOR NUMBER: the figure of that run is so.
+# holds PROTO WORKLOAD N NAME OPERATOR NUMBER: the comparison holds for the run's figure NAME.
 holds()
 {
 	awk -v run="\"proto\": \"$1\".*\"workload\": \"$2\", \"n\": $3," -v name="\"$4\": " -v limit="$6" '
@@ -42,14 +42,14 @@ N="1 8 32" rounds=2
 run -N "$N" -r $rounds -w blocks -p "esp cubic"
 for n in $N; do
 	check "blocks, $n senders: goodput of what the port lets through" holds esp blocks "$n" goodput_share '>=' 0.98
-	# All first bursts, 64, and the first permission, a budget of 32, meet at a port of 86 that
-	# sends 8 meanwhile: of 28,000 frames some may be too many.
+	# All first bursts, 64 packets, and the first grants, a budget of 32, meet at a port of 86
+	# frames that sends 8 meanwhile: of 28,000 frames (32 senders, long) some may be dropped.
 	check "... next to no frame is lost at the port" holds esp blocks "$n" port_drops '<=' 6
 	check "... or sent again for nothing" holds esp blocks "$n" retransmits '<=' 6
 	check "... fair" holds esp blocks "$n" jain '>=' 0.99
 	check "... nobody is late" holds esp blocks "$n" fct_p99_ratio '<=' 1.05
 done
-# The port is one that TCP has trouble with.
+# TCP loses frames at the same port.
 check "TCP loses frames there" holds cubic blocks 32 port_drops '>' 100
 
 N="2 16"
@@ -63,9 +63,9 @@ for n in $N; do
 	check "... a short queue" holds esp flows "$n" queue_p50 '<=' 20
 done
 
-# From 100 Mbit/s and 2 ms to 10 Gbit/s and 500 us, whose 406 frames a port of 86 must not see
-# at once.
-# Once in a while they do, at the start: that costs some of so short a run.
+# From 100 Mbit/s and 2 ms to 10 Gbit/s and 500 us, where a port of 86 frames must not get the 406
+# frames of a round trip at once. Now and then it does, at the start, which costs a part of so short
+# a run.
 links='100:2000:0.5:0.97 1000:500:0.3:0.97'
 [ -z "$LONG" ] || links+=' 10000:20:0.1:0.97 10000:500:0.4:0.90'
 for link in $links; do
@@ -74,7 +74,8 @@ for link in $links; do
 	check "$mbit Mbit/s, $us us: goodput" holds esp flows 1 goodput_share '>=' "$min"
 done
 
-# Cards that hold interrupts back: longer round trips, but no queue. MBIT US COALESCE N SECONDS.
+# Cards that hold interrupts back make round trips longer, without a queue. MBIT US COALESCE N
+# SECONDS.
 while read -r mbit us held n seconds; do
 	[ -n "$mbit" ] || continue
 	run -N "$n" -R "$mbit" -D "$us" -C "$held" -t "$seconds" -w flows -p esp
@@ -88,7 +89,7 @@ done <<-END
 	$([ -z "$LONG" ] || printf '%s\n' "1000 60 100 8 0.3" "10000 20 50 1 0.3" "10000 20 50 8 0.3")
 END
 
-# Random loss, both ways: LOSS MIN, in percent, and what must come through.
+# Random loss, both ways: LOSS in percent, MIN the least share of goodput.
 while read -r loss min; do
 	run -N 1 -t 0.3 -w flows -p esp -X "loss $loss%"
 	check "$loss % of all frames lost: goodput" holds esp flows 1 goodput_share '>=' "$min"
@@ -99,7 +100,7 @@ done <<-END
 	30	0.05
 END
 
-# Frames that overtake half a round trip: nothing is lost, next to nothing sent again.
+# Frames that overtake half a round trip: none are lost, and almost none are retransmitted.
 run -N 1 -t 0.3 -w flows -p esp -X "reorder 5% 50%"
 check "reordering: goodput" holds esp flows 1 goodput_share '>=' 0.98
 check "... less than 1 % is sent again" holds esp flows 1 retransmits '<=' 240

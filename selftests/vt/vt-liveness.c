@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Liveness and fairness (rules 11, 13, 16, 17, 20): senders end, die, are cut off
- * or not read, and the others go on, with all of the link; and waiting for one's
+ * Liveness and fairness (rules 11, 13, 16, 17, 20): senders end, die, are cut off,
+ * or their data are not read. The others go on, with the whole link. A wait for a
  * turn is no loss, however long it takes.
  */
 #include "vt-rack.h"
 
 /*
  * Rules 11, 16: with the end of its transmission (TXF) a sender leaves the
- * queue, and the others' turn comes: its place is no hole.
+ * queue, and the next sender has its turn.
  */
 TEST_F(rack, txf_of_parked)
 {
@@ -30,14 +30,14 @@ TEST_F(rack, txf_of_parked)
 	       n, left, longest_gap(0));
 	EXPECT_GE(n, 20);
 	EXPECT_GE(left, 5);
-	/* everybody had a grant of 32 before it was one's turn again */
+	/* before a sender's next turn each other one has had a grant of 32 */
 	EXPECT_LE(longest_gap(0), 8 * GRANT_MAX * FRAME_NS(1000) / 1000 + 2 * RTT_US);
 	EXPECT_NO_REPAIR();
 }
 
 /*
- * Rules 11, 16: the process of a sender whose permission is parked is killed:
- * its socket sends what it took, or an RST, and leaves.
+ * Rules 11, 16: the process of a parked sender is killed: its socket sends the
+ * data that it has, or an RST, and leaves the queue.
  */
 static void killed(struct __test_metadata *_metadata, bool reset)
 {
@@ -70,7 +70,7 @@ static void killed(struct __test_metadata *_metadata, bool reset)
 	EXPECT_TRUE(flag(st[4].rx, ESP_IF_PARKED));
 	EXPECT_EQ(-1, reap(child));
 	reset_gaps();
-	/* it had 4 MiB in its buffer */
+	/* the killed sender had 4 MiB in its buffer */
 	EXPECT_TRUE(PUMP(st[4].rx_err, reset ? 2 * MS : 500 * MS));
 	EXPECT_EQ(reset ? -ECONNRESET : -EPIPE, st[4].rx_err);
 	EXPECT_GE(st[4].got, 100000);
@@ -101,9 +101,9 @@ TEST_F(rack, parked_sender_reset)
 }
 
 /*
- * Rule 17: a sender's cable is cut: the tokens of what it may send come back
- * when they expire, it is given up after net.esp.expiries, and the others go
- * on. What it sends later is taken.
+ * Rule 17: a sender's cable is cut. The tokens of its grants come back when they
+ * expire, the receiver gives it up after net.esp.expiries, and the others go on.
+ * Data that it sends later are taken.
  */
 static void cut(struct __test_metadata *_metadata, bool parked)
 {
@@ -132,7 +132,7 @@ static void cut(struct __test_metadata *_metadata, bool parked)
 	printf("# others: %.1f %% of the link, waited for %lld us\n",
 	       100 * others / capacity(1000, now_us() - start), longest_gap(1));
 	EXPECT_GE(others, 0.95 * capacity(1000, now_us() - start));
-	/* a round of grants, or the RRQ timer's floor and that */
+	/* a round of grants, perhaps after the RRQ timer's minimum */
 	EXPECT_LE(longest_gap(1), 1000 + 4 * GRANT_MAX * FRAME_NS(1000) / 1000 + 2 * RTT_US);
 	set_cable(0, true);
 	start = now_us();
@@ -155,9 +155,8 @@ TEST_F(rack, cable_cut_while_granted)
 }
 
 /*
- * Liveness, rule 17: all that may be open was granted to a sender whose cable
- * is cut. Another one comes and is parked: its turn comes when the RRQ timer
- * says so, each time.
+ * Liveness, rule 17: a sender whose cable is cut has the whole budget. Another
+ * sender comes and is parked. It gets a turn each time the RRQ timer expires.
  */
 TEST_F(rack, cable_cut_with_all_permission)
 {
@@ -167,13 +166,13 @@ TEST_F(rack, cable_cut_with_all_permission)
 	EXPECT_TRUE(PUMP(port().open >= port().budget && tokens(st[0].rx) == port().open,
 			 10 * MS));
 	set_cable(0, false);
-	nap_us(RTT_US);		/* what was under way arrives */
+	nap_us(RTT_US);		/* packets in flight arrive */
 	EXPECT_GE(tokens(st[0].rx), 8);
 	st[1].want = ENDLESS;
 	EXPECT_TRUE(PUMP(flag(st[1].rx, ESP_IF_PARKED), MS));
 	EXPECT_TRUE(PUMP(counter(&rx, "ExpiryAbandoned") == 1, SEC));
 	printf("# the other waited for %lld us\n", longest_gap(1));
-	/* the timer's floor, and what others' packets may take */
+	/* the timer's minimum, and the time of the other's packets */
 	EXPECT_LE(longest_gap(1), 1000 + 3 * RTT_US + GRANT_MAX * FRAME_NS(1000) / 1000);
 	EXPECT_EQ(1, port().senders);
 	set_cable(0, true);
@@ -183,8 +182,8 @@ TEST_F(rack, cable_cut_with_all_permission)
 }
 
 /*
- * Rule 20, liveness: who doesn't read gives no permission, takes no place in
- * the queue, and goes on as soon as it reads.
+ * Rule 20, liveness: a socket that isn't read gives no grants and takes no place
+ * in the queue. Its sender goes on as soon as it is read.
  */
 TEST_F(rack, reader_stops)
 {
@@ -218,7 +217,7 @@ TEST_F(rack, reader_stops)
 	start = now_us();
 	EXPECT_TRUE(PUMP(st[0].got > had, 100 * MS));
 	printf("# goes on after %lld us\n", now_us() - start);
-	/* permission in its turn, and a round trip */
+	/* the sender's turn, and a round trip */
 	EXPECT_LE(now_us() - start, 4 * GRANT_MAX * FRAME_NS(1000) / 1000 + 2 * RTT_US);
 	enough();
 	EXPECT_ALL_WELL(SEC);
@@ -243,7 +242,7 @@ TEST_F_TIMEOUT(rack, device_leaves, 120)
 	for (i = 0; i < 16; i++) {
 		char c;
 
-		/* what is queued is read first */
+		/* queued data are read first */
 		PUMP(st[i].rx_err, MS);
 		EXPECT_EQ(-ENETDOWN, st[i].rx_err);
 		EXPECT_EQ(0, recv(st[i].rx, &c, 1, MSG_DONTWAIT));
@@ -271,7 +270,7 @@ static bool some_of(int from, int to, bool parked)
 
 /*
  * Rules 11, 16: the receiver's application closes sockets whose senders are
- * parked or on the way. The others go on; what those were granted comes back.
+ * parked or have grants. The others go on; the tokens of the closed ones come back.
  */
 TEST_F(rack, receiver_closes)
 {
@@ -280,7 +279,7 @@ TEST_F(rack, receiver_closes)
 
 	connect_streams(snd, 8, &rx);
 	keep_busy(0, 8);
-	/* at a moment when one of the four is parked, and another has permission */
+	/* wait until one of the four is parked, and another has a grant */
 	EXPECT_TRUE(PUMP(some_of(4, 8, true) && some_of(4, 8, false), 10 * MS));
 	for (i = 4; i < 8; i++) {
 		parked += flag(st[i].rx, ESP_IF_PARKED);
@@ -313,7 +312,7 @@ TEST_F(rack, receiver_closes)
 	}
 }
 
-/* Rule 16: the same, where that was all that may be open. */
+/* Rule 16: the receiver closes a socket whose sender has the whole budget. */
 static void closed(struct __test_metadata *_metadata, bool cut_off)
 {
 	struct linger at_once = { 1, 0 };
@@ -323,7 +322,7 @@ static void closed(struct __test_metadata *_metadata, bool cut_off)
 	keep_busy(0, 1);
 	EXPECT_TRUE(PUMP(port().open >= port().budget, 10 * MS));
 	if (cut_off) {
-		forget_soon(&snd[0]);	/* it misses the RST, and there is no other */
+		forget_soon(&snd[0]);	/* it misses the only RST */
 		set_cable(0, false);
 		nap_us(RTT_US);
 	}
@@ -334,7 +333,7 @@ static void closed(struct __test_metadata *_metadata, bool cut_off)
 	st[1].want = 100 * MSS;
 	EXPECT_TRUE(PUMP(st[1].got == st[1].want, SEC));
 	printf("# the other waited for %lld us\n", longest_gap(1));
-	/* the RRQ timer, as if nobody had closed */
+	/* the RRQ timer decides, as if the socket were not closed */
 	EXPECT_LE(longest_gap(1), 1000 + 3 * RTT_US + GRANT_MAX * FRAME_NS(1000) / 1000);
 	set_cable(0, true);
 	EXPECT_TRUE(PUMP(st[0].tx_err, SEC));
@@ -357,7 +356,7 @@ TEST_F(rack, all_permission_closed_and_cut)
 
 /*
  * Connections, liveness: the receiver's device is down, or carries no ESP, for a
- * moment or for longer than permission lasts, while many are parked.
+ * moment or for longer than grants last, while many senders are parked.
  */
 TEST_F(rack, receiver_down_and_up)
 {
@@ -386,7 +385,7 @@ TEST_F(rack, receiver_down_and_up)
 		EXPECT_TRUE(PUMP(all_moved(had), SEC));
 		printf("# %s for %d ms: all go on after %lld us\n", k < 3 ? "down" : "disabled",
 		       off_ms[k], now_us() - start);
-		/* senders' timers have backed off: rto_max_ms, and the time it was off */
+		/* senders' timers have backed off, to rto_max_ms or the time it was off */
 		EXPECT_LE(now_us() - start, 500 * MS);
 		bytes = received(0);
 		PUMP(false, 20 * MS);
@@ -416,7 +415,7 @@ TEST_F(rack, sender_down_and_up)
 	start = now_us();
 	EXPECT_TRUE(PUMP(st[0].got > had, SEC));
 	printf("# goes on after %lld us\n", now_us() - start);
-	/* first its oldest packet, which others are before at the port */
+	/* its oldest packet comes first, after packets of others at the port */
 	EXPECT_LE(now_us() - start, 4 * GRANT_MAX * FRAME_NS(1000) / 1000 + 2 * RTT_US);
 	st[0].mute = false;
 	enough();
@@ -432,12 +431,12 @@ TEST_F(rack, announces_and_never_sends)
 	long long others;
 	int i;
 
-	sysctl(&rx, "first_burst_pool", 0);	/* announced by an empty TXS */
+	sysctl(&rx, "first_burst_pool", 0);	/* an empty TXS announces */
 	connect_streams(snd, 4, &rx);
 	for (i = 1; i < 4; i++)
 		st[i].want = ENDLESS;
 	PUMP(false, 20 * MS);
-	/* nothing longer than this gets into the switch */
+	/* the switch drops longer frames */
 	enter(&sw);
 	run("ip link set q0 mtu 100");
 	st[0].want = 20 * MSS;
@@ -464,8 +463,8 @@ TEST_F(rack, announces_and_never_sends)
 }
 
 /*
- * Rule 13: parked for longer than any loss timer, and with a port that is as
- * slow, is no loss: neither when the round trips are known ...
+ * Rule 13: a sender is parked for longer than any loss timer, at a port that is
+ * slow. That is no loss: not when the round trips are known ...
  */
 static void slow_port(void)
 {
@@ -508,22 +507,22 @@ TEST_F(rack, parked_for_long)
 	EXPECT_ALL_WELL(SEC);
 }
 
-/* When they are not, and the first bursts alone last for 79 ms, it is a while. */
+/* ... If they are not known, and the first bursts last for 79 ms, senders repeat only at first. */
 TEST_F(rack, start_at_slow_port)
 {
 	slow_port();
 	PUMP(false, 500 * MS);
 	printf("# sent again %ld, timeouts %ld, expiries %ld, dropped %ld\n",
 	       sent("OutRetrans"), sent("Timeouts"), counter(&rx, "Expiries"), drops());
-	/* the timers of the first packets double until they are above that */
+	/* the timers of the first packets double until they are longer than that */
 	EXPECT_LE(sent("OutRetrans"), 16 * SENDERS);
 	EXPECT_ALL_WELL(10 * SEC);
 }
 
 /*
- * All of it at once, and frames are lost, doubled and overtaken: what was
- * written arrives, and nothing is left. SEED=N in the environment: another
- * course of events.
+ * All these events at random, and frames are lost, doubled and overtaken: all
+ * written data arrive, and nothing is left. SEED=N in the environment selects
+ * another course of events.
  */
 static unsigned long long seed;
 static long long gone;	/* bytes read from connections that were closed */
@@ -542,7 +541,7 @@ static void set_noise(const struct host *h, const char *noise)
 
 #define MANY 12
 
-/* Both ends are closed, by FIN or RST, the one or the other first. */
+/* Close both ends, by FIN or RST, in random order, and connect again. */
 static void connect_anew(struct stream *s)
 {
 	struct linger linger = { dice(2), 0 };

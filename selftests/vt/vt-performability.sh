@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# esp-performability's predictions against real kernels: libam over UDP and ESP's datagrams and
-# records, and a stream of ESP, between two hosts 1 ms apart (there and back), with faults. In
-# simulated time, where computing takes none: all that a message takes are the cable and timers.
+# Compare esp-performability's predictions with real kernels: libam over UDP and ESP's datagrams
+# and records, and a stream of ESP, between two hosts 1 ms apart (there and back), with faults. In
+# simulated time computing takes no time, so a message takes only the time of the cable and timers.
 #
 #	vt-performability.sh [REQUESTS [DONE]]
 #
-# DONE has lines "# result" of a run that was stopped: they are checked, but not measured again.
+# DONE has the lines "# result" of an interrupted run: their figures are checked, but not measured
+# again.
 
 . "${0%/*}/../lib/lib.sh"
 
@@ -37,10 +38,11 @@ ip0 addr add 10.0.0.1/24 dev v0
 ip1 addr add 10.0.0.2/24 dev v1
 MAC=$(mac n1 v1)
 
-# faults NETEM INGRESS: both ways; of the receiving kernel, one of so many frames.
+# faults NETEM INGRESS: set netem's faults both ways; the receiving kernel drops one of INGRESS
+# frames.
 faults()
 {
-	# A change would keep what isn't named.
+	# Delete the queues, because "tc change" keeps options that aren't named.
 	n0 tc qdisc del dev v0 root 2>/dev/null
 	n1 tc qdisc del dev v1 root 2>/dev/null
 	# shellcheck disable=SC2086
@@ -68,14 +70,15 @@ measure()
 	rec) at=esp:%v0 peer=esp:$MAC%v0:4000 server=esp:%v1:4000 ;;
 	esp) at=esp:%v0 peer=esp:$MAC server=esp:%v1 ;;
 	esac
-	# Not through a function: the number must be that of the program.
+	# Start it without a shell function, because $! must be the program's process ID.
 	nsenter --net=/run/netns/n1 "$TOOL" --serve "$server" "$MODEL" "protocol=$protocol" "$@" &
 	local pid=$!
 	sleep 0.1
 	n0 "$TOOL" -j -m "$REQUESTS" --at "$at" --peer "$peer" "$MODEL" "protocol=$protocol" "$@" >"$TMP/json" 2>&1
 	end $pid
-	# Records: ESP sends again what is lost, as on a stream. But nothing goes back on their connection,
-	# so ACKs wait, and the round trip that its timeout is made from has that delay (500), too.
+	# Records: ESP retransmits lost packets, as on a stream. But no data go back on their
+	# connection, so ACKs wait, and the round trip that the timeout is computed from has that
+	# delay (500), too.
 	[ "$transport" != rec ] || "$TOOL" -j "$MODEL" protocol=esp esp.ack_delay_us=1000 "$@" >>"$TMP/json"
 	line=$(awk -v name="$transport $protocol $fault" '
 		function value(n) { split(substr($0, index($0, n) + length(n)), v, /[ ,}]/); return v[1] }
@@ -90,7 +93,7 @@ measure()
 	[ -n "$line" ] || comment <"$TMP/json"
 }
 
-# run TRANSPORT PROTOCOL FAULT SETTING...: what is measured is within a tenth.
+# run TRANSPORT PROTOCOL FAULT SETTING...: the measured time is within a tenth of the prediction.
 run()
 {
 	local line
@@ -117,7 +120,7 @@ for loss in 0 0.01 0.05 0.1; do
 		run "${t%:*}" "${t#*:}" "loss=$loss" "network.fail=$loss"
 	done
 done
-# As often as one bit of the frame's 74 bytes is wrong.
+# Corrupt frames as often as one bit of a frame's 74 bytes is wrong.
 for ber in 1e-5 1e-4; do
 	faults "corrupt $(awk -v b=$ber 'BEGIN { print 100 * (1 - exp(592 * log(1 - b))) }')%" ''
 	for t in $transports; do

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The receiver's policy (rule 14): the seed's, and the sysctls that change it
- * while permission is given and awaited.
+ * while senders have grants and wait for grants.
  */
 #include "vt-rack.h"
 
 /*
- * Rule 14: by the seed's policy nobody waits for ever either, whoever ends, stops
- * reading or is cut off; but until that one is given up.
+ * Rule 14: with the seed's policy, too, no sender waits for ever, whether another one
+ * ends, is not read or is cut off; but it may wait until the receiver gives that one up.
  */
 TEST_F(rack, seed_policy)
 {
@@ -43,7 +43,7 @@ TEST_F(rack, seed_policy)
 	EXPECT_TRUE(PUMP(counter(&rx, "ExpiryAbandoned") == 1, SEC));
 	printf("# one is cut off: others %.1f %% of the link, waited for %lld us\n",
 	       100 * (received(1) - bytes) / capacity(1000, now_us() - start), longest_gap(1));
-	/* the queue is never as long as there are senders: all its expiries */
+	/* the queue stays shorter than the number of senders, until the last expiry */
 	EXPECT_LE(longest_gap(1), 100 * MS);
 	EXPECT_EQ(3, port().senders);
 	bytes = received(1);
@@ -55,7 +55,7 @@ TEST_F(rack, seed_policy)
 		had[i] = st[i].got;
 	EXPECT_TRUE(PUMP(all_moved(had), SEC));
 
-	/* one after the other ends, others parked */
+	/* one after the other ends, while others are parked */
 	for (i = 0; i < 4; i++) {
 		st[i].want = st[i].sent;
 		EXPECT_TRUE(PUMP(st[i].got == st[i].want, SEC));
@@ -65,7 +65,7 @@ TEST_F(rack, seed_policy)
 	EXPECT_EQ(0, drops());
 }
 
-/* Rule 14: the pump runs after each change of a sysctl: nothing else happens here. */
+/* Rule 14: the pump runs after each change of a sysctl; here no other event runs it. */
 TEST_F(rack, sysctl_releases)
 {
 	long long start;
@@ -97,8 +97,8 @@ TEST_F(rack, sysctl_releases)
 }
 
 /*
- * Rule 14: policy and limits change in any order, also where the policy
- * becomes another one in mid flight.
+ * Rule 14: policy and limits change in any order, also while packets are in
+ * flight.
  */
 TEST_F(rack, sysctls_change)
 {
@@ -121,7 +121,7 @@ TEST_F(rack, sysctls_change)
 	for (i = 0; i < 16; i++)
 		st[i].want = 800000 + 1000 * i;
 	PUMP(false, 2 * MS);
-	/* twice, to meet each in another state, as long as there is traffic */
+	/* make each change twice, in different states, while there is traffic */
 	while (!all_in() && changes < 2 * most) {
 		PUMP(port().parked > 0 || all_in(), 5 * MS);
 		parked += port().parked > 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs vt-*.c with many senders at one port have in common: a rack
- * in simulated time. A test provokes one thing, makes sure that it happened, and
- * in the end all data are there, nothing is parked, open or counted.
+ * The common part of the programs vt-*.c with many senders at one port: a rack in
+ * simulated time. A test provokes an event and checks that it happened. In the end
+ * all data have arrived, and no socket is parked, outstanding or counted.
  *
  *	snd[0] e0 --- q0 -+
  *	snd[1] e0 --- q1 -+-- sw: bridge -- p0 ---------------- e0 rx
  *	...        ...   -+      rate, drop-tail of 86 frames
  *
- * Half of the round trip is spent on the senders' way out, half on the
- * receiver's. Switch and senders are made once, the receiver for each test.
+ * The senders' devices delay frames by half of the round trip, the receiver's
+ * device by the other half. Switch and senders are made once, the receiver for
+ * each test.
  */
 #ifndef VT_RACK_H
 #define VT_RACK_H
@@ -22,8 +23,8 @@
 #define FRAME_NS(mbit)	(8 * 1538 * 1000LL / (mbit))	/* on the wire, with gap and preamble */
 #define FIRST_BURSTS	64	/* net.esp.first_burst_pool */
 #define GRANT_MAX	32
-#define TICK_US		50	/* how often the streams are looked after */
-#define SLOW_US		5000	/* likewise, where little happens */
+#define TICK_US		50	/* interval at which streams are written and read */
+#define SLOW_US		5000	/* the interval where little happens */
 #define MS		1000LL
 #define SEC		1000000LL
 #define ENDLESS		1000000000000LL
@@ -65,7 +66,7 @@ static inline struct port read_port(int fd)
 	return p;
 }
 
-static int rx_ports = -1;	/* file of rx */
+static int rx_ports = -1;	/* /proc/net/esp/dev of rx */
 
 static inline struct port port(void)
 {
@@ -79,7 +80,7 @@ static inline bool quiet(void)
 	return !p.senders && !p.parked && !p.open;
 }
 
-/* The senders' counters, all added up, when the test began. */
+/* The sums of the senders' counters, when the test began and now. */
 static struct count {
 	char	name[32];
 	long	n;
@@ -103,7 +104,7 @@ static inline void add_up(struct count *c)
 	}
 }
 
-/* Of all senders, since the test began. */
+/* Return the sum of a counter over all senders, since the test began. */
 static inline long sent(const char *name)
 {
 	int i;
@@ -116,7 +117,7 @@ static inline long sent(const char *name)
 	exit(KSFT_FAIL);
 }
 
-/* Frames dropped at a port of the switch. */
+/* Return the frames dropped at a port of the switch. */
 static inline long drops_at(const char *dev)
 {
 	char line[256];
@@ -140,7 +141,7 @@ static inline long drops(void)
 }
 
 /*
- * Streams: one process has both ends of all of them
+ * Streams: one process has both ends of all streams
  */
 
 struct stream {
@@ -148,11 +149,11 @@ struct stream {
 	long long	want;		/* bytes to be sent so far */
 	long long	sent;
 	long long	got;
-	bool		mute;		/* nothing is written */
-	bool		stopped;	/* nothing is read */
+	bool		mute;		/* the test does not write */
+	bool		stopped;	/* the test does not read */
 	int		tx_err, rx_err;	/* -EPIPE: orderly end */
-	long long	mark;		/* when data came last, or began to be awaited */
-	long long	gap;		/* longest time without any, while some were awaited */
+	long long	mark;		/* time of the last data, or when waiting began */
+	long long	gap;		/* longest time without data while data were awaited */
 };
 
 #define STREAMS 64
@@ -161,7 +162,7 @@ static int nst;
 static int parked_max;
 static int tick_us = TICK_US;
 
-/* Each stream has bytes of its own. */
+/* Return an offset that gives each stream bytes of its own. */
 static inline size_t salt(const struct stream *s)
 {
 	return (s - st) * 0x30507;
@@ -210,7 +211,7 @@ static inline void read_some(struct stream *s)
 		s->rx_err = -errno;
 }
 
-/* Write and read whatever is possible now or within a tick. */
+/* Write and read as much as is possible now or within a tick. */
 static inline void step(void)
 {
 	struct timespec tick = { 0, tick_us * 1000 };
@@ -249,7 +250,7 @@ static inline void step(void)
 	ok_;								\
 })
 
-/* Everything that was to be sent has been read. */
+/* Have all data been read? */
 static inline bool all_in(void)
 {
 	int i;
@@ -274,7 +275,7 @@ static inline bool no_errors(void)
 	return true;
 }
 
-/* From now on. */
+/* Measure gaps from now on. */
 static inline void reset_gaps(void)
 {
 	int i;
@@ -285,7 +286,7 @@ static inline void reset_gaps(void)
 	}
 }
 
-/* The longest time that a stream from @first on went without data it waited for. */
+/* Return the longest time that a stream from @first on waited for data. */
 static inline long long longest_gap(int first)
 {
 	long long gap = 0, now = now_us();
@@ -300,7 +301,7 @@ static inline long long longest_gap(int first)
 	return gap;
 }
 
-/* No more is to be sent than has been. */
+/* Send no more data than have been sent. */
 static inline void enough(void)
 {
 	int i;
@@ -319,7 +320,7 @@ static inline long long received(int first)
 	return n;
 }
 
-/* Bytes that a port lets through in this time. */
+/* Return the bytes that a port sends in this time. */
 static inline double capacity(int mbit, long long us)
 {
 	return us * 1000.0 / FRAME_NS(mbit) * MSS;
@@ -335,7 +336,7 @@ static inline void connect_stream(struct stream *s, const struct host *from,
 	s->rx = MUST(accept4(l, NULL, NULL, SOCK_CLOEXEC));
 }
 
-/* A listener at @to, connections from each of @from in turn. */
+/* Make a listener at @to, and a connection from each of @from. */
 static inline void connect_streams(const struct host *from, int n, const struct host *to)
 {
 	int l = listener(to, SOCK_STREAM, PORT, SENDERS), i;
@@ -355,7 +356,7 @@ static inline void close_streams(void)
 	}
 }
 
-/* From now on they always have something to send; returns when they are at it. */
+/* Let these streams always have data to send; return when they have begun. */
 static inline void keep_busy(int from, int to)
 {
 	for (; from < to; from++)
@@ -363,7 +364,7 @@ static inline void keep_busy(int from, int to)
 	PUMP(false, 10 * MS);
 }
 
-/* Each has got more than it had. */
+/* Has each stream received more than @had? */
 static inline bool all_moved(const long long *had)
 {
 	int i;
@@ -388,7 +389,7 @@ static inline int tokens(int fd)
  * The rack
  */
 
-/* Nothing but ESP on the cables. */
+/* Switch IPv6 off, so that the cables carry ESP only. */
 static inline void no_ipv6(void)
 {
 	int fd = open("/proc/sys/net/ipv6/conf/default/disable_ipv6", O_WRONLY);
@@ -406,7 +407,7 @@ static inline void new_host(struct host *h, const char *dev, int last)
 	no_ipv6();
 }
 
-/* Of the host that is entered. A switch's buffer counts frames: no super-packets. */
+/* Delay frames of the entered host. The switch's buffer counts frames, so no GSO packets. */
 static inline void long_cable(void)
 {
 	run("ip link set e0 gso_max_segs 1");
@@ -442,7 +443,7 @@ static inline void build_rack(void)
 	MUST(prctl(PR_SET_TIMERSLACK, 1));
 }
 
-/* The cable of a sender. */
+/* Connect or cut the cable of a sender. */
 static inline void set_cable(int sender, bool up)
 {
 	char name[IFNAMSIZ];
@@ -451,7 +452,7 @@ static inline void set_cable(int sender, bool up)
 	dev_up(&sw, name, up);
 }
 
-/* The way from the switch to a host is slow, with a switch's buffer. */
+/* Limit the rate from the switch to a host, with a switch's buffer. */
 static inline void limit_port(const char *dev, int mbit)
 {
 	enter(&sw);
@@ -464,7 +465,7 @@ static inline void add_receiver(void)
 {
 	new_host(&rx, "e0", 0xff);
 	enter(&sw);
-	if (if_nametoindex("p0"))	/* of a test that failed badly */
+	if (if_nametoindex("p0"))	/* left by a test that failed badly */
 		run("ip link del p0");
 	run("ip link add p0 index 200 type veth peer name e0 index 10 %s netns /proc/%d/fd/%d",
 	    "address 02:00:00:00:00:ff", getpid(), rx.ns);
@@ -516,13 +517,13 @@ static inline long sockets(void)
 	return n;
 }
 
-/* Whatever a test does, this is left: nothing. */
+/* Whatever a test does, nothing may be left. */
 FIXTURE_TEARDOWN(rack)
 {
 	int i;
 
 	close_streams();
-	/* time_wait_ms; if only one end knows of a connection: retries, fin_timeout_ms */
+	/* time_wait_ms; or retries, fin_timeout_ms, if only one end still has a connection */
 	for (i = 0; sockets() && i < 250; i++)
 		nap_us(i < 50 ? 20 * MS : 500 * MS);
 	EXPECT_LT(i, 250);
@@ -534,7 +535,7 @@ FIXTURE_TEARDOWN(rack)
 		run("ip link del p0");
 }
 
-/* All is in, whole, and the queue is empty. */
+/* Expect that all data arrive within @us, intact, and that the queue is empty then. */
 #define EXPECT_ALL_WELL(us) do {					\
 	EXPECT_TRUE(PUMP(all_in(), us));				\
 	EXPECT_TRUE(no_errors());					\

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recovery ("Must hold": every kind of lost frame within a few round trips):
- * one frame is taken out of the cable, always the same one, and the time until
- * all is well again is counted in round trips. To be run in simulated time,
- * where nothing else takes any.
+ * Recovery ("Must hold": every kind of lost frame is repaired within a few round
+ * trips): the cable drops one certain frame, and the test measures the time until
+ * all data have arrived, in round trips. Needs simulated time, where computing
+ * takes no time.
  *
  *	A: va ---veth--- wa [a thread: forwards, but for what a rule names] wb ---veth--- vb :B
  *
- * Each host's way out takes half a round trip.
+ * Each host's device delays frames by half a round trip.
  */
 #include <net/ethernet.h>
 #include <netpacket/packet.h>
@@ -20,30 +20,30 @@
 #define RTT_US		200
 #define MSS		1468
 
-/* What a frame is, as bits. */
+/* The kinds of frames, as bits. */
 enum what {
 	SYN	= 0x001,
 	SYNACK	= 0x002,
-	ECHO	= 0x004,	/* the third of the handshake, and its likes */
+	ECHO	= 0x004,	/* third frame of the handshake, or others with its options */
 	DATA	= 0x008,
 	TXS	= 0x010,	/* on data */
-	TXF	= 0x020,	/* likewise */
+	TXF	= 0x020,	/* on data */
 	FIN	= 0x040,
-	ACK	= 0x080,	/* empty, with permission or advice */
-	HOLD	= 0x100,	/* empty, without */
+	ACK	= 0x080,	/* empty, with a grant or a first burst */
+	HOLD	= 0x100,	/* empty, with grant 0 */
 	RRQ	= 0x200,
 	PROBE	= 0x400,	/* empty TXS */
 	ANY	= 0x7ff,
 };
 
-/* From @from (A or B) the @first such frame and those behind it, @count. */
+/* Affect @count frames of a kind from host @from, beginning with the @first one. */
 struct rule {
 	int	from;
 	int	what;
 	int	first;
 	int	count;
-	int	again;		/* instead of taking it out: once more */
-	int	late_us;	/* likewise: so much later */
+	int	again;		/* send this many copies more; 0: do not */
+	int	late_us;	/* delay by this time; 0 here and in @again: drop the frame */
 	int	port;		/* A's, of the only connection that counts; 0: all do */
 	int	seen;
 	int	hits;
@@ -84,7 +84,7 @@ static int classify(const unsigned char *frame, size_t len)
 	return what;
 }
 
-/* A frame that comes out of the cable later. */
+/* A frame that the cable delays. */
 struct late {
 	int		to;
 	int		us;
@@ -206,7 +206,7 @@ static void make_wire(void)
 	link_up(B, true);
 	link_up(A, true);
 	wait_running();
-	/* rules name frames: no super-packets */
+	/* rules count frames, so no GSO packets */
 	run("ip link set va gso_max_segs 1");
 	run("tc qdisc add dev va root netem limit 10000 delay %dus", RTT_US / 2);
 	enter(B);
@@ -230,7 +230,7 @@ static void add_rule(struct rule r)
 	pthread_mutex_unlock(&rules_lock);
 }
 
-/* Frames that the rules have met: none if the test tests nothing. */
+/* Return the frames that met a rule: without any, the test has tested nothing. */
 static int hits(void)
 {
 	int i, n = 0;
@@ -255,7 +255,7 @@ FIXTURE_SETUP(cable)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* All sockets are closed; true if no connection outlives that. */
+/* Close all sockets; return true if no connection outlives that. */
 static bool leave_cable(void)
 {
 	int fd;
@@ -277,8 +277,8 @@ FIXTURE_TEARDOWN(cable)
 }
 
 /*
- * A connection, and messages each way, so that both know the round trip. The
- * first one may be far off: the cable's thread is just starting.
+ * Make a connection, and send messages each way, so that both ends know the round
+ * trip. The first sample may be far off, because the cable's thread is just starting.
  */
 static void open_cable(int fd[2], int l)
 {
@@ -297,8 +297,8 @@ static void open_cable(int fd[2], int l)
 static char block[1 << 20], got[1 << 20];
 
 /*
- * Send @n bytes from A in pieces of @piece, read them at B, wait until A knows;
- * in round trips, times ten.
+ * Send @n bytes from A in pieces of @piece, read them at B, and wait until A knows
+ * that. Return the time in tenths of a round trip.
  */
 static int pieces(int fd[2], size_t n, size_t piece)
 {
@@ -337,10 +337,10 @@ static void tell(const char *what, int took)
 }
 
 #define FEW	50	/* five round trips */
-/* Only the sender's timer helps: its floor and the ACK delay, 1.5 ms. */
+/* Only the sender's timer helps: its minimum and the ACK delay, 1.5 ms. */
 #define LAST	(10 * 1500 / RTT_US + FEW)
 
-/* What it takes if nothing is lost: one round trip for all of this. */
+/* Without loss each of these messages takes one round trip. */
 TEST_F(cable, nothing_lost)
 {
 	int took;
@@ -372,7 +372,7 @@ TEST_F(cable, name)							\
 	EXPECT_EQ(0, counter(A, "AbortOnTimeout"));			\
 }
 
-/* Rules 10, 17, 19: the receiver asks. Rule 8: the last resort. */
+/* Rules 10, 17, 19: the receiver asks for packets. Rule 8: the sender's timer, the last resort. */
 RECOVERS(lost_tail, 4 * MSS, FEW, .from = 0, .what = DATA, .first = 4)
 RECOVERS(lost_head, 4 * MSS, FEW, .from = 0, .what = DATA, .first = 1)
 RECOVERS(lost_middle, 4 * MSS, FEW, .from = 0, .what = DATA, .first = 2, .count = 2)
@@ -407,8 +407,8 @@ TEST_F(cable, rrq_lost_twice)
 }
 
 /*
- * Rule 19: the handshake was slow, once, and the smoothed round trip says so for
- * a while. What an RRQ proves, its own round trip shows.
+ * Rule 19: one slow frame of the handshake makes the smoothed round trip too long for
+ * a while. So the round trip that the RRQ itself took decides which losses it proves.
  */
 TEST_F(cable, lost_after_slow_handshake)
 {
@@ -429,10 +429,10 @@ TEST_F(cable, lost_after_slow_handshake)
 	EXPECT_LE(took, FEW);
 }
 
-/* The announcement, with many packets behind it. */
+/* The announcement, with many packets after it. */
 RECOVERS(lost_txs, 65536, FEW, .from = 0, .what = TXS)
 
-/* Rule 21: advised to start with nothing, so it is an empty packet; its answer. */
+/* Rule 21: the first burst is 0, so an empty packet announces; it gets lost, or its answer. */
 #define ANNOUNCES_EMPTY(name, ...)					\
 TEST_F(cable, name)							\
 {									\
@@ -462,7 +462,7 @@ TEST_F(cable, lost_txf)
 
 	open_cable(self->fd, self->l);
 	add_rule((struct rule){ .from = 0, .what = TXF });
-	/* a second one is there; it comes through */
+	/* the next transmission begins at once, and arrives */
 	add_rule((struct rule){ .from = 0, .what = TXS, .first = 2, .late_us = 1 });
 	took = pieces(self->fd, 8 * MSS, 4 * MSS);
 	tell("lost_txf", took);
@@ -472,9 +472,8 @@ TEST_F(cable, lost_txf)
 }
 
 /*
- * Each frame in turn, of both directions, while a message goes over: with the
- * first burst that is advised, with one that is shorter than the message, and
- * with none.
+ * Lose each frame in turn, in both directions, while a message is sent: with the
+ * usual first burst, with a first burst shorter than the message, and with none.
  */
 static void each_frame(struct __test_metadata *_metadata, int fd[2], int l, int pool)
 {
@@ -545,13 +544,13 @@ static void *load(void *arg)
 	return arg;
 }
 
-/* Rule 13: the permission is parked, and who waits for it isn't told so. */
+/* Rule 13: the grant is parked, and the HOLD that tells the sender so is lost. */
 TEST_F(cable, lost_hold)
 {
 	int took, usual, port;
 	pthread_t t;
 
-	/* as if the link bore no more than this */
+	/* as if the link had only this capacity */
 	sysctl(B, "q_max", 8);
 	sysctl(B, "first_burst_pool", 4);
 	open_cable(self->fd, self->l);
@@ -573,7 +572,7 @@ TEST_F(cable, lost_hold)
 	pthread_join(t, NULL);
 }
 
-/* Late, not lost: no more than a few frames are sent for nothing. */
+/* A frame is late, not lost: the sender retransmits nothing. */
 TEST_F(cable, reordered)
 {
 	int took;
@@ -605,7 +604,7 @@ TEST_F(cable, duplicated)
 	EXPECT_GE(counter(B, "InDuplicate"), 40);
 }
 
-/* The handshake's frames: within its own timer, 20 ms and then doubled. */
+/* Lost frames of the handshake: its own timer repairs that, after 20 ms, then doubled. */
 #define CONNECTS(name, limit_ms, ...)					\
 TEST_F(cable, name)							\
 {									\
