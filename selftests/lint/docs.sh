@@ -315,7 +315,7 @@ tests()
 	done
 	for file in $DOC/*; do
 		case $file in
-		*index.rst | *.png) continue ;;
+		*index.rst | *.png | *README) continue ;;
 		esac
 		grep -q "${file##*/}" $DOC/index.rst || echo "index.rst lacks $file"
 	done
@@ -360,6 +360,8 @@ sed -n '/^#include <stdio.h>$/,/^\.EE$/{/^\.EE$/d; s/\\e/\\/g; p}' Documentation
 } | verdict "am.3's program adds"
 
 sphinx-build -q -n -C -b html $DOC "$WORK/html" 2>&1 | verdict "reStructuredText, by Sphinx"
+
+selftests/lint/words.sh | verdict "each sentence names its actor, a summary is an imperative"
 
 grep -nE '.{101}' $DOC/*.rst | cut -c1-80 | verdict "no line is longer than 100"
 

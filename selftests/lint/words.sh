@@ -11,7 +11,7 @@ cd "${0%/*}/../.." || exit 1
 [ $# != 0 ] && files=("$@")
 
 awk '
-# C: the text of comments only. Shell and make: what follows "#". Others: each line.
+# In C only comments are text, in shell and make the part after "#", elsewhere each line.
 function text(line,	n)
 {
 	if (kind == "doc")
