@@ -12,11 +12,11 @@
 #	+-----------+           +-----------+           +-----------+
 #	  10.1.0.1    fd01::/64  .2      10.2.0.1       10.2.0.2, without ESP
 #
-#	net-run.sh [PART]...	calls, programs, database, fallback; silent (half a minute of waiting)
+#	net-run.sh [PART]...	calls, musl, programs, database, fallback; silent (half a minute of waiting)
 
 . "${0%/*}/../lib/lib.sh"
 
-PARTS=" ${*:-calls programs database fallback} "
+PARTS=" ${*:-calls musl programs database fallback} "
 PORT=5000
 CALLS=run-calls
 LOG=$TMP/log
@@ -178,6 +178,8 @@ if part calls; then
 	check "IPv6 to a listener for both kinds, which knows IPv4" call nonblock epoll fd01::2 :: 10.1.0.2 10.1.0.1
 	check "IPv4 to a listener for both kinds" call block poll 10.1.0.2 ::
 	check "IPv6 to a listener for both kinds, from exec()" call block exec fd01::2 :: 10.1.0.2 10.1.0.1
+fi
+if part musl; then
 	CALLS=run-calls-musl
 	for way in accept poll select epoll threads signals exec; do
 		check "musl: a server that waits by $way" call block $way 10.1.0.2 0.0.0.0

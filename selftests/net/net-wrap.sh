@@ -11,7 +11,7 @@
 
 . "${0%/*}/../lib/lib.sh"
 
-TIMES=$(by_kernel 20 5 10)
+TIMES=$(by_kernel 8 5 8)
 SHORT=200k	# more packets than are left before 0, also as records
 
 # numbers HOST: print the packets that its connection has received and its recv_seq, at one time.
