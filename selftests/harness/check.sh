@@ -242,14 +242,14 @@ target() {
 # processor: sets TICKS, the processor time in units of 10 ms that the guest has used on the host;
 # without a guest, that of the programs that this process has waited for.
 processor() {
-	local of
+	local of now
 
 	if [ -z "$GUEST" ]; then
 		read -ra of <"/proc/$BASHPID/stat"
 		TICKS=$((of[15] + of[16]))
 		return
 	fi
-	TICKS=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v guest="$GUEST" '
+	now=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v guest="$GUEST" '
 		{
 			pid = $1
 			sub(/.*\) /, "")
@@ -265,6 +265,8 @@ processor() {
 			}
 			print n + 0
 		}')
+	# A guest that has just ended has no entries any more.
+	[ "$now" -le "$TICKS" ] || TICKS=$now
 }
 
 # Lines "NAME SECONDS COMMAND" of the target.
