@@ -389,10 +389,11 @@ static void esp_release_cb(struct sock *sk)
 
 static void esp_keepalive(struct sock *sk, int on)
 {
-	sock_owned_by_me(sk);
 	/* the core calls this before SOCK_KEEPOPEN changes */
 	sock_valbool_flag(sk, SOCK_KEEPOPEN, on);
-	esp_start_keepalive(sk);
+	/* a BPF program may set options of a socket that is being made, without its lock */
+	if (sk->sk_state != TCP_CLOSE)
+		esp_start_keepalive(sk);
 }
 
 static void esp_enter_memory_pressure(struct sock *sk)

@@ -23,7 +23,7 @@ struct ack_line {
 	struct hrtimer		timer;		/* for the first socket: esp_line_start() */
 };
 
-void esp_line_start(struct ack_line *line, u64 least);
+void esp_line_start(struct ack_line *line, u64 least) __must_hold(&line->lock);
 void esp_timers_stop(struct sock *sk);
 void esp_line_up(struct esp_opt *esp, u64 at);
 int esp_lines_init(struct esp_net *ns, enum hrtimer_restart (*fn)(struct hrtimer *timer));

@@ -87,9 +87,11 @@ static void peer_settled(struct esp_peer *peer)
  * link's lock.
  */
 static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
+	__must_hold(&peer->link->lock)
 {
 	struct esp_opt *esp;
 
+	lockdep_assert_held(&peer->link->lock);
 	peer->want = n;
 	WRITE_ONCE(peer->gen, peer->gen + 1);
 	smp_mb();	/* gen before the deadlines; tell_timeout() */
@@ -115,12 +117,14 @@ static void peer_cut(struct esp_peer *peer, u32 n, u64 now)
  * gives it up. Under the link's lock.
  */
 static void share_out(struct esp_link *link)
+	__must_hold(&link->lock)
 {
 	u32 pool = READ_ONCE(link->ackq.policy.first_pool);
 	u32 share = pool / link->npeers;
 	struct esp_peer *peer;
 	int i;
 
+	lockdep_assert_held(&link->lock);
 	if (pool_taken(link) < pool)
 		return;
 	for (i = 0; i < ESP_PEER_BUCKETS; i++)
@@ -134,11 +138,13 @@ static void share_out(struct esp_link *link)
  * handshake's advice has taken already, or will. Under the link's lock.
  */
 static void peer_starts(struct esp_peer *peer, const struct esp_opt *esp)
+	__must_hold(&peer->link->lock)
 {
 	struct esp_link *link = peer->link;
 	u32 told = esp->burst_told;
 	int i;
 
+	lockdep_assert_held(&peer->link->lock);
 	for (i = 0; i < 2; i++) {
 		u32 n = min(told, link->pending[i]);
 
@@ -156,9 +162,11 @@ static void peer_starts(struct esp_peer *peer, const struct esp_opt *esp)
 
 /* The last of them has left: its share is free. Under the link's lock. */
 static void peer_rests(struct esp_peer *peer)
+	__must_hold(&peer->link->lock)
 {
 	struct esp_link *link = peer->link;
 
+	lockdep_assert_held(&peer->link->lock);
 	link->given -= peer->own;
 	peer->own = 0;
 	peer->want = 0;
@@ -211,9 +219,11 @@ int esp_peer_get(struct sock *sk)
 
 /* This socket is not what the cut waits for. Under the link's lock. */
 static void peer_caught_up(struct esp_opt *esp)
+	__must_hold(&esp->peer->link->lock)
 {
 	struct esp_peer *peer = esp->peer;
 
+	lockdep_assert_held(&peer->link->lock);
 	esp->advice_tries = 0;
 	if (esp->advice_gen == peer->gen || list_empty(&esp->peer_node))
 		return;
@@ -224,7 +234,8 @@ static void peer_caught_up(struct esp_opt *esp)
 
 /**
  * esp_peer_leave() - remove a socket on which the peer begins no transmission any more
- * @sk:	socket that is closed, or has received the peer's FIN; its owner calls
+ * @sk:	socket that is closed or reset, or has received the peer's FIN; its owner calls,
+ *	or its destructor
  *
  * The socket keeps its reference to the peer. The peer loses its share when the last of its
  * sockets is removed.
@@ -325,6 +336,7 @@ void esp_peer_told(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	spin_lock_bh(&esp->link->lock);
 	esp->burst_told = esp->peer->want;
 	spin_unlock_bh(&esp->link->lock);
@@ -359,6 +371,7 @@ bool esp_advice_low(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_link *link = esp->link;
 
+	sock_owned_by_me(sk);
 	if (!esp->peer || !in_share(esp) || esp->grant.recv_announced ||
 	    ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
 		return false;
@@ -380,6 +393,7 @@ void esp_peer_echoed(struct sock *sk, const struct esp_frame *f, u64 now)
 	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
 	struct esp_peer *peer = esp->peer;
 
+	sock_owned_by_me(sk);
 	if (!peer || !in_share(esp) || READ_ONCE(esp->advice_gen) == READ_ONCE(peer->gen))
 		return;
 	if (rtt < ESP_RTT_MAX_US && now - esp->burst_told_at < rtt)
@@ -398,6 +412,7 @@ void esp_peer_give_up(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	sock_owned_by_me(sk);
 	spin_lock_bh(&esp->link->lock);
 	peer_caught_up(esp);
 	spin_unlock_bh(&esp->link->lock);

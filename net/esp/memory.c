@@ -100,7 +100,7 @@ static struct proto task_prot = {
 
 /**
  * esp_mem_nobodys() - Charge a new socket to no cgroup until it is accepted
- * @sk:	socket that nothing has been charged for; the caller owns it
+ * @sk:	socket that nothing has been charged for, and that no other context can find yet
  *
  * In a listener's backlog, or where a task brings a frame itself (tun), sk_alloc() has
  * taken the cgroup of a task that has nothing to do with the socket.
@@ -130,8 +130,10 @@ bool esp_mem_accept(struct sock *sk)
 #ifdef CONFIG_MEMCG
 	struct sock *task;
 	int bytes;
+#endif
 
 	sock_owned_by_me(sk);
+#ifdef CONFIG_MEMCG
 	if (!mem_cgroup_sockets_enabled)
 		return true;
 	task = sk_alloc(sock_net(sk), esp_family, GFP_KERNEL, &task_prot, 0);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The notifier of network devices, which come, change and leave. RTNL is held at
- * NETDEV_REGISTER, NETDEV_UNREGISTER, NETDEV_CHANGEUPPER and NETDEV_CHANGENAME. Some other
- * events come under the device's instance lock only.
+ * each event that the module handles.
  *
  * The module holds no reference to a struct net_device. The notifier clears esp_dev.dev at
  * NETDEV_UNREGISTER, and the core then waits for RCU readers. So a device can leave at any
@@ -60,7 +59,6 @@ static void dev_find_link(struct esp_dev *ed, struct net_device *dev)
 	struct esp_link *old;
 	struct esp_dev *led;
 
-	ASSERT_RTNL();
 	if (!is_vlan_dev(dev) && !netif_is_macvlan(dev))
 		return;
 	lower = netdev_lower_get_next(dev, &iter);
@@ -80,7 +78,6 @@ static int dev_register(struct net_device *dev)
 {
 	struct esp_dev *ed;
 
-	ASSERT_RTNL();
 	if (!dev_fits(dev) || dev_find(dev))
 		return 0;
 	ed = kzalloc_obj(*ed, GFP_KERNEL);
@@ -116,7 +113,6 @@ static void dev_unregister(struct net_device *dev)
 {
 	struct esp_dev *ed = dev_find(dev);
 
-	ASSERT_RTNL();
 	if (!ed)
 		return;
 	hash_del_rcu(&ed->node);
@@ -134,6 +130,7 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	struct esp_dev *ed;
 
+	ASSERT_RTNL();
 	if (event == NETDEV_REGISTER)
 		return notifier_from_errno(dev_register(dev));
 	if (event == NETDEV_UNREGISTER) {

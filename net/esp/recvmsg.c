@@ -42,7 +42,7 @@ bool esp_readable_part(struct sock *sk)
 
 /**
  * esp_set_rcvlowat() - set SO_RCVLOWAT
- * @sk:		socket; its owner calls
+ * @sk:		socket; its owner calls, or a BPF program while the socket is being made
  * @val:	bytes
  *
  * Wakes the readers if the queued bytes reach the new mark.
@@ -51,7 +51,8 @@ bool esp_readable_part(struct sock *sk)
  */
 int esp_set_rcvlowat(struct sock *sk, int val)
 {
-	sock_owned_by_me(sk);
+	if (sk->sk_state != TCP_CLOSE)
+		sock_owned_by_me(sk);
 	WRITE_ONCE(sk->sk_rcvlowat, val ? val : 1);
 	if (esp_readable(sk, sk->sk_rcvlowat))
 		sk->sk_data_ready(sk);
