@@ -67,16 +67,19 @@ static int dev_show(struct seq_file *seq, void *v)
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
 		struct esp_dev *ed = esp_dev_rcu(dev);
+		struct esp_link *link;
 		struct esp_ackq *q;
 
 		if (!ed)
 			continue;
-		q = &ed->link->ackq;
+		link = esp_link_get(ed);
+		q = &link->ackq;
 		seq_printf(seq, "%s %d %u %d %u %d %u %u\n", dev->name,
-			   READ_ONCE(ed->enabled), READ_ONCE(ed->link->npeers),
+			   READ_ONCE(ed->enabled), READ_ONCE(link->npeers),
 			   atomic_read(&q->esp_recv_count), READ_ONCE(q->qlen),
 			   atomic_read(&q->outstanding), READ_ONCE(q->ctl.q),
-			   READ_ONCE(ed->link->given));
+			   READ_ONCE(link->given));
+		esp_link_put(link);
 	}
 	rcu_read_unlock();
 	return 0;
