@@ -543,7 +543,7 @@ static void child_inherit(struct sock *child, struct sock *sk)
 
 /*
  * Make @child the connection of a genuine echo. The locks of the listener and of the
- * child are held; other contexts reach the child from esp_peer_get() on. Returns false if
+ * child are held; other contexts reach the child from esp_dev_link() on. Returns false if
  * the child was destroyed, except for the caller's reference.
  */
 static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,

@@ -155,7 +155,8 @@ void esp_dev_unlink(struct sock *sk)
 
 /**
  * esp_dev_release() - detach a socket from its device and drop the reference
- * @sk:	socket to which no other context refers, or that never was connected
+ * @sk:	socket; its owner calls, with lock_sock() and without the spinlock, or its
+ *	destructor
  */
 void esp_dev_release(struct sock *sk)
 {

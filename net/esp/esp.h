@@ -290,7 +290,8 @@ struct esp_opt {
 	/** @timer_ref: the hrtimer holds a reference */
 	u8			timer_ref;
 	/**
-	 * @deferred: the hrtimer fired while a process owned the socket; esp_release_cb() runs it
+	 * @deferred: the hrtimer, or that of the line, fired while a process owned the socket;
+	 * esp_release_cb() runs the deadlines
 	 */
 	u8			deferred;
 	/** @dev_events: what happened to the device meanwhile, ESP_EV_*; under the spinlock */
@@ -440,7 +441,10 @@ static inline u64 esp_now(void)
 	return ktime_to_us(ktime_get());
 }
 
-/* No data race: the caller holds the spinlock, so lock_sock()'s compare-and-exchange fails. */
+/*
+ * No data race: the caller holds the spinlock, so lock_sock()'s compare-and-exchange fails, or
+ * owns the socket itself.
+ */
 static inline bool esp_owned(const struct sock *sk)
 {
 	return data_race(sock_owned_by_user(sk));	/* see above */

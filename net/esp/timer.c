@@ -25,7 +25,8 @@
  *
  * The context that holds the socket's lock sets deadlines. A context that holds only a
  * reference may set ESP_T_RRQ and ESP_T_TELL. For this reason ESP_T_TELL is cleared only
- * where it fires, before its handler reads why it was set.
+ * where it fires, before its handler reads why it was set, and by esp_timer_cancel(),
+ * when the connection ends.
  * A deadline that no other host waits for may be 100 us late, so that the deadlines of many
  * sockets share an interrupt. The end of TIME_WAIT may be 2 ms late.
  * A deadline that may be as late as the hrtimer, or later, costs only a store: the

@@ -64,6 +64,8 @@ static bool ackq_reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 	u32 budget = READ_ONCE(q->ctl.q);
 	int open = atomic_read(&q->outstanding);
 
+	if (!fast)
+		lockdep_assert_held(&q->lock);
 	do {
 		int count = atomic_read(&q->esp_recv_count);
 
@@ -271,8 +273,8 @@ static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
  *
  * To be called after every change of outstanding, budget, queue, policy, or of a
  * socket's or device's state (rule 14). The exception are packets that arrive while the
- * pump would release nothing (esp_ackq_paced()). May be called under a socket's lock: an
- * ACK of another socket takes none of that socket's locks.
+ * pump would release nothing (esp_ackq_paced()). May be called under a socket's lock: to
+ * send the grant of another socket takes only the timer lock of that one.
  */
 void esp_ack_pump(struct esp_ackq *q)
 {

@@ -22,7 +22,8 @@ struct esp_ackq;
 struct esp_ackq_ops {
 	/**
 	 * @room: number after the last packet that memory can be reserved for (rule 20).
-	 * Called with the queue's lock, for sockets that the caller doesn't own
+	 * Called with the queue's lock for a socket that the caller doesn't own, and without
+	 * it for the caller's own (esp_ackq_fast())
 	 */
 	u32	(*room)(struct esp_grant *g, u32 recv_seq);
 	/**
@@ -64,8 +65,8 @@ struct esp_ackq {
 	/** @policy: policy of the device's namespace; written under @lock */
 	struct esp_policy		policy;
 	/**
-	 * @ctl: the budget; written under @lock. The exception is whole, which each socket's
-	 * owner writes. q, lone and the fields about the wire are read anywhere
+	 * @ctl: the budget; written under @lock. The exceptions are whole and no_wire, which
+	 * each socket's owner writes, and paced, which is atomic. q, lone and the fields about the wire are read anywhere
 	 */
 	struct esp_qctl			ctl;
 	/**
@@ -81,8 +82,8 @@ struct esp_ackq {
  * struct esp_grant - a socket's grant, and its place in the queue
  *
  * The socket's owner writes it; while the grant is queued, under the queue's lock. The
- * exceptions are @outstanding, which is atomic, and @recv_seq, @ooo_pkts and @rcv_est, which
- * the owner writes without that lock.
+ * exceptions are @outstanding, which is atomic, and @recv_seq, @ooo_pkts, @rcv_est and
+ * @rcv_mem_pressure, which the owner writes without that lock.
  */
 struct esp_grant {
 	/** @link: in esp_ack_queue */
