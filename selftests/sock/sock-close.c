@@ -341,9 +341,11 @@ TEST_F(pair, killed_in_recv)
 		close(self->fd[0]);
 		_exit(read_stream(self->fd[1], 0, MEGA));
 	}
-	close(self->fd[1]);
 	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
-	usleep(20 * 1000);
+	ASSERT_TRUE(drained(self->fd[0]));
+	/* if the child died with unread data, its host would send a reset */
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 0));
+	close(self->fd[1]);
 	kill(pid, SIGKILL);
 	EXPECT_EQ(-1, reap(pid));
 	EXPECT_EQ(0, recv(self->fd[0], &c, 1, 0));
