@@ -672,6 +672,26 @@ static inline int write_stream(int fd, size_t pos, size_t n)
 	return 0;
 }
 
+/* Can data be written? Or is nothing in flight, so that no ACK frees queue space? */
+static inline bool writable_or_idle(int fd)
+{
+	return events(fd, POLLOUT, 0) || queued(fd, SIOCOUTQ) == queued(fd, SIOCOUTQNSD);
+}
+
+/*
+ * Wait until queue space can become free no more, or is free. Packets in flight may arrive
+ * and free it. The receiver reports its free space when a probe asks (rule 20).
+ */
+static inline void settle(int fd)
+{
+	__u64 answers;
+
+	UNTIL(writable_or_idle(fd));
+	answers = get_info(fd).stats.rx_empty;
+	UNTIL(events(fd, POLLOUT, 0) || get_info(fd).stats.rx_empty > answers);
+	UNTIL(writable_or_idle(fd));
+}
+
 /* Write without waiting until the socket takes no more; return the bytes written. */
 static inline size_t stuff(int fd, size_t pos)
 {
@@ -693,11 +713,7 @@ static inline size_t stuff(int fd, size_t pos)
 			MUST(put);
 		if (again)
 			return pos - start;
-		/*
-		 * Packets in flight may arrive now and free queue space. The
-		 * receiver reports its free space when a probe asks (rule 20).
-		 */
-		events(fd, POLLOUT, 5 * SHORT);
+		settle(fd);
 		again = true;
 	}
 }
