@@ -23,6 +23,7 @@
 #define TICK		20		/* ms; a call that takes longer is interrupted */
 #define PATIENCE	1500		/* ticks after which a call counts as hanging */
 #define BRIEF		20		/* calls of a brief process */
+#define UNSEEN		150		/* s; then give up kinds of calls that were not seen */
 
 /* Need this kind of call not fail, because its failure is worth no test? */
 static bool may_never_fail(int kind)
@@ -377,7 +378,7 @@ static bool all_end(pid_t *pid, int count)
 
 static void run_all(int seconds, int nthreads, int nprocesses)
 {
-	long long end = now_ms() + seconds * 1000LL, last = now_ms() + seconds * 2000LL, next;
+	long long end = now_ms() + seconds * 1000LL, last = now_ms() + UNSEEN * 1000LL, next;
 	long refs = steady_references(), pages;
 	pid_t pid[PROCESSES];
 	int fd[2], i;
