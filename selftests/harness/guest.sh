@@ -95,7 +95,7 @@ follow() {
 	exec 4< <(boot "$1" $seconds </dev/null 2>&1)
 	GUEST=$!
 	(
-		sleep 45
+		sleep 180
 		[ -e "$JOB/started" ] || kill_guests
 	) </dev/null >/dev/null 2>&1 &
 	watcher=$!
