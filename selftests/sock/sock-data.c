@@ -234,28 +234,38 @@ TEST_F(pair, cork)
 	EXPECT_EQ(0, recv(self->fd[1], &c, 1, 0));
 }
 
+/* Let the link lose all frames of B, or none. */
+static void lose_acks(bool lose)
+{
+	enter(B);
+	run("tc qdisc %s dev vb root netem loss 100%%", lose ? "add" : "del");
+}
+
 /* ESP_NODELAY 0: small packets wait while another one is unacknowledged. */
 TEST_F(pair, nagle)
 {
 	__u64 before;
 	int i;
 
-	enter(B);
-	run("tc qdisc add dev vb root netem delay 100ms");
 	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_NODELAY, 0));
 	before = stats(self->fd[0]).tx_packets;
+	lose_acks(true);
 	for (i = 0; i < 10; i++)
 		EXPECT_EQ(0, write_stream(self->fd[0], 10 * i, 10));
+	EXPECT_EQ(90, queued(self->fd[0], SIOCOUTQNSD));
+	lose_acks(false);
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 100));
 	EXPECT_EQ(before + 2, stats(self->fd[0]).tx_packets);
+	ASSERT_TRUE(drained(self->fd[0]));
 	/* setting ESP_NODELAY sends the waiting packets */
+	lose_acks(true);
 	EXPECT_EQ(0, write_stream(self->fd[0], 100, 10));
 	EXPECT_EQ(0, write_stream(self->fd[0], 110, 10));
+	EXPECT_EQ(10, queued(self->fd[0], SIOCOUTQNSD));
 	ASSERT_EQ(0, set_int(self->fd[0], SOL_ESP, ESP_NODELAY, 1));
 	EXPECT_EQ(0, queued(self->fd[0], SIOCOUTQNSD));
 	EXPECT_EQ(0, read_stream(self->fd[1], 100, 20));
-	enter(B);
-	run("tc qdisc del dev vb root");
+	lose_acks(false);
 }
 
 /* A sender that has filled a small send buffer asks for the ACK that empties it. */
