@@ -45,6 +45,7 @@ TEST_F(pair, waitall)
 	EXPECT_EQ(0, reap(pid));
 	/* no more comes in time */
 	ASSERT_EQ(0, write_stream(self->fd[0], 0, 100));
+	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) == 100));
 	set_timeo(self->fd[1], SO_RCVTIMEO, 30);
 	EXPECT_EQ(100, recv(self->fd[1], buf, 200, MSG_WAITALL));
 	EXPECT_ERRNO(EAGAIN, recv(self->fd[1], buf, 200, MSG_WAITALL));
