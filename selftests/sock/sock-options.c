@@ -444,10 +444,10 @@ TEST_F(hosts, user_timeout_waiting)
 	make_pair(SOCK_STREAM, fd);
 	set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 20000);
 	/* longer than a busy machine stops */
-	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 500));
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 5000));
 	sysctl(A, "probe_max_ms", 20);
 	n = stuff(fd[0], 0);
-	usleep(1500 * 1000);
+	usleep(7000 * 1000);
 	EXPECT_EQ(0, so_error(fd[0]));
 	EXPECT_EQ(0, read_stream(fd[1], 0, n));
 }

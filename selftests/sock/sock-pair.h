@@ -53,15 +53,29 @@ static inline bool drained(int fd)
 	return UNTIL(!queued(fd, SIOCOUTQ));
 }
 
-/* give_up_soon() limits retries to half a second; LONG_WAIT, in us, is longer. */
-#define LONG_WAIT (1200 * 1000)
+/* Unanswered retries after which a sender gives up: two seconds' worth. */
+#define RETRIES 20
 
 static inline void give_up_soon(const struct host *h)
 {
-	sysctl(h, "retries", 4);
+	sysctl(h, "retries", RETRIES);
 	sysctl(h, "rto_min_us", 100000);
 	sysctl(h, "rto_max_ms", 100);
 	sysctl(h, "probe_max_ms", 100);
+}
+
+/* Return how often the host's senders have asked because no answer let them go on. */
+static inline long tries(const struct host *h)
+{
+	return counter(h, "Probes") + counter(h, "Timeouts");
+}
+
+/* Wait until a sender has tried twice as often as it would without an answer. */
+static inline bool tries_long(const struct host *h)
+{
+	long before = tries(h);
+
+	return UNTIL(tries(h) > before + 2 * RETRIES);
 }
 
 #endif

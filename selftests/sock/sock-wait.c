@@ -189,8 +189,7 @@ TEST_F(pair, slow_reader_small_writes)
 	char buf[100];
 	pid_t pid;
 
-	sysctl(A, "retries", 5);
-	sysctl(A, "rto_max_ms", 10);
+	give_up_soon(A);
 	buffers(self->fd[1], 0, 20000);
 	ASSERT_EQ(0, set_int(self->fd[1], SOL_SOCKET, SO_RCVLOWAT, 1000000));
 	pid = MUST(fork());
@@ -204,7 +203,7 @@ TEST_F(pair, slow_reader_small_writes)
 	}
 	EXPECT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG));
 	EXPECT_EQ(0, reap(pid));
-	usleep(300 * 1000);
+	EXPECT_TRUE(tries_long(A));
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(100, recv(self->fd[1], buf, 100, MSG_WAITALL));
 		ASSERT_TRUE(right(buf, 100 * i, 100));
