@@ -261,13 +261,13 @@ start()
 	CONNECTOR=$!
 }
 
-# moves HOST [PACKETS]: that many more packets (20) come in within half a minute.
+# moves HOST [PACKETS]: that many more packets (20) come in within a minute.
 moves()
 {
 	local from
 
 	from=$(stat "$1" InData)
-	until_true 30 counted "$1" InData $((from + ${2:-20}))
+	until_true 60 counted "$1" InData $((from + ${2:-20}))
 }
 
 # counted HOST COUNTER N: the counter is at least N.

@@ -20,7 +20,7 @@ in_host n1 esp perf -s %v1:5201 >/dev/null 2>&1 &
 n1 sysctl -qw net.esp.q_max=8
 in_host n0 tc qdisc add dev v0 root netem limit 10000 delay 1ms && ip0 link set v0 gso_max_segs 1 || exit
 listens() { n1 esp show -l | grep -q :5201; }
-until_true 30 listens || exit
+until_true 60 listens || exit
 
 TRANSFER=(nsenter --net=/run/netns/n0 esp perf -i 0 -n 1M -P $SENDERS -l 1M -c "$(mac n1 v1)%v0:5201")
 
@@ -36,7 +36,7 @@ counted()
 	PARKED=$(both GrantQueued) RELEASED=$(both GrantReleased)
 	"$@"
 	status=$?
-	until_true 30 no_connections
+	until_true 60 no_connections
 	PARKED=$(($(both GrantQueued) - PARKED)) RELEASED=$(($(both GrantReleased) - RELEASED))
 	echo "counters: $PARKED parked, $RELEASED let go; status $status"
 	return $status
@@ -105,11 +105,17 @@ by_perf()
 
 # by_bpf: esp-ackq.bt prints a line for each interval, and the waits of each sender.
 begun() { grep -q "at most" "$TMP/bpf"; }
+# printed: the lines have all grants that were parked, and their ends.
+printed()
+{
+	awk -v parked="$PARKED" '$1 ~ /^[0-9]+$/ { p += $2; ends += $3 + $4 }
+		END { exit !(p == parked && ends >= parked) }' "$TMP/bpf"
+}
 by_bpf()
 {
 	esp-ackq.bt >"$TMP/bpf" 2>&1 &
 	BPF=$!
-	until_true 60 begun && counted "${TRANSFER[@]}" && sleep 1 && kill -INT $BPF && wait $BPF
+	until_true 60 begun && counted "${TRANSFER[@]}" && until_true 60 printed && sleep 1 && kill -INT $BPF && wait $BPF
 	cat "$TMP/bpf"
 	awk -v parked="$PARKED" -v released="$RELEASED" -v senders=$SENDERS -v cpus="$(nproc)" '
 		$1 ~ /^[0-9]+$/ { p += $2; r += $3; l += $4; if (!/#/ && $2 > cpus) bad = 1 }

@@ -80,7 +80,7 @@ receiver()
 {
 	n1 esp listen -w 60 "%v1:79" >"$TMP/received" &
 	LISTENER=$!
-	until_true 30 eval 'n1 esp show -l | grep -q ":79\b"'
+	until_true 60 eval 'n1 esp show -l | grep -q ":79\b"'
 }
 
 n0 tee /proc/sys/net/esp/time_wait_ms <<<10 >/dev/null

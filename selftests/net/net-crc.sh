@@ -69,5 +69,5 @@ before0=$(refused n0) before1=$(refused n1)
 check "... with a CRC" transfer n0 v0 n1 v1 -C -n "$N"
 check "n0: by the CRC alone" by_crc n0 "$before0"
 check "n1: by the CRC alone" by_crc n1 "$before1"
-check "no sockets are left" until_true 30 no_sockets n0 n1
+check "no sockets are left" until_true 60 no_sockets n0 n1
 finish

@@ -85,7 +85,7 @@ more_runs()
 	local out in
 
 	out=$(stat n0 OutGsoFrames) in=$(stat n1 InGsoFrames)
-	until_true 30 counted n0 OutGsoFrames $((out + 3)) && until_true 30 counted n1 InGsoFrames $((in + 3))
+	until_true 60 counted n0 OutGsoFrames $((out + 3)) && until_true 60 counted n1 InGsoFrames $((in + 3))
 }
 
 # goes_on: the transfer goes on and ends well.

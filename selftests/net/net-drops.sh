@@ -48,7 +48,7 @@ reasons() { sed -n '/OTHERHOST$/d; s/.*kfree_skb: .*reason: //p' "${1:-$TMP/trac
 drops() { reasons | grep -cx -- "$1"; }
 
 # send COUNTER N: send the kinds of frames on stdin; wait until the counter is N.
-send() { n0 frame send v0 "$V1" >/dev/null && until_true 30 counted n1 "$1" "$2"; }
+send() { n0 frame send v0 "$V1" >/dev/null && until_true 60 counted n1 "$1" "$2"; }
 told() { [ "$(reasons $TRACING/trace | wc -l)" -ge "$1" ]; }
 # send_drops COUNTER N TOLD: also wait for TOLD events of drops.
 send_drops() { send "$1" "$2" && until_true 60 told "$3"; }
@@ -69,7 +69,7 @@ nsenter --net=/run/netns/n1 esp listen "%v1:$LISTEN" </dev/null >/dev/null &
 ACCEPTOR=$!
 nsenter --net=/run/netns/n1 esp listen -t dgram "%v1:$DGRAM" >/dev/null &
 READER=$!
-check "there are listeners" until_true 30 eval \
+check "there are listeners" until_true 60 eval \
 	'n1 esp show -l | grep -q ":$LISTEN\b" && n1 esp show -l | grep -q ":$DGRAM\b"'
 
 while read -r counter reason kind; do
@@ -138,7 +138,7 @@ check "... is no drops but of duplicates and of what comes late" [ -z "$(unexpla
 kill -STOP $READER
 echo "src=$STRANGER flags=0 sport=7 dport=$DGRAM payload=1400 count=4000" >"$TMP/many"
 before=$(stat n1 DgramMemDrop) all=$(stat n1 DgramIn DgramMemDrop)
-full() { n0 frame send v0 "$V1" <"$TMP/many" && until_true 30 queued && until_true 60 told $(($(stat n1 DgramMemDrop) - before)); }
+full() { n0 frame send v0 "$V1" <"$TMP/many" && until_true 60 queued && until_true 60 told $(($(stat n1 DgramMemDrop) - before)); }
 queued() { [ $(($(stat n1 DgramIn DgramMemDrop) - all)) = 4000 ]; }
 check "datagrams to a full buffer" traced full
 n=$(($(stat n1 DgramMemDrop) - before))
@@ -168,7 +168,7 @@ kill -CONT $ACCEPTOR
 for pid in $(jobs -p); do
 	end "$pid"
 done
-check "no sockets are left" until_true 30 no_sockets n0 n1
+check "no sockets are left" until_true 60 no_sockets n0 n1
 
 # A device that carries no ESP.
 n1 tee /proc/sys/net/esp/dev/v1/enable <<<0 >/dev/null

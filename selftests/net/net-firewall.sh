@@ -36,7 +36,7 @@ serve()
 
 	nsenter --net="/run/netns/$host" esp listen "$@" ":$port" >>"$TMP/came" 2>/dev/null &
 	SERVERS+=($!)
-	until_true 30 eval "in_host $host esp show -l | grep -q ':$port\\b'"
+	until_true 60 eval "in_host $host esp show -l | grep -q ':$port\\b'"
 }
 
 # say FROM TO PORT [OPTION...]: sends a new word.
@@ -50,7 +50,7 @@ say()
 }
 arrived() { grep -q "^word$WORDS\.$" "$TMP/came"; }
 
-passes() { say "$@" -w 60 && until_true 30 arrived; }
+passes() { say "$@" -w 60 && until_true 60 arrived; }
 
 # counter HOST NAME: print the counter of the rule with this comment; for tcN, of tc's filter with
 # preference N.
@@ -75,7 +75,7 @@ dropped()
 	local host=$1 rule=$2 before frames
 	shift 2
 
-	until_true 30 idle "$1" && until_true 30 idle "$2" || return
+	until_true 60 idle "$1" && until_true 60 idle "$2" || return
 	before=$(counter "$host" "$rule") frames=$(stat "$2" InFrames)
 	say "$@" -w 1
 	[ $? = 3 ] && counts "$host" "$rule" "$before" && [ "$(stat "$2" InFrames)" = "$frames" ]
@@ -89,7 +89,7 @@ lost()
 	before=$(counter "$1" "$2") in=$(stat "$4" DgramIn)
 	say "$3" "$4" "$5" -t dgram && counts "$1" "$2" "$before" && [ "$(stat "$4" DgramIn)" = "$in" ]
 }
-heard() { say "$@" -t dgram && until_true 5 arrived; }
+heard() { say "$@" -t dgram && until_true 60 arrived; }
 
 # claims MAC: n2 uses that address in ARP, gets no answer, and the rule has counted that.
 claims()

@@ -46,7 +46,7 @@ connect()
 {
 	nsenter --net=/run/netns/n1 esp listen -t "${2:-stream}" ":$1" <&8 >/dev/null 2>&1 &
 	LISTEN[$1]=$!
-	until_true 30 listens n1 "$1"
+	until_true 60 listens n1 "$1"
 	nsenter --net=/run/netns/n0 esp connect -p "$1" -t "${2:-stream}" "$PEER%v0:$1" <&8 >/dev/null 2>&1 &
 	CONNECT[$1]=$!
 }
@@ -73,7 +73,7 @@ connect 2003 seqpacket
 connect 2004
 connect 2005
 all() { [ "$(ports n0)" = "2001 2002 2003 2004 2005" ] && [ "$(ports n1)" = "$(ports n0)" ]; }
-check "five connections" until_true 30 all
+check "five connections" until_true 60 all
 
 check "without a choice nothing is ended" gives 1 "which sockets?" n0 esp kill
 check "... nor with all states" gives 1 "which sockets?" n0 esp kill -a
@@ -105,7 +105,7 @@ check "both ends hear of it" ended_with 2004 6 5
 
 nsenter --net=/run/netns/n1 esp listen :2006 <&8 >/dev/null 2>&1 &
 LISTEN[2006]=$!
-check "a listener" until_true 30 listens n1 2006
+check "a listener" until_true 60 listens n1 2006
 check "... is ended" gives 0 LISTEN n1 esp kill -l -p 2006
 check "... and shown" lists 2006
 wait "${LISTEN[2006]}"
@@ -124,7 +124,7 @@ timers()
 n0 sysctl -qw net.esp.time_wait_ms=60000
 n1 sysctl -qw net.esp.time_wait_ms=60000
 nsenter --net=/run/netns/n1 esp listen :2007 </dev/null >/dev/null 2>&1 &
-until_true 30 listens n1 2007
+until_true 60 listens n1 2007
 check "a connection that ends by itself" n0 esp connect "$PEER%v0:2007" </dev/null
 wait $!
 both() { n0 esp show -a "$@" && n1 esp show -a "$@"; }

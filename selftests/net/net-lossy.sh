@@ -47,5 +47,5 @@ for h in n0 n1; do
 		check "$h: $counter counted" [ "$(stat $h $counter)" -gt 0 ]
 	done
 done
-check "no sockets are left" until_true 30 no_sockets n0 n1
+check "no sockets are left" until_true 60 no_sockets n0 n1
 finish

@@ -241,5 +241,5 @@ check "of frames that a VLAN's device takes apart, corrupted ones are not coales
 	passes some some corrupted
 queue del root
 
-check "no sockets are left" until_true 30 no_sockets n0 n1
+check "no sockets are left" until_true 60 no_sockets n0 n1
 finish

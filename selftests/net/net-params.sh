@@ -74,7 +74,7 @@ cleanup_hosts()
 	HOSTS=
 }
 cleanup_hosts
-check "the module leaves" until_true 30 eval 'rmmod esp_diag 2>/dev/null; rmmod esp'
+check "the module leaves" until_true 60 eval 'rmmod esp_diag 2>/dev/null; rmmod esp'
 for bad in "family=0 family=0 is out of range" "family=1000 family=1000 is out of range" \
 	"ethertype=0x5ff ethertype=0x5ff is out of range" "ethertype=0x10000 ethertype=0x10000 is out of range" \
 	"ethertype=0x0800 ethertype=0x800 is assigned" "ethertype=0x8100 ethertype=0x8100 is assigned" \
@@ -91,12 +91,12 @@ cable n0 v0 n1 v1
 check "... and works" transfer n0 v0 n1 v1 -f 28 -n 64k
 check_fails "... but not the number it had" "not supported" transfer n0 v0 n1 v1 -n 64k
 cleanup_hosts
-check "it leaves again" until_true 30 rmmod esp
+check "it leaves again" until_true 60 rmmod esp
 check "default_enable=1 is taken" loads default_enable=1
 hosts 1
 ip0 link add br0 type bridge
 check "... and enables a bridge" [ "$(n0 cat /proc/sys/net/esp/dev/br0/enable)" = 1 ]
 cleanup_hosts
-check "it leaves once more" until_true 30 rmmod esp
+check "it leaves once more" until_true 60 rmmod esp
 check "the module is back as it was" eval 'loads && insmod "$BUILD/esp_diag.ko"'
 finish

@@ -43,7 +43,7 @@ interrupted()
 
 	nsenter --net=/run/netns/n0 env --default-signal=INT esp ping -i 86400 "$PEER%v0" >"$TMP/out" 2>&1 &
 	pid=$!
-	until_true 30 grep -q seq=1 "$TMP/out" && kill -INT $pid && wait $pid
+	until_true 60 grep -q seq=1 "$TMP/out" && kill -INT $pid && wait $pid
 	local status=$?
 	cat "$TMP/out"
 	[ $status = 0 ] && grep -q "1 sent, 1 received" "$TMP/out"
@@ -62,7 +62,7 @@ check "of 41 bytes" ping 0 "41 bytes from" -c 1 -W 60 -s 41 "$PEER%v0"
 check "of 1500 bytes" ping 0 "1500 bytes from" -c 1 -W 60 -s 1500 "$PEER%v0"
 check "no checksum was wrong" [ "$(stat n1 InChecksum)" = 0 ]
 check "an interrupt ends it" interrupted
-check "a deadline does" ping 0 "1 sent, 1 received" -i 86400 -w 3 "$PEER%v0"
+check "a deadline does" ping 0 "1 sent, 1 received" -i 86400 -w 10 "$PEER%v0"
 
 # The longest packet. A veth lets a VLAN tag more through than its MTU.
 check "the MTU" ping 0 "has 1500 bytes, the MTU of the device" -m -W 60 "$PEER%v0"
@@ -78,7 +78,7 @@ check "65535 bytes" ping 0 "has 65535 bytes" -m -W 60 "$PEER%v0"
 nsenter --net=/run/netns/n1 esp listen :65535 </dev/null >"$TMP/heard" 2>&1 &
 listener=$!
 listens() { in_host n1 esp show -l | grep -q ":65535\b"; }
-until_true 30 listens
+until_true 60 listens
 check "a listener there answers as well" ping 0 "2 sent, 2 received" -c 2 -i 0.01 -W 60 "$PEER%v0"
 check "... and goes on to listen" listens
 kill $listener

@@ -69,7 +69,7 @@ many()
 	for i in $pids; do
 		wait $i || status=1
 	done
-	until_true 30 no_sockets n0 n1 || { echo "sockets are left"; status=1; }
+	until_true 60 no_sockets n0 n1 || { echo "sockets are left"; status=1; }
 	return $status
 }
 launch()
