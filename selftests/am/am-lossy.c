@@ -212,7 +212,8 @@ static void run_lossy(struct __test_metadata *_metadata, struct am_options o)
 	run_some(_metadata, o, n - n / 10);
 	/* If a process stands still for longer than a handler may take, the handler was slow. */
 	EXPECT_EQ(given_up, causes[AM_CAUSE_SLOW]);
-	EXPECT_GE(net ? 0 : n / 1000, given_up);
+	if (net)	/* where time is the test's own */
+		EXPECT_EQ(0, given_up);
 	o.retries = 1;
 	o.reply_retries = 1;
 	run_some(_metadata, o, n / 10);
