@@ -32,6 +32,7 @@ static uint64_t bytes = 1 << 20, back = UINT64_MAX;
 static size_t write_max = 100000, read_max = 100000;
 static uint64_t seed = 1;
 static int family = AF_ESP, type = SOCK_STREAM, timeout = 120;
+static int refusals = -1;	/* seconds */
 static int pause_reader, quiet, bear_down, faults, crc;
 static volatile sig_atomic_t enough;
 static sem_t news;	/* posted after SIGUSR1, or when this end can write no more */
@@ -43,6 +44,7 @@ static const char usage_text[] =
 "  -w BYTES     largest write (100000)    -r BYTES  largest read (100000)\n"
 "  -s SEED      of data and sizes (1)     -q        SOCK_SEQPACKET\n"
 "  -T SECONDS   give up when nothing moves for so long (120)\n"
+"  -c SECONDS   ... when connections are refused for so long (-T's)\n"
 "  -p MS        the reader pauses so long every 64 reads\n"
 "  -f FAMILY    number of the family (19) -Q        no report\n"
 "  -D           try again while the device is down (ENETDOWN)\n"
@@ -288,7 +290,8 @@ static int address(const char *s, struct sockaddr_esp *a)
 
 static int make_connection(int listening, const struct sockaddr_esp *a)
 {
-	int fd = socket(family, type, 0), i, lfd, one = 1;
+	int fd = socket(family, type, 0), lfd, one = 1;
+	double end;
 
 	if (fd < 0) {
 		perror("socket");
@@ -311,10 +314,13 @@ static int make_connection(int listening, const struct sockaddr_esp *a)
 		close(lfd);
 		return fd;
 	}
-	for (i = 0; i < 50; i++) {
+	end = seconds() + (refusals < 0 ? timeout : refusals);
+	for (;;) {
 		if (!connect(fd, (struct sockaddr *)a, sizeof(*a)))
 			return fd;
 		if (errno != ECONNREFUSED && !(bear_down && errno == ENETDOWN))
+			break;
+		if (seconds() >= end)
 			break;
 		usleep(100000);	/* the other end may be about to listen */
 	}
@@ -333,7 +339,7 @@ int main(int argc, char **argv)
 	socklen_t len = sizeof(crc);
 	int c, listening, fd;
 
-	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:p:f:QDFC")) != -1) {
+	while ((c = getopt(argc, argv, "n:b:w:r:s:qT:c:p:f:QDFC")) != -1) {
 		switch (c) {
 		case 'n':
 			bytes = number(optarg);
@@ -355,6 +361,9 @@ int main(int argc, char **argv)
 			break;
 		case 'T':
 			timeout = atoi(optarg);
+			break;
+		case 'c':
+			refusals = atoi(optarg);
 			break;
 		case 'p':
 			pause_reader = atoi(optarg);
