@@ -157,8 +157,11 @@ check "the transfer is intact" enough
 # The host sends at most 100 RSTs in 10 ms.
 version()
 {
-	start=$(date +%s%N)
+	local start from
+
+	start=$(date +%s%N) from=$(stat n1 InVersion)
 	echo "src=$STRANGER version=2 flags=1 dport=$LISTEN hello=7 count=3000" | inject >/dev/null
+	check "3000 SYNs of another version come" until_true 60 counted n1 InVersion $((from + 3000))
 	until_true 60 answered "flags=0xa .*cookie=0x7 "
 	took=$((($(date +%s%N) - start) / 10000000))
 }
@@ -202,9 +205,11 @@ sockets=$(n1 esp show -a | wc -l)
 floods=$(by_kernel 10000 1000 10000)
 slow_start n0 v0 n1 v1
 moves n1 5
+before=$(stat n1 InFrames)
 echo "flags=1 dport=$LISTEN vary=1 count=$floods" | inject >/dev/null &
 check "data comes meanwhile" moves n1 5
-wait $!
+check "the flood has ended well" wait $!
+check "... and come" until_true 60 counted n1 InFrames $((before + floods * 9 / 10))
 check "$floods SYNs leave no sockets but those of the transfer" \
 	[ "$(n1 esp show -a | wc -l)" -le $((sockets + 2)) ]
 check "... nor connections" [ "$(stat n1 PassiveOpens)" = $((passive + 1)) ]
