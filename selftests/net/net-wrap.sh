@@ -8,10 +8,13 @@
 #	+-----------+             +-----------+
 #	| n0     v0 +--- veth ----+ v1     n1 |
 #	+-----------+             +-----------+
+#
+#	net-wrap.sh [long]	more transfers
 
 . "${0%/*}/../lib/lib.sh"
 
 TIMES=$(by_kernel 8 5 8)
+[ "$1" != long ] || TIMES=20
 SHORT=200k	# more packets than are left before 0, also as records
 
 # numbers HOST: print the packets that its connection has received and its recv_seq, at one time.
@@ -30,7 +33,7 @@ crosses()
 	moves n0 200 && moves n1 200 || return
 	# Stop both programs while their numbers are read.
 	kill -STOP "$CONNECTOR" "$LISTENER"
-	until_true 30 still || return
+	until_true 60 still || return
 	for h in n0 n1; do
 		read -r came after <<<"$(numbers $h)" && [ "$after" ] || return
 		before=$(((came - after) & 0xffffffff))
@@ -82,5 +85,5 @@ done
 ip0 link set v0 gso_max_segs 65535
 ip1 link set v1 gso_max_segs 65535
 check "... super-packets that are lost" short_ones
-check "no sockets are left" until_true 30 no_sockets n0 n1
+check "no sockets are left" until_true 60 no_sockets n0 n1
 finish
