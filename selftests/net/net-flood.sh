@@ -14,12 +14,14 @@
 #	             20 Mbit/s
 #	n2   frame   e0 ----+
 #
-#	net-flood.sh [FRAMES]
+#	net-flood.sh [FRAMES]	more than 100000: at 1 Gbit/s, the flood at 100 Mbit/s
 
 . "${0%/*}/../lib/lib.sh"
 
 LISTEN=900
 FLOOD=${1:-20000}
+rate=200mbit stranger_rate=20mbit N=2000
+[ "$FLOOD" -le 100000 ] || rate=1gbit stranger_rate=100mbit N=$((FLOOD / 50))
 hosts 3
 host sw
 ip -n sw link add br0 type bridge
@@ -33,9 +35,9 @@ done
 shape() { in_host "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 4000 limit 10000000 overhead 24; }
 # Without learning, because the bridge would remember all the strangers' addresses.
 ip -n sw link set p2 type bridge_slave learning off
-shape n0 e0 200mbit
-shape n2 e0 20mbit
-in_host sw tc qdisc add dev p1 root tbf rate 200mbit burst 4000 limit 131072 overhead 24
+shape n0 e0 $rate
+shape n2 e0 $stranger_rate
+in_host sw tc qdisc add dev p1 root tbf rate $rate burst 4000 limit 131072 overhead 24
 V1=$(mac n1 e0)
 nsenter --net=/run/netns/n1 stream listen "%e0:$LISTEN" >/dev/null 2>&1 &
 server=$!
@@ -51,6 +53,8 @@ used()
 	echo 3 >/proc/sys/vm/drop_caches
 	awk '{ v[$1] = $2 } END { print v["MemTotal:"] - v["MemFree:"] - v["Cached:"] }' /proc/meminfo
 }
+# handshakes: print the frames that n1 has received and that belong to no connection.
+handshakes() { echo $(($(stat n1 InFrames) - $(stat n1 InData InEmpty))); }
 # received SECONDS: print the data packets that n1 receives in that time.
 received()
 {
@@ -85,10 +89,10 @@ before=$(used)
 had=$(sockets)
 passive=$(stat n1 PassiveOpens)
 out=$(stat n1 OutFrames)
+came=$(handshakes)
 echo "flags=1 dport=$LISTEN vary=1 count=$FLOOD" | flood &
 flooder=$!
-came=$(stat n1 InFrames)
-until_true 30 counted n1 InFrames $((came + 1000))
+until_true 60 eval '[ $(handshakes) -ge $((came + 1000)) ]'
 beset=$(received 0.3)
 kill -0 $flooder && still=1
 echo "# packets in 0.3 s: $calm, $beset during the flood"
@@ -100,7 +104,9 @@ fi
 for i in 1 2 3; do
 	check "who is honest gets in, $i" honest $i
 done
-wait $flooder
+check "the flood has ended well" wait $flooder
+all_came() { [ $(($(handshakes) - came)) -ge $((FLOOD * 9 / 10)) ]; }
+check "... and come" until_true 60 all_came
 check "$FLOOD SYNs leave no socket" [ "$(sockets)" -le $((had + 8)) ]
 check "... nor connections" [ "$(stat n1 PassiveOpens)" = $((passive + 3)) ]
 after=$(used)
@@ -113,7 +119,6 @@ check "the established connection is intact" enough
 # Frames to closed ports, and forged frames
 #
 
-N=2000
 had=$(sockets)
 passive=$(stat n1 PassiveOpens)
 for kind in "flags=1" "flags=2" "flags=2 payload=100" "flags=6 payload=100" "flags=0x82 payload=4" "flags=8" \
@@ -122,10 +127,10 @@ for kind in "flags=1" "flags=2" "flags=2 payload=100" "flags=6 payload=100" "fla
 		from=$(stat n1 InFrames) rx=$(bytes 2) tx=$(bytes 10) resets=$(stat n1 OutResets)
 		began=$(date +%s%N)
 		echo "$kind dport=$port vary=$((port + 1)) count=$N" | flood
-		until_true 30 counted n1 InFrames $((from + N * 9 / 10))
+		check "$kind to port $port: the frames come" until_true 60 counted n1 InFrames $((from + N * 9 / 10))
 		rx=$(($(bytes 2) - rx)) tx=$(($(bytes 10) - tx)) resets=$(($(stat n1 OutResets) - resets))
 		took=$((($(date +%s%N) - began) / 10000000))
-		check "$kind to port $port: $tx bytes for $rx" [ $tx -le $((rx * 70 / 62 + 2000)) ]
+		check "... $tx bytes for $rx" [ $tx -le $((rx * 70 / 62 + 2000)) ]
 		check "... $resets RSTs, at most 100 in 10 ms" [ $resets -le $((100 * (took + 2))) ]
 	done
 done
