@@ -24,7 +24,7 @@ SEED=${2:-$((RANDOM * 32768 + RANDOM))}
 LONGEST=$(by_kernel 400 1500 1500)	# longest time before an event, ms
 PAUSE=$(by_kernel 700 1500 1500)	# longest duration of an event, ms
 LAG=$(by_kernel 100 2000 500)		# pause of a reader now and then, ms
-READ=$(by_kernel 4000 4000 20000)	# largest read, bytes
+READS=("$(by_kernel 4000 4000 20000)" 40000)	# largest read of each second round, bytes
 BUFFER=$(by_kernel 262144 65536 262144)	# buffers of each end, to be read in the end, bytes
 RESET="Connection reset by peer|Broken pipe"
 LATE="Connection timed out"
@@ -57,7 +57,7 @@ listens()
 
 launch()
 {
-	local c t option=$1
+	local c t option="-c 5 $1"	# no one listens any more where an event has struck
 
 	CONNECTORS=() LISTENERS=() PORTS=()
 	for t in 0 1 2 3 4 5; do
@@ -65,7 +65,7 @@ launch()
 		mkdir -p "$TMP/$t"
 		# The two transfers of a cable connect in opposite directions.
 		if [ $((t % 2)) = 0 ]; then
-			TMP=$TMP/$t slow_start ${HOST0[c]} ${DEV0[c]} ${HOST1[c]} ${DEV1[c]} -r "$READ" -p "$LAG" $option
+			TMP=$TMP/$t slow_start ${HOST0[c]} ${DEV0[c]} ${HOST1[c]} ${DEV1[c]} -r "${READS[round % 2]}" -p "$LAG" $option
 		else
 			TMP=$TMP/$t slow_start ${HOST1[c]} ${DEV1[c]} ${HOST0[c]} ${DEV0[c]} -q -w 20000 -p "$LAG" $option
 		fi
