@@ -123,7 +123,8 @@ TEST_F(pair, shutdown_wakes)
 	writer = MUST(fork());
 	if (!writer)
 		_exit(-write_stream(self->fd[1], 0, 4 * MEGA));
-	usleep(SHORT * 1000);
+	ASSERT_TRUE(UNTIL(asleep(reader)));
+	ASSERT_TRUE(UNTIL(asleep(writer)));
 	EXPECT_EQ(0, shutdown(self->fd[1], SHUT_RD));
 	EXPECT_EQ(0, reap(reader));
 	EXPECT_EQ(0, shutdown(self->fd[1], SHUT_WR));
@@ -224,7 +225,7 @@ TEST_F(pair, close_unread_writer)
 	pid_t pid = write_too_much(self->fd);
 
 	ASSERT_TRUE(events(self->fd[1], POLLIN, LONG));
-	usleep(SHORT * 1000);
+	ASSERT_TRUE(UNTIL(asleep(pid)));
 	close(self->fd[1]);
 	EXPECT_EQ(ECONNRESET, reap(pid));
 }
@@ -323,7 +324,7 @@ TEST_F(pair, killed_in_send)
 	pid = write_too_much(self->fd);
 	close(self->fd[0]);
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 200000));
-	usleep(20 * 1000);
+	ASSERT_TRUE(UNTIL(asleep(pid)));
 	kill(pid, SIGKILL);
 	EXPECT_EQ(-1, reap(pid));
 	for (pos = 200000; (n = recv(self->fd[1], buf, CHUNK, 0)) > 0; pos += n)

@@ -428,7 +428,7 @@ TEST_F(hosts, shutdown_early)
 	pid = MUST(fork());
 	if (!pid)
 		_exit(accept(l, NULL, NULL) >= 0 || errno != EINVAL);
-	usleep(SHORT * 1000);
+	ASSERT_TRUE(UNTIL(asleep(pid)));
 	EXPECT_EQ(0, shutdown(l, SHUT_RD));
 	EXPECT_EQ(0, reap(pid));
 }

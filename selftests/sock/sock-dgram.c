@@ -607,7 +607,7 @@ TEST_F(pair, waiting)
 	pid = MUST(fork());
 	if (!pid)
 		_exit(recv(self->fd[0], &c, 1, 0) ? 1 : 0);
-	usleep(SHORT * 1000);
+	ASSERT_TRUE(UNTIL(asleep(pid)));
 	EXPECT_ERRNO(ENOTCONN, shutdown(self->fd[0], SHUT_RD));
 	EXPECT_EQ(0, reap(pid));
 
@@ -615,7 +615,7 @@ TEST_F(pair, waiting)
 	pid = MUST(fork());
 	if (!pid)
 		_exit(recv(self->fd[1], &c, 1, 0) ? 1 : 0);
-	usleep(SHORT * 1000);
+	ASSERT_TRUE(UNTIL(asleep(pid)));
 	EXPECT_EQ(0, shutdown(self->fd[1], SHUT_RDWR));
 	EXPECT_EQ(0, reap(pid));
 	EXPECT_ERRNO(EPIPE, send(self->fd[1], &c, 1, MSG_NOSIGNAL));

@@ -6,13 +6,13 @@
 #include <linux/sock_diag.h>
 #include "sock-pair.h"
 
-/* Start a child that writes @n bytes at @pos of the stream after a pause. */
+/* Start a child that writes @n bytes at @pos of the stream once this process sleeps. */
 static pid_t write_later(int fd, size_t pos, size_t n)
 {
 	pid_t pid = MUST(fork());
 
 	if (!pid) {
-		usleep(SHORT * 1000);
+		MUST(UNTIL(asleep(getppid())) ? 0 : -1);
 		_exit(!!write_stream(fd, pos, n));
 	}
 	return pid;
@@ -37,7 +37,8 @@ TEST_F(pair, waitall)
 	pid = MUST(fork());
 	if (!pid) {
 		write_stream(self->fd[0], 0, 3000);
-		usleep(SHORT * 1000);
+		if (!drained(self->fd[0]) || !UNTIL(asleep(getppid())))
+			_exit(1);
 		_exit(!!write_stream(self->fd[0], 3000, 3000));
 	}
 	EXPECT_EQ(6000, recv(self->fd[1], buf, 6000, MSG_WAITALL));
