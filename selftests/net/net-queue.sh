@@ -44,11 +44,10 @@ check "rule 12: another device has not" [ "$(peers n1 lo)" = 0 ]
 end $CONNECTOR
 end $LISTENER
 
-in=$(stat n1 InData) empty=$(stat n1 OutEmpty)
+in=$(stat n1 InData) empty=$(stat n1 OutEmpty) late=$(stat n1 AckDelayed)
 check "a transfer in one direction" transfer n0 v0 n1 v1 -n "$N" -b 0
-in=$(($(stat n1 InData) - in)) empty=$(($(stat n1 OutEmpty) - empty))
-echo "# $in data packets, $empty empty ones"
-# The debug kernel takes 0.3 ms for a packet, so timers send more ACKs there.
-share=$(by_kernel 4 2 4)
-check "rule 5: empty packets are at most one for $share" [ $((share * empty)) -le "$in" ]
+in=$(($(stat n1 InData) - in)) empty=$(($(stat n1 OutEmpty) - empty)) late=$(($(stat n1 AckDelayed) - late))
+echo "# $in data packets, $empty empty ones, $late of them by a timer"
+# A machine that is slow or busy lets timers send more ACKs, so leave these out.
+check "rule 5: empty packets are at most one for 4" [ $((4 * (empty - late))) -le "$in" ]
 finish
