@@ -60,8 +60,11 @@ checkpatch() {
 }
 
 sparse() {
-	local out
+	local out built
 	out=$(mktemp)
+	# The folder as a regular expression.
+	# shellcheck disable=SC2016
+	built=$(sed 's/[][\.*^$+?(){}|]/\\&/g' <<<"$SRC/build/6.12/src/")
 
 	need sparse
 	# Debian 12's sparse is too old for Linux 7.
@@ -75,8 +78,8 @@ sparse() {
 		make_in "$(echo "$CACHE"/kernels/6.12/root/usr/src/linux-headers-*-amd64)" "$SRC/build/6.12/src" W=1 C=2 \
 			CONFIG_ESP_KBENCH=m KCFLAGS=-Werror CHECK="sparse -Wno-error" 9>&-
 	) >"$out.all" 2>&1
-	findings "^$SRC/.*: (warning|error)" $?
-	sed -i "s,^$SRC/build/6.12/src/,," "$out"
+	findings "^$built.*: (warning|error)" $?
+	sed -E -i "s,^$built,," "$out"
 	verdict sparse "$out"
 }
 
