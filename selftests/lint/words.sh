@@ -6,9 +6,22 @@
 # that lean on the field before. docs.sh fails on the output. Without FILE: the whole tree.
 
 cd "${0%/*}/../.." || exit 1
-[ $# = 0 ] && mapfile -t files < <(git ls-files -- '*.c' '*.h' '*.sh' '*.rst' '*.md' '*README' \
-	'Documentation/man/*' '*Makefile' '*Kbuild' selftests/tests .ci/run)
-[ $# != 0 ] && files=("$@")
+files=("$@")
+if [ $# = 0 ]; then
+	patterns=('*.c' '*.h' '*.sh' '*.rst' '*.md' '*README' 'Documentation/man/*' '*Makefile' '*Kbuild'
+		selftests/tests .ci/run)
+	if [ -e .git ]; then
+		list=$(git ls-files -- "${patterns[@]}") || exit
+	else
+		# A tarball.
+		for pattern in "${patterns[@]}"; do
+			paths+=(-o -path "./$pattern")
+		done
+		list=$(find . -path ./build -prune -o -type f \( -false "${paths[@]}" \) -print) || exit
+	fi
+	mapfile -t files <<<"$list"
+	[ ${#files[@]} -ge 100 ] || { echo "words.sh: only ${#files[@]} files are found"; exit 1; }
+fi
 
 awk '
 # In C only comments are text, in shell and make the part after "#", elsewhere each line.
