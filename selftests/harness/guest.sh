@@ -91,7 +91,7 @@ follow() {
 		seconds=$((seconds + n + 15))
 	done <"$JOB/tests"
 	: >"$JOB/console"
-	STATUS= SPLAT= name=
+	STATUS= SPLAT= JUDGED= name=
 	exec 4< <(boot "$1" $seconds </dev/null 2>&1)
 	GUEST=$!
 	(
@@ -148,7 +148,12 @@ follow() {
 		SPLAT="the guest stopped between tests"
 		tail -50 "$JOB/console" >"$JOB/splat"
 		STATUS=255
+		test_begin between
 		test_end between 255
+	fi
+	if [ -z "$SPLAT" ]; then
+		splat_between
+		[ -z "$SPLAT" ] || { test_begin between; test_end between 0; }
 	fi
 }
 
@@ -158,12 +163,43 @@ splat() {
 
 	# The log may arrive a little later than the terminal's output.
 	for i in 1 2 3 4 5 6 7 8 9 10; do
-		grep -qF "esp: @@ end $1" "$JOB/console" && break
+		ended "$1" && break
 		kill -0 "$GUEST" 2>/dev/null || break
 		sleep 0.1
 	done
-	awk -v name="$1" 'index($0, "esp: @@ begin " name) { on = 1; next } index($0, "esp: @@ end " name) { on = 0 } on' \
-		"$JOB/console" | own_races >"$JOB/log"
+	# Without its end, the test's part of the log is judged by splat_between once more.
+	! ended "$1" || JUDGED+=" $1"
+	section "$1" | own_races >"$JOB/log"
+	complaint
+	[ -z "$i" ] || JUDGED+=" $1"
+}
+
+# ended NAME: the end of the test has come in the kernel's log.
+ended() { grep -qE "esp: @@ end $1"$'\r?$' "$JOB/console"; }
+
+# section NAME: print the test's part of the kernel's log.
+section() {
+	awk -v name="$1" '{ sub(/\r$/, "") }
+		(i = index($0, "esp: @@ ")) { on = substr($0, i + 8) == "begin " name; next } on' "$JOB/console"
+}
+
+# splat_between: after the guest has ended, look for complaints outside of the tests' parts of the
+# log that were judged: while modules were loaded, between tests, and after the last one.
+splat_between() {
+	local i
+
+	awk -v judged="$JUDGED " '{ sub(/\r$/, "") }
+		(i = index($0, "esp: @@ ")) {
+			split(substr($0, i + 8), mark, " ")
+			on = mark[1] != "begin" || !index(judged, " " mark[2] " ")
+			next
+		}
+		on' "$JOB/console" | own_races >"$JOB/log"
+	complaint
+}
+
+# complaint: set i to the first line of $JOB/log with a complaint, and SPLAT if it is the first one.
+complaint() {
 	i=$(grep -aEm1 "$SPLATS" "$JOB/log")
 	[ -n "$i" ] && [ -z "$SPLAT" ] && { SPLAT=$i; cp "$JOB/log" "$JOB/splat"; }
 }
