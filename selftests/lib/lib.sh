@@ -203,14 +203,24 @@ mac()
 	echo "${line%% *}"
 }
 
-# stat HOST COUNTER...: print the sum of the counters.
+# stat HOST COUNTER...: print the sum of the counters; fail if one of them is unknown.
 stat()
 {
 	local host=$1
 	shift
 
-	in_host "$host" awk -v names=" $* " 'index(names, " " $1 " ") { n += $2 } END { print n + 0 }' \
-		/proc/net/esp/stat
+	in_host "$host" awk -v names="$*" '
+		BEGIN { split(names, list); for (i in list) want[list[i]] }
+		$1 in want { n += $2; delete want[$1] }
+		END {
+			for (name in want) {
+				print "stat: unknown counter " name >"/dev/stderr"
+				unknown = 1
+			}
+			if (unknown)
+				exit 1
+			print n + 0
+		}' /proc/net/esp/stat
 }
 
 # until_true SECONDS COMMAND...: tries again until the command succeeds or time is up.
