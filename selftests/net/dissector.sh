@@ -8,7 +8,8 @@
 #
 #	dissector.sh KERNEL
 
-. "${0%/*}/../lib/lib.sh"
+SRC=$(cd "$(dirname "$0")/../.." && pwd)
+. "$SRC/selftests/lib/lib.sh"
 # shellcheck source=selftests/harness/fetch.sh
 . "$SRC/selftests/harness/fetch.sh"
 need tshark
