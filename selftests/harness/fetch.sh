@@ -40,10 +40,11 @@ need() {
 use_ccache() {
 	export CCACHE_DIR=$CACHE/ccache CCACHE_MAXSIZE=2G CCACHE_NOHASHDIR=1
 
+	mkdir -p "$CCACHE_DIR" || return
 	case :$PATH: in
 	*:/usr/lib/ccache:*) return ;;
 	esac
-	(need ccache) && mkdir -p "$CCACHE_DIR" && PATH=/usr/lib/ccache:$PATH
+	(need ccache) && PATH=/usr/lib/ccache:$PATH
 }
 
 # ccache_in ROOT: do the same for the compiler of the Debian in that directory. It can run the
@@ -68,12 +69,12 @@ ccache_in() {
 }
 
 # make_in BUILD_TREE SOURCES ARGUMENT...: builds modules. Meanwhile the sources are mounted on one
-# path for all checkouts, so that ccache recognizes equal files. Not for gcov, which has to find
-# the sources on their own path.
+# path for all checkouts, so that ccache recognizes equal files. Not where the machine refuses
+# that, and not for gcov, which has to find the sources on their own path.
 make_in() {
 	local at=$CACHE/build-here
 
-	if [ "$EUID" != 0 ] || [[ " $* " = *" GCOV_PROFILE=y "* ]]; then
+	if [[ " $* " = *" GCOV_PROFILE=y "* ]] || ! unshare -m true 2>/dev/null; then
 		make -C "$1" M="$2" -j"$JOBS" "${@:3}" modules
 		return
 	fi
