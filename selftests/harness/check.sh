@@ -167,6 +167,9 @@ check() {
 		uml-delays uml-debug-delays; do
 		! grep -qxF "$t" <<<"$targets" || echo "$t"
 	done >"$LIST.queue"
+	for t in $targets; do
+		grep -qxF "$t" "$LIST.queue" || die "selftests/tests: unknown target '$t'"
+	done
 	# Tests wait for timers a third of their time, so run one more target at a time than there
 	# are processors, if there is memory: a guest has 3 GiB at most.
 	most=$(awk '$1 == "MemAvailable:" { print int($2 / 3000000) }' /proc/meminfo)
@@ -186,9 +189,9 @@ worker() {
 
 	: >"$sum"
 	(
-		trap 'kill_guests; rm -rf "$JOB"' EXIT
+		trap 'kill_guests; [ -z "$RUNS" ] || kill -- "-$RUNS" 2>/dev/null; rm -rf "$JOB"' EXIT
 		trap 'exit 130' INT TERM
-		PASSED=0 FAILED=0 SKIPPED=0 GUEST= FROM=0 TICKS=0
+		PASSED=0 FAILED=0 SKIPPED=0 GUEST= FROM=0 TICKS=0 RUNS=
 		while t=$(next); do
 			target "$t"
 		done
@@ -280,9 +283,14 @@ check_host() {
 		start=$SECONDS
 		processor
 		FROM=$TICKS
-		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$SRC/build/am:$PATH timeout -k 5 "$seconds" bash -c "$command") \
-			>"$LOGS/$name.log" 2>&1 </dev/null 5<&-
+		# In the background, because a trap runs only after a command in the foreground. timeout
+		# leads a process group of its own.
+		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$SRC/build/am:$PATH exec timeout -k 5 "$seconds" \
+			bash -c "$command") >"$LOGS/$name.log" 2>&1 </dev/null 5<&- &
+		RUNS=$!
+		wait "$RUNS"
 		status=$?
+		RUNS=
 		processor
 		verdict "$name" $status $((SECONDS - start)) "$LOGS/$name.log" ''
 	done 5< <(tests_of)
