@@ -66,7 +66,8 @@ struct esp_ackq {
 	struct esp_policy		policy;
 	/**
 	 * @ctl: the budget; written under @lock. The exceptions are whole and no_wire, which
-	 * each socket's owner writes, and paced, which is atomic. q, lone and the fields about the wire are read anywhere
+	 * each socket's owner writes, and paced, which is atomic. q, lone and the fields about
+	 * the wire are read anywhere
 	 */
 	struct esp_qctl			ctl;
 	/**
