@@ -337,6 +337,7 @@ check_guest() {
 	left=$(tests_of)
 	while [ -n "$left" ]; do
 		before=$left
+		TICKS=0
 		job "$kernel"
 		while read -r name seconds command; do
 			addtest "$name" $((seconds * scale)) "$command"
