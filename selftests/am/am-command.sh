@@ -10,8 +10,17 @@ cd "${0%/*}/../.." || exit 1
 . selftests/harness/fetch.sh
 need jq gnuplot-nox
 WORK=$(mktemp -d)
-# A port outside of the range that the system assigns by itself.
+# taken: a UDP socket of the machine has one of the four ports from PORT on.
+taken()
+{
+	cat /proc/net/udp /proc/net/udp6 | grep -qiE "$(printf ':(%04X|%04X|%04X|%04X) ' \
+		"$PORT" $((PORT + 1)) $((PORT + 2)) $((PORT + 3)))"
+}
+# Ports outside of the range that the system assigns by itself.
 PORT=$((20000 + 4 * ($$ % 3000)))
+while taken; do
+	PORT=$((PORT + 4))
+done
 HERE=udp:127.0.0.1:$PORT
 number=0 status=0
 trap 'kill "$SERVER" 2>/dev/null; wait 2>/dev/null; rm -rf "$WORK"' EXIT
