@@ -18,9 +18,9 @@
 . "${0%/*}/../lib/lib.sh"
 . "${0%/*}/hosts.sh"
 
-rounds=$(by_kernel 10 3 2)
+rounds=$(by_kernel 4 3 2)
 long='' repetitions=1
-[ "$1" != long ] || long=1 repetitions=${2:-200}
+[ "$1" != long ] || long=1 repetitions=${2:-200} rounds=$(by_kernel 10 3 2)
 
 # more TEXT COMMAND...: check, with "long" only.
 more() { [ -z "$long" ] || check "$@"; }

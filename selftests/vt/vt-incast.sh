@@ -40,7 +40,7 @@ holds()
 		END { exit !(seen && v[1] '"$5"' limit) }' "$RUNS"
 }
 
-N="1 8 32" rounds=2
+N="1 32" rounds=2
 [ -z "$LONG" ] || N="1 2 8 16 32" rounds=5
 run -N "$N" -r $rounds -w blocks -p "esp cubic"
 for n in $N; do
