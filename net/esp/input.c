@@ -36,9 +36,12 @@ static enum skb_drop_reason reset_rcv(struct sock *sk, struct esp_frame *f)
 
 	sock_owned_by_me(sk);
 	if (f->pkt_seq != esp->recv_seq) {
-		/* genuine perhaps, but outdated: ask the peer to repeat it */
+		/*
+		 * Genuine perhaps, but outdated. The probe asks the peer for a RST with the right
+		 * number, even if the peer has forgotten the connection by now.
+		 */
 		ESP_INC(sock_net(sk), InResetsIgnored);
-		esp_ack_now(sk);
+		esp_send_probe(sk);
 		return SKB_DROP_REASON_TCP_RESET;
 	}
 	ESP_INC(sock_net(sk), InResets);

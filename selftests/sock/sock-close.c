@@ -148,18 +148,38 @@ TEST_F(pair, linger_zero)
 	EXPECT_ERRNO(EPIPE, send(self->fd[1], &c, 1, MSG_NOSIGNAL));
 }
 
+/* Reset a connection while its data are under way, so that the peer expects another number. */
+static void reset_in_flight(const int fd[2])
+{
+	enter(A);
+	run("tc qdisc add dev va root netem delay 20ms");
+	MUST(write_stream(fd[0], 0, 1000) ? -1 : 0);
+	linger(fd[0], 0);
+	close(fd[0]);
+}
+
 /* A reset with a number that the peer does not expect is sent again. */
 TEST_F(pair, linger_zero_in_flight)
 {
 	char c;
 
-	enter(A);
-	run("tc qdisc add dev va root netem delay 20ms");
-	ASSERT_EQ(0, write_stream(self->fd[0], 0, 1000));
-	linger(self->fd[0], 0);
-	close(self->fd[0]);
+	sysctl(A, "time_wait_ms", 10000);
+	reset_in_flight(self->fd);
 	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
 	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], &c, 1, 0));
+	EXPECT_EQ(0, counter(A, "InNoSocket"));
+}
+
+/* ... also if the connection is forgotten by the time that the peer asks. */
+TEST_F(pair, linger_zero_forgotten)
+{
+	char c;
+
+	sysctl(A, "time_wait_ms", 1);
+	reset_in_flight(self->fd);
+	EXPECT_EQ(0, read_stream(self->fd[1], 0, 1000));
+	EXPECT_ERRNO(ECONNRESET, recv(self->fd[1], &c, 1, 0));
+	EXPECT_LE(1, counter(A, "InNoSocket"));
 }
 
 /* SO_LINGER: close() waits for the ACK, but not for ever. */

@@ -199,10 +199,12 @@ static void rst__needs_cookie_and_number(struct kunit *test)
 	c.their_cookie ^= 1;
 	silence(test);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 1);
-	/* right cookie, wrong number: the answer is an ACK with the right number */
+	/* right cookie, wrong number: a probe has the right number, and this end's cookie */
 	feed(test, &c, ESP_RST, c.seq + 1, 0);
-	next(test, &c, ESP_ACK, &f);
+	next(test, &c, ESP_TXS | ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+	KUNIT_EXPECT_TRUE(test, f.opts & ESP_HAS(ESP_OPT_COOKIE));
+	KUNIT_EXPECT_EQ(test, f.peer_cookie, c.their_cookie);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InResetsIgnored), ignored + 2);
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
 	feed(test, &c, ESP_RST, c.seq, 0);
