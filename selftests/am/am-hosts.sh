@@ -28,12 +28,13 @@ am_hosts()
 # am_serve: start the server, and return when it answers.
 am_serve()
 {
+	rm -f "$TMP/serve"	# of a former server
 	nsenter --net=/run/netns/n1 am logp --serve edp:%v1 esp:%v1 "$UDP" >"$TMP/serve" 2>&1 &
 	until_true 60 counted_lines 3 "$TMP/serve"
 }
 
 # counted_lines N FILE: FILE has N lines at least.
-counted_lines() { [ "$(wc -l <"$2")" -ge "$1" ]; }
+counted_lines() { [ -e "$2" ] && [ "$(wc -l <"$2")" -ge "$1" ]; }
 
 # The routes, which leave with the link.
 ROUTES='ip route replace 10.9.0.2 dev v0 table 100 && ip route replace 10.9.0.1 dev v1 table 101'
@@ -59,6 +60,7 @@ cable_of_verbs()
 
 verbs_serve()
 {
+	rm -f "$TMP/serve-verbs"
 	am logp --serve "$VERBS" >"$TMP/serve-verbs" 2>&1 &
-	until_true 60 grep -qx "$VERBS" "$TMP/serve-verbs"
+	until_true 60 grep -qsx "$VERBS" "$TMP/serve-verbs"
 }

@@ -101,6 +101,9 @@ kunit() {
 	exit "$STATUS"
 }
 
+# How often its time of selftests/tests a test may take, on a machine with other work to do.
+PATIENCE=4
+
 # check [TEST=GLOB] [KERNEL=LIST] [long]
 check() {
 	local a targets='' t want='*' kernels='' class=check beside='' most
@@ -306,7 +309,8 @@ check_host() {
 		FROM=$TICKS
 		# In the background, because a trap runs only after a command in the foreground. timeout
 		# leads a process group of its own.
-		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$SRC/build/am:$PATH exec timeout -k 5 "$seconds" \
+		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$SRC/build/am:$PATH exec timeout -k 5 \
+			$((seconds * PATIENCE)) \
 			bash -c "$command") >"$LOGS/$name.log" 2>&1 </dev/null 5<&- &
 		RUNS=$!
 		wait "$RUNS"
@@ -330,7 +334,7 @@ check_pair() {
 		start=$SECONDS
 		processor
 		FROM=$TICKS
-		TIME=$((seconds * 4))
+		TIME=$((seconds * PATIENCE))
 		(run_pair "$k1" "$k2" "$command") >"$LOGS/$name.log" 2>&1 5<&-
 		status=$?
 		processor
@@ -342,7 +346,7 @@ check_pair() {
 
 # All tests of a target share a guest. After a test that hung or crashed it, a new one boots.
 check_guest() {
-	local scale=4 left name seconds command start before kernel=${TARGET%+*}
+	local left name seconds command start before kernel=${TARGET%+*}
 
 	case $kernel in
 	*-delays)
@@ -350,9 +354,6 @@ check_guest() {
 		# shellcheck disable=SC2034
 		local VARIANT=delays LOAD="delays $LOAD"
 		;;
-	esac
-	case $kernel in
-	uml | uml-virtual) scale=1 ;;
 	esac
 	if ! (ready "$kernel") >&2; then
 		result 'not ok' build "the module does not build"
@@ -366,7 +367,7 @@ check_guest() {
 		TICKS=0
 		job "$kernel"
 		while read -r name seconds command; do
-			addtest "$name" $((seconds * scale)) "$command"
+			addtest "$name" $((seconds * PATIENCE)) "$command"
 		done <<<"$left"
 		CURRENT=$LOGS/boot.log
 		: >"$CURRENT"

@@ -178,6 +178,7 @@ more "a rank that can have no more files ends it" \
 # Start JOB, which goes on until the cable is cut.
 rounds_go_on()
 {
+	rm -f "$TMP/job"	# of a former job
 	two mpi 2 "$MPI/die" >"$TMP/job" 2>&1 &
 	JOB=$!
 	until_true 60 grep -qs "rounds go on" "$TMP/job" && connections n0 1 && return

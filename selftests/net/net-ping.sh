@@ -41,9 +41,10 @@ interrupted()
 {
 	local pid
 
+	rm "$TMP/out"	# the background process opens it at its own time
 	nsenter --net=/run/netns/n0 env --default-signal=INT esp ping -i 86400 "$PEER%v0" >"$TMP/out" 2>&1 &
 	pid=$!
-	until_true 60 grep -q seq=1 "$TMP/out" && kill -INT $pid && wait $pid
+	until_true 60 grep -qs seq=1 "$TMP/out" && kill -INT $pid && wait $pid
 	local status=$?
 	cat "$TMP/out"
 	[ $status = 0 ] && grep -q "1 sent, 1 received" "$TMP/out"
