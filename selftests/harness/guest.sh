@@ -119,7 +119,9 @@ follow() {
 				read -r _ name n taint <<<"$line"
 				[ "${STATUS:-0}" = 0 ] && STATUS=$n
 				splat "$name"
-				[ $((taint & ~old & 640)) != 0 ] && [ -z "$SPLAT" ] && SPLAT="tainted: $taint"
+				# What tainted it may stand before the test's begin, for example at boot.
+				[ $((taint & ~old & 640)) != 0 ] && [ -z "$SPLAT" ] && SPLAT="tainted: $taint" &&
+					cp "$JOB/console" "$JOB/splat"
 				old=$taint
 				test_end "$name" "$n"
 				name=
@@ -253,6 +255,8 @@ boot_qemu() {
 		APPEND="nokaslr $APPEND"
 	fi
 	fetch_qemu
+	# An emulated processor may not run for a while, so be patient before calling that a lockup.
+	APPEND="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $APPEND"
 	# shellcheck disable=SC2086
 	"${limit[@]}" "${QEMU[@]}" -M pc -nodefaults -no-reboot -display none -accel $accel -smp "$SMP" -m "$MEM" \
 		-kernel "$k/vmlinux" "${initrd[@]}" \
