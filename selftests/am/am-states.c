@@ -373,7 +373,7 @@ TEST_F(am, nway_no_handler)
 
 TEST_F(am, nway_reply_timeout)
 {
-	self->o.handler_max_us = 10 * HANDLER_MAX;
+	self->o.handler_max_us = LONG_HANDLER;
 	self->o.retries = 1000;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, LATER));
@@ -453,7 +453,7 @@ TEST_F(am, amudp_released)
 TEST_F(am, amudp_reply_lost)
 {
 	self->o.protocol = AM_AMUDP;
-	self->o.handler_max_us = 2000000;
+	self->o.handler_max_us = LONG_HANDLER;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	fate[WIRE_REPLY] = AM_DROP;
 	ASSERT_EQ(AM_OK, AM_Request0(ep[CALLER], 0, ECHO));
@@ -500,7 +500,7 @@ TEST_F(am, amudp_pool)
 	self->o.protocol = AM_AMUDP;
 	self->o.pool = 4;
 	self->o.retries = 1000;
-	self->o.handler_max_us = HANDLER_MAX;
+	self->o.handler_max_us = LONG_HANDLER;
 	ASSERT_EQ(AM_OK, open_both(self->o));
 	fate[WIRE_FINAL] = AM_DROP;
 	for (i = 0; i < 4; i++) {
@@ -528,7 +528,7 @@ TEST_F(am, amudp_pool_bulk)
 
 	self->o.protocol = AM_AMUDP;
 	self->o.retries = 1000;
-	self->o.handler_max_us = 50 * HANDLER_MAX;
+	self->o.handler_max_us = LONG_HANDLER;
 	ASSERT_EQ(AM_OK, open_end(CALLER, self->o));
 	self->o.pool = 2;
 	ASSERT_EQ(AM_OK, open_end(SERVER, self->o));

@@ -17,6 +17,10 @@
 #undef ARRAY_SIZE
 #include "kselftest_harness.h"
 
+/* Seconds of a test: enough on a machine that is busy with other work. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	120
+
 #define FOREVER	100000			/* most waits of a test */
 #define ECHO	1			/* the handlers, from here on */
 #define ANSWER	2
@@ -24,7 +28,8 @@
 #define SLOW	4
 #define SILENT	5
 #define UNKNOWN	99
-#define HANDLER_MAX	20000		/* us */
+#define HANDLER_MAX	20000		/* us; a handler that dawdles takes longer */
+#define LONG_HANDLER	2000000		/* us; no handler takes as long, even on a machine that is busy */
 
 enum { CALLER, SERVER };
 
