@@ -119,7 +119,7 @@ follow() {
 				read -r _ name n taint <<<"$line"
 				[ "${STATUS:-0}" = 0 ] && STATUS=$n
 				splat "$name"
-				# What tainted it may stand before the test's begin, for example at boot.
+				# The kernel may have complained before the test began, for example at boot.
 				[ $((taint & ~old & 640)) != 0 ] && [ -z "$SPLAT" ] && SPLAT="tainted: $taint" &&
 					cp "$JOB/console" "$JOB/splat"
 				old=$taint
