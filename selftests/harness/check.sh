@@ -78,12 +78,17 @@ show_role() { printf '%s: %s\n' "$1" "$2"; }
 # kunit KERNEL [PARAMETER=VALUE]...: loads the build with the tests and prints a line of TAP for each
 # case, from what KUnit left in debugfs.
 kunit() {
+	local command
+
 	known "$1"
 	VARIANT=kunit LOAD= PROGRAMS=none
 	ready "$1"
 	job "$1"
 	setenv PARAMETERS "${*:2}"
-	addtest kunit 300 'insmod $BUILD/esp.ko $PARAMETERS && cat /sys/kernel/debug/kunit/*/results; s=$?; rmmod esp && exit $s'
+	# A test that leaves something which holds the module is a failure, too.
+	command='insmod $BUILD/esp.ko $PARAMETERS && cat /sys/kernel/debug/kunit/*/results || exit; '
+	command+='rmmod esp || printf "    %s\n" "# Subtest: module" "not ok 1 unloads"'
+	addtest kunit 300 "$command"
 	trap 'kill_guests; rm -rf "$JOB"' EXIT
 	trap 'exit 130' INT TERM
 	run_guest "$1" show_line >"$JOB/ktap"
