@@ -439,19 +439,21 @@ struct proto esp_prot = {
 	.no_autobind		= true,
 };
 
-/*
- * EDP has no memory accounting, which needs the socket's lock for each datagram.
- * SO_RCVBUF and SO_SNDBUF bound the memory of a socket.
- */
+/* Datagrams that wait to be read are charged: dgram_enqueue(). */
 struct proto esp_dgram_prot = {
-	.name		= "EDP",
-	.owner		= THIS_MODULE,
-	.obj_size	= sizeof(struct esp_opt),
-	.init		= esp_init_sock,
-	.release_cb	= esp_release_cb,
-	.diag_destroy	= esp_dgram_kill,
-	.max_header	= LL_MAX_HEADER + ESP_HLEN,
-	.no_autobind	= true,
+	.name			= "EDP",
+	.owner			= THIS_MODULE,
+	.obj_size		= sizeof(struct esp_opt),
+	.init			= esp_init_sock,
+	.release_cb		= esp_release_cb,
+	.diag_destroy		= esp_dgram_kill,
+	.memory_allocated	= &esp_memory_allocated,
+	.per_cpu_fw_alloc	= &esp_fw_alloc,
+	.sysctl_mem		= esp_mem,
+	.sysctl_wmem		= &esp_buf_min,
+	.sysctl_rmem		= &esp_buf_min,
+	.max_header		= LL_MAX_HEADER + ESP_HLEN,
+	.no_autobind		= true,
 };
 
 static const struct proto_ops esp_stream_ops = {

@@ -2,6 +2,7 @@
 /*
  * EDP: SOCK_DGRAM. A datagram is one unreliable frame, and EDP has ports of its own.
  */
+#include <linux/filter.h>
 #include <linux/module.h>
 #include <net/busy_poll.h>
 #include "esp.h"
@@ -373,15 +374,60 @@ static bool dgram_wanted(struct sock *sk, struct sk_buff *skb)
 	return data_race(ether_addr_equal_unaligned(esp->daddr, eth_hdr(skb)->h_source));
 }
 
+/*
+ * Received datagrams are charged to the socket, its cgroup, and all sockets together
+ * (net.esp.mem). A frame comes without the socket's lock, so the receive queue's lock guards
+ * sk_forward_alloc, as UDP does it.
+ */
+static void dgram_rfree(struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+
+	spin_lock_bh(&sk->sk_receive_queue.lock);
+	atomic_sub(skb->truesize, &sk->sk_rmem_alloc);
+	sk_mem_uncharge(sk, skb->truesize);
+	spin_unlock_bh(&sk->sk_receive_queue.lock);
+}
+
+/* Charge a frame to the socket and queue it; 0, or why it has to be dropped. */
+static enum skb_drop_reason dgram_enqueue(struct sock *sk, struct sk_buff *skb)
+{
+	struct sk_buff_head *queue = &sk->sk_receive_queue;
+
+	if (atomic_read(&sk->sk_rmem_alloc) >= READ_ONCE(sk->sk_rcvbuf))
+		return SKB_DROP_REASON_SOCKET_RCVBUFF;
+	spin_lock_bh(&queue->lock);
+	if (!sk_rmem_schedule(sk, skb, skb->truesize)) {
+		spin_unlock_bh(&queue->lock);
+		return SKB_DROP_REASON_PROTO_MEM;
+	}
+	skb->dev = NULL;
+	skb->sk = sk;
+	skb->destructor = dgram_rfree;
+	atomic_add(skb->truesize, &sk->sk_rmem_alloc);
+	sk_mem_charge(sk, skb->truesize);
+	sock_skb_set_dropcount(sk, skb);
+	__skb_queue_tail(queue, skb);
+	spin_unlock_bh(&queue->lock);
+	if (!sock_flag(sk, SOCK_DEAD))
+		sk->sk_data_ready(sk);
+	return SKB_NOT_DROPPED_YET;
+}
+
 /* Queue a frame to a socket. Consumes @skb. */
 static void dgram_queue_to(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	enum skb_drop_reason reason;
 
-	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
+	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) {
 		reason = SKB_DROP_REASON_SOCKET_CLOSE;
-	else
-		reason = sock_queue_rcv_skb_reason(sk, skb);
+	} else if (sk_filter(sk, skb)) {
+		reason = SKB_DROP_REASON_SOCKET_FILTER;
+	} else {
+		reason = dgram_enqueue(sk, skb);
+		if (reason)
+			sk_drops_inc(sk);
+	}
 	if (reason) {
 		ESP_INC(net, DgramMemDrop);
 		sk_skb_reason_drop(sk, skb, reason);

@@ -2,7 +2,7 @@
 /*
  * Memory of stream and seqpacket sockets. It is charged to the socket (sk_rmem_alloc,
  * sk_wmem_queued, sk_forward_alloc) and to all sockets together (net.esp.mem), under the
- * socket's lock. Rule 20 sets the bounds: grant.c.
+ * socket's lock. Rule 20 sets the bounds: grant.c. dgram.c charges the same account.
  */
 #include "esp.h"
 #include "memory.h"

@@ -82,10 +82,11 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	sk->sk_backlog_rcv = sk->sk_prot->backlog_rcv;
 	if (type != SOCK_DGRAM)
 		sk->sk_write_space = esp_write_space;
-	sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
-	sk->sk_sndbuf = READ_ONCE(conf->sndbuf);
-	if (type != SOCK_DGRAM)		/* send_grow_sndbuf() enlarges it */
-		sk->sk_sndbuf = min(sk->sk_sndbuf, ESP_SNDBUF);
+	if (type != SOCK_DGRAM) {	/* EDP has the default of all datagram sockets */
+		sk->sk_rcvbuf = READ_ONCE(conf->rcvbuf);
+		/* send_grow_sndbuf() enlarges it */
+		sk->sk_sndbuf = min(READ_ONCE(conf->sndbuf), ESP_SNDBUF);
+	}
 	sk->sk_state = TCP_CLOSE;
 	if (type == SOCK_DGRAM)		/* conn_set_cookie() sets a connection's */
 		sk_set_txhash(sk);

@@ -64,6 +64,22 @@ static int esp_range(ESP_CTL_CONST struct ctl_table *table, int write,
 	return err;
 }
 
+/*
+ * Set the size of a buffer. The administrator of a container may set no more than any user may
+ * with SO_RCVBUF or SO_SNDBUF.
+ */
+static int esp_buffer_range(ESP_CTL_CONST struct ctl_table *table, int write,
+			    void *buffer, size_t *lenp, loff_t *ppos)
+{
+	bool rcv = !strcmp(table->procname, "rcvbuf");
+	int most = rcv ? READ_ONCE(sysctl_rmem_max) : READ_ONCE(sysctl_wmem_max);
+	struct ctl_table own = *table;
+
+	if (write && !capable(CAP_NET_ADMIN))
+		own.extra2 = &most;
+	return esp_range(&own, write, buffer, lenp, ppos);
+}
+
 static struct net *sysctl_table_net(const struct ctl_table *table);
 
 /* Set a value of the policy, and apply it to all ACK queues of the namespace. */
@@ -113,8 +129,8 @@ static const struct ctl_table esp_table[] = {
 	ESP_CTL(keepalive_probes, limit_1, limit_127, esp_range),
 	ESP_CTL(fin_timeout_ms, limit_1, limit_hour_ms, esp_range),
 	ESP_CTL(time_wait_ms, limit_1, limit_minute_ms, esp_range),
-	ESP_CTL(rcvbuf, limit_buf_min, limit_buf_max, esp_range),
-	ESP_CTL(sndbuf, limit_buf_min, limit_buf_max, esp_range),
+	ESP_CTL(rcvbuf, limit_buf_min, limit_buf_max, esp_buffer_range),
+	ESP_CTL(sndbuf, limit_buf_min, limit_buf_max, esp_buffer_range),
 };
 
 /* Find the namespace to whose configuration @table's data belongs. */

@@ -68,6 +68,15 @@ check "the transfer is intact" enough
 
 check "who owns a network namespace sets its sysctls" owner bash -c \
 	'echo 5 >/proc/sys/net/esp/retries && [ "$(</proc/sys/net/esp/retries)" = 5 ]'
+# owner_sets NAME VALUE: who owns a namespace may set it.
+owner_sets() { owner bash -c 'echo "$1" >"/proc/sys/net/esp/$0"' "$1" "$2"; }
+for buffer in rcvbuf sndbuf; do
+	most=$(</proc/sys/net/core/rmem_max)
+	[ $buffer = rcvbuf ] || most=$(</proc/sys/net/core/wmem_max)
+	check "... $buffer up to what any user may ask for" owner_sets $buffer "$most"
+	check_fails "... and no more" "Invalid argument" owner_sets $buffer $((most + 1))
+	check "... but who administers the host may" n1 tee /proc/sys/net/esp/$buffer <<<$((most + 1))
+done
 check "... and no others" [ "$(</proc/sys/net/esp/retries)" != 5 ]
 check "... not the memory of all" owner test ! -e /proc/sys/net/esp/mem
 check "... nor parameters" owner test ! -w /sys/module/esp/parameters/default_enable

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The memory of a socket is charged to the memory cgroup of the process that made or accepted it,
- * as with TCP.
+ * as with TCP and UDP.
  */
 #include <linux/if_tun.h>
 #include <net/if_arp.h>
@@ -45,6 +45,48 @@ static long of_all(void)
 	if (f)
 		fclose(f);
 	return MUST(n);
+}
+
+/* Read the limits for all sockets; the caller is in the first namespace afterwards. */
+static void read_mem(char *mem, size_t size)
+{
+	FILE *f;
+
+	MUST(setns(first, CLONE_NEWNET));
+	f = fopen(MEM, "re");
+	if (!f || !fgets(mem, size, f))
+		MUST(-1);
+	fclose(f);
+}
+
+/* Send @n datagrams of 1000 bytes, one by one; returns how many of them are queued there. */
+static long datagrams(int from, int port, int n)
+{
+	long took = counter(B, "DgramIn"), lost = counter(B, "DgramMemDrop"), now = 0;
+	char buf[1000];
+	int i;
+
+	fill(buf, 0, sizeof(buf));
+	for (i = 0; i < n; i++) {
+		MUST(do_sendto(from, buf, sizeof(buf), 0, at(B, port)));
+		MUST(UNTIL((now = counter(B, "DgramIn") - took) +
+			   counter(B, "DgramMemDrop") - lost == i + 1) ? 0 : -1);
+	}
+	return now;
+}
+
+/* Read all datagrams that wait; returns their number, or -1 if one is not whole. */
+static long read_datagrams(int fd)
+{
+	char buf[1000];
+	long n = 0;
+
+	while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) == sizeof(buf)) {
+		if (!right(buf, 0, sizeof(buf)))
+			return -1;
+		n++;
+	}
+	return n;
 }
 
 /* Make a connection that waits in the accept queue of @l, with @n bytes to be read. */
@@ -158,14 +200,9 @@ TEST_F(memcg, of_all_sockets)
 TEST_F(memcg, bound_of_all)
 {
 	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];
-	char mem[128] = "";
-	FILE *f;
+	char mem[128];
 
-	MUST(setns(first, CLONE_NEWNET));
-	f = fopen(MEM, "re");
-	if (!f || !fgets(mem, sizeof(mem), f))
-		MUST(-1);
-	fclose(f);
+	read_mem(mem, sizeof(mem));
 	fd[0] = waits(l, 6 * MUCH);
 	join_group(true);
 	MUST(setns(first, CLONE_NEWNET));
@@ -175,6 +212,50 @@ TEST_F(memcg, bound_of_all)
 	ASSERT_LE(0, fd[1]);
 	EXPECT_TRUE(UNTIL(charged() >= 6 * MUCH));
 	EXPECT_EQ(0, read_stream(fd[1], 0, 6 * MUCH));
+}
+
+/* Datagrams are charged to the group of the process that made their socket. */
+TEST_F(memcg, datagram)
+{
+	int fd[2];
+
+	fd[0] = esp_socket(A, SOCK_DGRAM);
+	join_group(true);
+	fd[1] = esp_socket(B, SOCK_DGRAM);
+	MUST(do_bind(fd[1], any(PORT)));
+	MUST(set_int(fd[1], SOL_SOCKET, SO_RCVBUFFORCE, 2 * MUCH));
+	EXPECT_EQ(MUCH / 1000, datagrams(fd[0], PORT, MUCH / 1000));
+	EXPECT_TRUE(UNTIL(charged() >= MUCH));
+	EXPECT_EQ(MUCH / 1000, read_datagrams(fd[1]));
+	EXPECT_TRUE(UNTIL(charged() < MUCH / 8));
+}
+
+/* net.esp.mem bounds all sockets of datagrams together: less fits than their buffers take. */
+TEST_F(memcg, datagrams_of_all)
+{
+	int from = esp_socket(A, SOCK_DGRAM), fd[3 * TIMES], i;
+	long one, all = 0;
+	char mem[128];
+
+	for (i = 0; i < 3 * TIMES; i++) {
+		fd[i] = esp_socket(B, SOCK_DGRAM);
+		MUST(do_bind(fd[i], any(PORT + i)));
+	}
+	one = datagrams(from, PORT, 300);	/* more than a socket's buffer takes */
+	EXPECT_GT(300, one);
+	EXPECT_EQ(one, read_datagrams(fd[0]));
+	read_mem(mem, sizeof(mem));
+	write_text(MEM, "200 250 300");
+	for (i = 0; i < 3 * TIMES; i++)
+		all += datagrams(from, PORT + i, one);
+	MUST(setns(first, CLONE_NEWNET));
+	write_text(MEM, mem);
+	EXPECT_LT(0, all);
+	EXPECT_GT(3 * TIMES * one / 2, all);
+	for (i = 0; i < 3 * TIMES; i++)
+		all -= read_datagrams(fd[i]);
+	EXPECT_EQ(0, all);
+	EXPECT_EQ(1, datagrams(from, PORT, 1));
 }
 
 /* Sockets made and accepted outside of the group charge it nothing after the process has joined. */

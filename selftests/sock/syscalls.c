@@ -295,8 +295,8 @@ static long protocols(const struct host *h, bool pages)
 		MUST(sscanf(line, "%*s %*d %ld %ld", &sockets, &memory) - 2);
 		if (!pages)
 			sum += sockets;
-		else if (memory > 0)	/* -1: not counted */
-			sum += memory;
+		else if (memory > sum)	/* both lines have the same account */
+			sum = memory;
 		found++;
 	}
 	MUST(found - 2);

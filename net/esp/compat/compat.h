@@ -54,6 +54,13 @@ static inline void sk_forward_alloc_add(struct sock *sk, int val)
 }
 #endif
 
+#ifdef ESP_OLD_DROPS_INC
+static inline void sk_drops_inc(struct sock *sk)
+{
+	atomic_inc(&sk->sk_drops);
+}
+#endif
+
 #ifdef ESP_OLD_GSO_IPV4
 #define gso_ipv4_max_size	gso_max_size
 #endif
@@ -86,18 +93,6 @@ static inline void sk_skb_reason_drop(struct sock *sk, struct sk_buff *skb,
 	else
 		kfree_skb_reason(skb, reason);
 }
-#endif
-
-#ifdef ESP_OLD_QUEUE_REASON
-static inline enum skb_drop_reason esp_queue_rcv_skb(struct sock *sk, struct sk_buff *skb)
-{
-	enum skb_drop_reason reason;
-
-	sock_queue_rcv_skb_reason(sk, skb, &reason);
-	return reason;
-}
-
-#define sock_queue_rcv_skb_reason(sk, skb)	esp_queue_rcv_skb(sk, skb)
 #endif
 
 #ifdef ESP_OLD_ZEROCOPY

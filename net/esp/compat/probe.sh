@@ -17,6 +17,7 @@ lacks linux/hrtimer.h 'hrtimer_setup(' ESP_OLD_HRTIMER
 lacks net/net_namespace.h register_net_sysctl_sz ESP_OLD_SYSCTL_SZ
 lacks linux/sysctl.h 'typedef int proc_handler(const struct' ESP_OLD_CTL_CONST
 lacks net/sock.h 'sk_forward_alloc_add(' ESP_OLD_FORWARD_ALLOC
+lacks net/sock.h 'sk_drops_inc(' ESP_OLD_DROPS_INC
 lacks linux/netdevice.h gso_ipv4_max_size ESP_OLD_GSO_IPV4
 lacks linux/net.h SOCK_CUSTOM_SOCKOPT ESP_OLD_SOCKOPT
 lacks linux/skbuff.h 'struct ubuf_info \*uarg, bool devmem);' ESP_OLD_ZEROCOPY
@@ -26,4 +27,3 @@ lacks net/dropreason-core.h SKB_DROP_REASON_TCP_LISTEN_OVERFLOW ESP_OLD_DROP_LIS
 lacks net/dropreason-core.h SKB_DROP_REASON_SOCKET_CLOSE ESP_OLD_DROP_SOCKET_CLOSE
 lacks net/dropreason-core.h SKB_DROP_REASON_SKB_BAD_GSO ESP_OLD_DROP_BAD_GSO
 lacks linux/skbuff.h sk_skb_reason_drop ESP_OLD_REASON_DROP
-lacks net/sock.h 'sock_queue_rcv_skb_reason(struct sock \*sk, struct sk_buff \*skb);' ESP_OLD_QUEUE_REASON
