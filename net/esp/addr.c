@@ -71,21 +71,38 @@ static int sock_link_device(struct sock *sk, struct esp_dev *ed)
 }
 
 /**
+ * esp_addr_device() - find the device by which a socket without one reaches an address
+ * @sk:	socket
+ * @a:	address
+ *
+ * It is the device of SO_BINDTODEVICE; else sesp_ifindex; if that is 0, the only device
+ * that is up and enabled.
+ *
+ * Return: the entry, with a reference; ENODEV: the device that is named has left or is no
+ * Ethernet device; EHOSTUNREACH: none is named, and there is none, or more than one
+ */
+struct esp_dev *esp_addr_device(struct sock *sk, const struct sockaddr_esp *a)
+{
+	int named = READ_ONCE(sk->sk_bound_dev_if) ? : a->sesp_ifindex;
+	struct esp_dev *ed;
+
+	ed = named ? esp_dev_get(sock_net(sk), named) : esp_dev_only(sock_net(sk));
+	return ed ? ed : ERR_PTR(named ? -ENODEV : -EHOSTUNREACH);
+}
+
+/**
  * esp_connect_device() - link the socket to the device that leads to the peer
  * @sk:	socket; its owner calls
  * @a:	peer's address
  *
- * It is the bound device; else sesp_ifindex if that is an Ethernet device; else
- * the only device that is up and enabled.
+ * It is the bound device, or that of esp_addr_device().
  *
- * Return: 0, EHOSTUNREACH, ENETDOWN, ENODEV (the device has left), EMSGSIZE (its
- * MTU is too small)
+ * Return: 0, EHOSTUNREACH, ENETDOWN, ENODEV, EMSGSIZE (its MTU is too small)
  */
 int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct net *net = sock_net(sk);
-	struct esp_dev *ed = NULL;
+	struct esp_dev *ed;
 	int err;
 
 	sock_owned_by_me(sk);
@@ -96,14 +113,9 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 			return -EMSGSIZE;
 		return esp_dev_usable(esp->dev);
 	}
-	if (sk->sk_bound_dev_if)
-		ed = esp_dev_get(net, sk->sk_bound_dev_if);
-	else if (a->sesp_ifindex)
-		ed = esp_dev_get(net, a->sesp_ifindex);
-	if (!ed && !sk->sk_bound_dev_if)
-		ed = esp_dev_only(net);
-	if (!ed)
-		return -EHOSTUNREACH;
+	ed = esp_addr_device(sk, a);
+	if (IS_ERR(ed))
+		return PTR_ERR(ed);
 	if (esp_dev_mtu(ed) < ESP_MTU_MIN)
 		err = -EMSGSIZE;
 	else

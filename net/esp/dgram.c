@@ -153,23 +153,17 @@ static int dgram_getname(struct socket *sock, struct sockaddr *addr, int peer)
 static struct esp_dev *dgram_device(struct sock *sk, struct sockaddr_esp *a)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct esp_dev *ed = NULL;
+	struct esp_dev *ed = esp->dev;
 	int err;
 
 	sock_owned_by_me(sk);
-	if (esp->dev) {
-		ed = esp->dev;
+	if (ed) {
 		refcount_inc(&ed->ref);
-	} else if (READ_ONCE(sk->sk_bound_dev_if)) {
-		ed = esp_dev_get(sock_net(sk), READ_ONCE(sk->sk_bound_dev_if));
 	} else {
-		if (a->sesp_ifindex)
-			ed = esp_dev_get(sock_net(sk), a->sesp_ifindex);
-		if (!ed)
-			ed = esp_dev_only(sock_net(sk));
+		ed = esp_addr_device(sk, a);
+		if (IS_ERR(ed))
+			return ed;
 	}
-	if (!ed)
-		return ERR_PTR(-EHOSTUNREACH);
 	err = esp_dev_usable(ed);
 	if (err) {
 		esp_dev_put(ed);

@@ -354,6 +354,14 @@ TEST_F(pair, device_choice)
 	char c;
 	int fd;
 
+	/* a device that isn't there is not replaced by the only one */
+	to.sesp_ifindex = 9999;
+	EXPECT_ERRNO(ENODEV, do_sendto(self->fd[0], "x", 1, 0, to));
+	EXPECT_ERRNO(ENODEV, do_connect(self->fd[0], to));
+	to.sesp_ifindex = 0;
+	EXPECT_EQ(1, do_sendto(self->fd[0], "x", 1, 0, to));
+	EXPECT_EQ(1, recv(self->fd[1], &c, 1, 0));
+
 	make_dev("dummy", "other");
 	dev_up(A, "other", true);
 	other = if_nametoindex("other");

@@ -199,6 +199,7 @@ static const char *why(int err)
 	switch (err) {
 	case EAFNOSUPPORT:
 		return "the kernel has no ESP here";
+	case ENODEV:
 	case ENETDOWN:
 	case EHOSTUNREACH:
 		return "the device is not enabled for ESP";
