@@ -51,8 +51,7 @@ static int esp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 /* Does the attempt still wait for an answer, and has no other call ended it since? */
 static bool connect_pending(struct sock *sk, int disconnects)
 {
-	return (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) &&
-	       sk->sk_disconnects == disconnects;
+	return sk->sk_state == TCP_SYN_SENT && sk->sk_disconnects == disconnects;
 }
 
 static long connect_wait(struct sock *sk, int disconnects, long timeo)
@@ -116,7 +115,7 @@ static void connect_send_syn(struct sock *sk)
 	release_sock(sk);
 	slow = lock_sock_fast(sk);
 	if (sk->sk_state == TCP_SYN_SENT)
-		esp_send_syn(sk, ESP_SYN);
+		esp_send_syn(sk);
 	unlock_sock_fast(sk, slow);
 	lock_sock(sk);
 }
@@ -145,7 +144,7 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 		goto out;
 	case SS_CONNECTING:
 		err = -EALREADY;
-		if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+		if (sk->sk_state == TCP_SYN_SENT)
 			break;
 		err = 0;
 		break;
@@ -344,7 +343,7 @@ static __poll_t esp_poll(struct file *file, struct socket *sock,
 		mask |= EPOLLHUP;
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (state != TCP_SYN_SENT && state != TCP_SYN_RECV) {
+	if (state != TCP_SYN_SENT) {
 		if (esp_readable(sk, sock_rcvlowat(sk, 0, INT_MAX)))
 			mask |= EPOLLIN | EPOLLRDNORM;
 		if (shutdown & SEND_SHUTDOWN) {

@@ -58,7 +58,7 @@ void esp_done(struct sock *sk, int err)
 	struct esp_opt *esp = esp_sk(sk);
 
 	sock_owned_by_me(sk);
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+	if (sk->sk_state == TCP_SYN_SENT)
 		ESP_INC(sock_net(sk), AttemptFails);
 	if (err)
 		WRITE_ONCE(sk->sk_err, -err);
@@ -195,8 +195,7 @@ void esp_reset_and_linger(struct sock *sk)
 void esp_abort(struct sock *sk, int err)
 {
 	sock_owned_by_me(sk);
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV ||
-	    sk->sk_state == TCP_TIME_WAIT) {
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_TIME_WAIT) {
 		esp_done(sk, err);
 		return;
 	}
@@ -255,7 +254,6 @@ int esp_shutdown(struct socket *sock, int how)
 		err = -ENOTCONN;
 		break;
 	case TCP_SYN_SENT:
-	case TCP_SYN_RECV:
 		esp_done(sk, 0);
 		esp_connect_failed(sk);
 		sock->state = SS_UNCONNECTED;
@@ -324,7 +322,6 @@ static void esp_close(struct sock *sk)
 		close_listener(sk);
 		break;
 	case TCP_SYN_SENT:
-	case TCP_SYN_RECV:
 		esp_done(sk, 0);
 		break;
 	case TCP_CLOSE:

@@ -221,11 +221,10 @@ int esp_connect_start(struct sock *sk)
 }
 
 /**
- * esp_send_syn() - send a SYN, or the SYN|ACK of a simultaneous open
- * @sk:		socket; its lock is held
- * @flags:	ESP_SYN, or ESP_SYN | ESP_ACK
+ * esp_send_syn() - send a SYN
+ * @sk:	socket; its lock is held
  */
-void esp_send_syn(struct sock *sk, u8 flags)
+void esp_send_syn(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	int pad = syn_probe_size(esp_dev_mtu(esp->dev));
@@ -236,7 +235,7 @@ void esp_send_syn(struct sock *sk, u8 flags)
 		esp->path_small = 1;
 	if (esp->path_small)
 		pad = 0;
-	skb = esp_skb_alloc_sk(sk, flags, pad, esp_isn(esp->cookie));
+	skb = esp_skb_alloc_sk(sk, ESP_SYN, pad, esp_isn(esp->cookie));
 	if (!skb)
 		return;
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
@@ -292,88 +291,16 @@ static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	WRITE_ONCE(esp->crc, !!(f->features & ESP_FEATURE_CRC32C));
-	esp->handshake_unconfirmed = sk->sk_state == TCP_SYN_SENT;
+	esp->handshake_unconfirmed = 1;
 	esp->syn_advice = f->grant;
 	esp->snd.advice = f->grant;
-	if (!esp->peer_cookie)
-		conn_learn_peer(sk, f);
-	else
-		esp_update_mss(sk);
+	conn_learn_peer(sk, f);
 	conn_remember_ts(esp, f, now);
 	conn_sample_rtt(esp, f, now);
 	conn_established(sk);
-	if (esp->handshake_unconfirmed)
-		conn_start_timer(sk);
+	conn_start_timer(sk);
 	esp_send_ack(sk);
 	return SKB_CONSUMED;
-}
-
-/* Handle a SYN in SYN_SENT: both ends called connect(), and their SYNs crossed. */
-static enum skb_drop_reason syn_crossed(struct sock *sk, struct esp_frame *f)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	sock_owned_by_me(sk);
-	if (f->pkt_seq != esp_isn(f->peer_cookie)) {
-		ESP_INC(sock_net(sk), InCookie);
-		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
-	}
-	if (f->type != sk->sk_type) {
-		ESP_INC(sock_net(sk), TypeMismatch);
-		return SKB_DROP_REASON_NO_SOCKET;
-	}
-	ESP_INC(sock_net(sk), SimultaneousOpens);
-	WRITE_ONCE(esp->crc, esp->user_crc || (f->features & ESP_FEATURE_CRC32C));
-	conn_learn_peer(sk, f);
-	conn_remember_ts(esp, f, esp_now());
-	esp_set_state(sk, TCP_SYN_RECV);
-	esp_send_syn(sk, ESP_SYN | ESP_ACK);
-	conn_start_timer(sk);
-	return SKB_CONSUMED;
-}
-
-/**
- * esp_handshake_rcv() - handle a frame for a socket in SYN_SENT or SYN_RECV
- * @sk:		socket; its lock is held
- * @skb:	frame; consumed unless the function returns true
- *
- * Return: true if the socket is connected now, and is to receive @skb
- */
-bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
-{
-	enum skb_drop_reason reason = SKB_CONSUMED;
-	struct esp_opt *esp = esp_sk(sk);
-	struct esp_frame *f = &ESP_RX(skb)->f;
-
-	sock_owned_by_me(sk);
-	/* the peer's SYN|ACK was lost, but it has ours: its first burst is unknown */
-	if (!(f->flags & (ESP_RST | ESP_SYN)) && sk->sk_state == TCP_SYN_RECV &&
-	    f->cookie == esp->cookie) {
-		conn_established(sk);
-		return true;
-	}
-	if (f->flags & ESP_RST) {
-		if (f->cookie == esp->cookie && f->ack_seq == esp->snd.una_seq) {
-			ESP_INC(sock_net(sk), InResets);
-			esp_done(sk, f->version == ESP_VERSION ?
-				 -ECONNREFUSED : -EPROTONOSUPPORT);
-		} else {
-			ESP_INC(sock_net(sk), InResetsIgnored);
-			reason = SKB_DROP_REASON_TCP_RESET;
-		}
-	} else if (f->flags == (ESP_SYN | ESP_ACK)) {
-		reason = syn_acked(sk, f);
-	} else if (f->flags == ESP_SYN) {
-		if (sk->sk_state == TCP_SYN_SENT)
-			reason = syn_crossed(sk, f);
-		else if (f->peer_cookie == esp->peer_cookie)
-			esp_send_syn(sk, ESP_SYN | ESP_ACK);
-	} else {
-		ESP_INC(sock_net(sk), InCookie);
-		reason = SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
-	}
-	sk_skb_reason_drop(sk, skb, reason);
-	return false;
 }
 
 /* Send a reply built without a connection's socket: a listener's SYN|ACK, or a RST. */
@@ -396,6 +323,109 @@ static void handshake_reply(struct net *net, struct esp_dev *ed, struct sk_buff 
 		(__force u16)csum_fold(csum_partial(data, hlen, 0));
 	skb_put_zero(out, len - hlen);
 	esp_dev_xmit(out, ed, eth_hdr(skb)->h_source, NULL);
+}
+
+/*
+ * Handle a SYN in SYN_SENT: both ends called connect(), and their SYNs crossed. Answer as a
+ * listener does, and keep nothing, because whoever knows the ports can send a SYN. The peer's
+ * SYN|ACK, or its echo, will connect, because they have our cookie.
+ */
+static enum skb_drop_reason syn_crossed(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_frame *in = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_frame f = {
+		.version	= ESP_VERSION,
+		.flags		= ESP_SYN | ESP_ACK,
+		.sport		= esp->sport,
+		.dport		= esp->dport,
+		.cookie		= in->peer_cookie,
+		.pkt_seq	= esp_isn(esp->cookie),
+		.ack_seq	= in->pkt_seq + 1,
+		.ts_val		= (u32)esp_now() + esp->ts_off,
+		.ts_ecr		= in->ts_val,
+	};
+
+	sock_owned_by_me(sk);
+	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
+		ESP_INC(sock_net(sk), InCookie);
+		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
+	}
+	if (in->type != sk->sk_type) {
+		ESP_INC(sock_net(sk), TypeMismatch);
+		return SKB_DROP_REASON_NO_SOCKET;
+	}
+	ESP_INC(sock_net(sk), SimultaneousOpens);
+	esp_hello(sk, &f);
+	f.features |= in->features & ESP_FEATURE_CRC32C;
+	f.grant = esp_link_handshake(esp->dev, esp->daddr);
+	handshake_reply(sock_net(sk), esp->dev, skb, &f,
+			syn_probe_size(min_t(int, in->read, esp_dev_mtu(esp->dev))));
+	return SKB_CONSUMED;
+}
+
+/*
+ * Handle an echo in SYN_SENT: SYNs crossed, and our SYN|ACK has come to the peer, whose own was
+ * lost. Returns 0 if the socket is connected now, or why the frame is dropped.
+ */
+static enum skb_drop_reason syn_echoed(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	bool crc = f->opts & ESP_HAS(ESP_OPT_CRC);
+	u8 must = ESP_HAS_HELLO & ~(crc ? ESP_HAS(ESP_OPT_TYPE) : 0);
+
+	sock_owned_by_me(sk);
+	if (f->cookie != esp->cookie || (f->opts & must) != must ||
+	    f->ack_seq != esp->snd.una_seq) {
+		ESP_INC(sock_net(sk), InCookie);
+		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
+	}
+	if (crc ? !esp_crc_right(skb) : esp->user_crc) {
+		ESP_INC(sock_net(sk), InCRC);
+		return SKB_DROP_REASON_SKB_CSUM;
+	}
+	WRITE_ONCE(esp->crc, crc);
+	conn_learn_peer(sk, f);
+	conn_remember_ts(esp, f, esp_now());
+	conn_established(sk);
+	return SKB_NOT_DROPPED_YET;
+}
+
+/**
+ * esp_handshake_rcv() - handle a frame for a socket in SYN_SENT
+ * @sk:		socket; its lock is held
+ * @skb:	frame; consumed unless the function returns true
+ *
+ * Return: true if the socket is connected now, and is to receive @skb
+ */
+bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	enum skb_drop_reason reason = SKB_CONSUMED;
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_frame *f = &ESP_RX(skb)->f;
+
+	sock_owned_by_me(sk);
+	if (f->flags & ESP_RST) {
+		if (f->cookie == esp->cookie && f->ack_seq == esp->snd.una_seq) {
+			ESP_INC(sock_net(sk), InResets);
+			esp_done(sk, f->version == ESP_VERSION ?
+				 -ECONNREFUSED : -EPROTONOSUPPORT);
+		} else {
+			ESP_INC(sock_net(sk), InResetsIgnored);
+			reason = SKB_DROP_REASON_TCP_RESET;
+		}
+	} else if (f->flags == (ESP_SYN | ESP_ACK)) {
+		reason = syn_acked(sk, f);
+	} else if (f->flags == ESP_SYN) {
+		reason = syn_crossed(sk, skb);
+	} else {
+		reason = syn_echoed(sk, skb);
+		if (!reason)
+			return true;
+	}
+	sk_skb_reason_drop(sk, skb, reason);
+	return false;
 }
 
 /* May a RST be sent? At most ESP_RESETS in ESP_RESET_US; a lost update allows one more. */
@@ -436,6 +466,12 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	struct sock *sk;
 
 	if ((in->flags & ESP_RST) || !(in->opts & ESP_HAS(ESP_OPT_COOKIE)))
+		return;
+	/*
+	 * The sender of a SYN|ACK keeps nothing that a RST could end. But a forged SYN makes a
+	 * connecting host send one to us, and would use our RST to refuse that host.
+	 */
+	if (in->flags == (ESP_SYN | ESP_ACK))
 		return;
 	/* check the CRC whatever socket the frame is for */
 	if ((in->opts & ESP_HAS(ESP_OPT_CRC)) && !esp_crc_right(skb)) {
@@ -701,8 +737,7 @@ void esp_conn_timeout(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct net *net = sock_net(sk);
-	bool opening = sk->sk_state == TCP_SYN_SENT ||
-		       sk->sk_state == TCP_SYN_RECV;
+	bool opening = sk->sk_state == TCP_SYN_SENT;
 
 	sock_owned_by_me(sk);
 	if (!opening && !esp->handshake_unconfirmed) {
@@ -720,10 +755,8 @@ void esp_conn_timeout(struct sock *sk)
 		return;
 	}
 	ESP_INC(net, SynRetrans);
-	if (sk->sk_state == TCP_SYN_SENT)
-		esp_send_syn(sk, ESP_SYN);
-	else if (sk->sk_state == TCP_SYN_RECV)
-		esp_send_syn(sk, ESP_SYN | ESP_ACK);
+	if (opening)
+		esp_send_syn(sk);
 	else
 		esp_send_ack(sk);
 	esp_timer_set(esp, ESP_T_CONN, esp_now() +

@@ -11,7 +11,7 @@ struct esp_dev;
 u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 		      const struct esp_frame *f, u16 advice, bool crc, int age);
 int esp_connect_start(struct sock *sk);
-void esp_send_syn(struct sock *sk, u8 flags);
+void esp_send_syn(struct sock *sk);
 bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb);
 void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb);
 struct sock *esp_listen_rcv(struct sock *sk, struct sk_buff *skb);

@@ -353,8 +353,7 @@ bool esp_advice_changed(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->peer && READ_ONCE(esp->advice_gen) != READ_ONCE(esp->peer->gen) &&
-	       in_share(esp) && !esp->grant.recv_announced &&
-	       !((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV));
+	       in_share(esp) && !esp->grant.recv_announced && sk->sk_state != TCP_SYN_SENT;
 }
 
 /**
@@ -373,7 +372,7 @@ bool esp_advice_low(struct sock *sk)
 
 	sock_owned_by_me(sk);
 	if (!esp->peer || !in_share(esp) || esp->grant.recv_announced ||
-	    ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
+	    sk->sk_state == TCP_SYN_SENT)
 		return false;
 	return 2 * esp->burst_told < min_t(u32, ESP_ADVICE_MAX,
 					   READ_ONCE(link->ackq.policy.first_pool) /

@@ -208,9 +208,11 @@ static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 		listen_rcv(sk, skb);
 		break;
 	case TCP_SYN_SENT:
-	case TCP_SYN_RECV:
-		if (esp_handshake_rcv(sk, skb))
-			connected_rcv(sk, skb);
+		if (!esp_handshake_rcv(sk, skb))
+			break;
+		connected_rcv(sk, skb);
+		if (sk->sk_state != TCP_CLOSE && !esp_sk(sk)->last_ack_us)
+			esp_send_ack(sk);	/* the first reply */
 		break;
 	default:
 		connected_rcv(sk, skb);

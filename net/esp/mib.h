@@ -64,7 +64,7 @@
 	X(AdviceCut)		/* first bursts shortened */ \
 	X(ActiveOpens)		/* connect() started */ \
 	X(PassiveOpens)		/* connections accepted from a listener */ \
-	X(SimultaneousOpens)	/* connections opened from both ends at once */ \
+	X(SimultaneousOpens)	/* SYNs that crossed one of ours */ \
 	X(AttemptFails)		/* connect() failed */ \
 	X(SynRetrans)		/* retransmissions of a SYN */ \
 	X(ListenOverflows)	/* SYNs or echoes dropped because the backlog was full */ \

@@ -439,7 +439,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 
 	sock_owned_by_me(sk);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV) {
+	if (sk->sk_state == TCP_SYN_SENT) {
 		n = sk_stream_wait_connect(sk, &timeo);
 		if (n)
 			return n;

@@ -200,8 +200,7 @@ void esp_start_keepalive(struct sock *sk)
 
 	sock_owned_by_me(sk);
 	if (sock_flag(sk, SOCK_KEEPOPEN) && esp->peer &&
-	    ((1 << sk->sk_state) & ~(TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT |
-				     TCPF_SYN_RECV)))
+	    ((1 << sk->sk_state) & ~(TCPF_CLOSE | TCPF_LISTEN | TCPF_SYN_SENT)))
 		esp_timer_set(esp, ESP_T_KEEP, esp_now() + esp_keep_idle(esp));
 	else
 		esp_timer_clear(esp, ESP_T_KEEP);

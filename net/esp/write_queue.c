@@ -460,7 +460,7 @@ void esp_push_frames(struct sock *sk)
 	u32 n, one;
 
 	sock_owned_by_me(sk);
-	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_SYN_RECV)
+	if (sk->sk_state == TCP_SYN_SENT)
 		return;
 	do {
 		one_frame = sk->sk_send_head && ESP_TX(sk->sk_send_head)->segs == 1 &&

@@ -638,7 +638,7 @@ TEST_F(hosts, simultaneous_open)
 	for (i = 0; i < 2; i++) {
 		EXPECT_EQ(POLLOUT, events(fd[i], POLLOUT, LONG));
 		EXPECT_EQ(0, so_error(fd[i]));
-		EXPECT_EQ(1, counter(&hosts[i], "SimultaneousOpens"));
+		EXPECT_LE(1, counter(&hosts[i], "SimultaneousOpens"));
 	}
 	EXPECT_TRUE(alive(fd));
 }

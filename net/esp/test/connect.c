@@ -467,13 +467,88 @@ static void connect__crossed_by_a_bad_syn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TypeMismatch), mismatch + 1);
 	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
 	feed_syn(test, &c);
-	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_RECV);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
 	next_but_syn(test, &f);
 	KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN | ESP_ACK);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
 	sock_release(c.sock);
 	skb_queue_purge(&fx.out);
+}
+
+/*
+ * A stranger that only knows the ports sends a SYN in the peer's name. It is answered, but the
+ * connection is made with the peer that has our cookie.
+ */
+static void connect__forged_syn(struct kunit *test)
+{
+	struct t_conn c, forged;
+	struct esp_frame f;
+
+	begin_connect(test, &c);
+	forged = c;
+	forged.cookie ^= 0x55;
+	feed_syn(test, &forged);
+	next_but_syn(test, &f);
+	KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN | ESP_ACK);
+	KUNIT_EXPECT_EQ(test, f.cookie, forged.cookie);
+	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	f.grant = 5;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, c.esp->peer_cookie, c.cookie);
+	next_but_syn(test, &f);
+	KUNIT_EXPECT_EQ(test, f.cookie, c.cookie);
+	close_conn(test, &c);
+}
+
+/*
+ * SYNs cross, and the peer's SYN|ACK is lost. Its echo, which has our cookie, connects, and is
+ * answered; an echo that lacks an option, or acknowledges another SYN, does not.
+ */
+static void connect__crossed_and_echoed(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InCookie);
+	struct esp_frame f;
+	struct t_conn c;
+
+	begin_connect(test, &c);
+	feed_syn(test, &c);
+	next_but_syn(test, &f);
+	c.advice = f.grant;
+	echo_frame(&c, &f, 4);
+	f.ack_seq++;
+	feed_frame(test, c.mac, &f, NULL);
+	f.ack_seq--;
+	f.opts &= ~ESP_HAS(ESP_OPT_MSS);
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_SENT);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 2);
+	echo_frame(&c, &f, 4);
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+	next_but_syn(test, &f);
+	KUNIT_EXPECT_EQ(test, f.flags, ESP_ACK);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+	close_conn(test, &c);
+}
+
+/* A SYN|ACK gets no RST: who sends it keeps nothing, and a forged SYN may have asked for it. */
+static void listen__no_reset_for_a_syn_ack(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	start_listener(test);
+	new_conn(&c, 0);
+	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	feed_frame(test, c.mac, &f, NULL);
+	silence(test);
+	f.dport++;
+	feed_frame(test, c.mac, &f, NULL);
+	silence(test);
 }
 
 /*
@@ -681,6 +756,9 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(listen__data_in_echo),
 	KUNIT_CASE(connect__echoes_until_reply),
 	KUNIT_CASE(connect__crossed_by_a_bad_syn),
+	KUNIT_CASE(connect__forged_syn),
+	KUNIT_CASE(connect__crossed_and_echoed),
+	KUNIT_CASE(listen__no_reset_for_a_syn_ack),
 	KUNIT_CASE(stale__makes_room),
 	KUNIT_CASE(malformed__counted_and_silent),
 	KUNIT_CASE(malformed__group_address),

@@ -125,16 +125,22 @@ static void crc__client(struct kunit *test)
 /* A connection that fails leaves no CRC at the socket, which may listen next. */
 static void crc__not_kept(struct kunit *test)
 {
+	struct sockaddr_esp a = { .sesp_family = esp_family, .sesp_port = htons(1) };
 	struct esp_frame f;
 	struct t_conn c;
 
 	new_conn(&c, 0);
 	fuzz_connect(test, &c, false, &f);
 	c.wish = true;
-	feed_syn(test, &c);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_RECV);
+	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, c.esp->crc, 1);
-	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(c.sock, SHUT_RDWR), 0);
+	feed(test, &c, ESP_RST, c.seq, 0);
+	skb_queue_purge(&fx.out);
+	/* connect() tells how the attempt ended */
+	KUNIT_EXPECT_EQ(test, kernel_connect(c.sock, (struct sockaddr_unsized *)&a, sizeof(a),
+					     O_NONBLOCK), -ECONNREFUSED);
 	KUNIT_EXPECT_EQ(test, c.esp->crc, 0);
 	KUNIT_EXPECT_EQ(test, kernel_listen(c.sock, 1), 0);
 	close_conn(test, &c);
@@ -162,18 +168,21 @@ static void crc__crossing(struct kunit *test)
 		} while (f.flags == ESP_SYN);
 		KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN | ESP_ACK);
 		KUNIT_EXPECT_EQ(test, f.features, i ? ESP_FEATURE_CRC32C : 0);
-		KUNIT_EXPECT_EQ(test, c.esp->crc, !!i);
+		c.advice = f.grant;
 
-		/* the peer's SYN|ACK was lost, and its ACK comes */
+		/* the peer's SYN|ACK was lost, and its echo comes; ours asked for a CRC */
 		wrong = mib(ESP_MIB_InCRC);
-		feed_ack(test, &c, 4);
-		if (i) {
-			KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_RECV);
+		if (i & 1) {
+			echo_frame(&c, &f, 4);
+			feed_frame(test, c.mac, &f, NULL);
+			KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_SENT);
 			KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCRC), ++wrong);
-			c.crc = true;
-			feed_ack(test, &c, 4);
 		}
+		c.crc = i;
+		echo_frame(&c, &f, 4);
+		feed_frame(test, c.mac, &f, NULL);
 		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+		KUNIT_EXPECT_EQ(test, c.esp->crc, !!i);
 		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCRC), wrong);
 		close_conn(test, &c);
 	}
