@@ -186,6 +186,11 @@ check() {
 		worker $a
 	done
 	join
+	# The failures once more, for who sees the end of the output only.
+	[ ! -s "$LIST.failed" ] || {
+		echo "Failed:"
+		tail -n 18 "$LIST.failed" | cut -c -160
+	}
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped" | tee "$SRC/build/check.summary"
 	[ "$FAILED" = 0 ] && [ "$PASSED" != 0 ]
 	exit
@@ -459,6 +464,10 @@ verdict() {
 	printf '%-14s %-28s %-8s %3d ok %3d failed %3d skipped %4d s, %3d s of processor\n' "$TARGET" "$name" "$mark" \
 		$((PASSED - p)) $((FAILED - f)) $((SKIPPED - s)) "$3" $(((TICKS - FROM) / 100))
 	[ "$FAILED" = "$f" ] || {
+		{
+			echo "    $TARGET $name, exit status $status${5:+, the kernel complained: $5}"
+			grep -a -m 3 -B 2 -A 3 '^not ok' "$out" || tail -n 6 "$out"
+		} >>"$LIST.failed"
 		grep -a '^not ok' "$out" | head -20 | sed 's/^/    /'
 		# A test explains a failure in the lines before or after it.
 		grep -a -m 3 -B 12 -A 12 '^not ok' "$out" | head -60 | sed 's/^/    > /'
