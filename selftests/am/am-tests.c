@@ -19,7 +19,7 @@
 
 /* Seconds of a test: enough on a machine that is busy with other work. */
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	120
+#define TEST_TIMEOUT_DEFAULT	300
 
 #define FOREVER	100000			/* most waits of a test */
 #define ECHO	1			/* the handlers, from here on */

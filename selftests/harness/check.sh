@@ -106,8 +106,9 @@ kunit() {
 	exit "$STATUS"
 }
 
-# How often its time of selftests/tests a test may take, on a machine with other work to do.
-PATIENCE=4
+# patience SECONDS: how long a test may take that takes SECONDS on an idle machine. It ends tests that
+# hang, and no other ones, however much other work the machine does.
+patience() { echo $(($1 < 150 ? 600 : 4 * $1)); }
 
 # check [TEST=GLOB] [KERNEL=LIST] [long]
 check() {
@@ -320,7 +321,7 @@ check_host() {
 		# In the background, because a trap runs only after a command in the foreground. timeout
 		# leads a process group of its own.
 		(cd "$SRC" && PATH=$BUILD:$SRC/build/tools:$SRC/build/am:$PATH exec timeout -k 5 \
-			$((seconds * PATIENCE)) \
+			"$(patience "$seconds")" \
 			bash -c "$command") >"$LOGS/$name.log" 2>&1 </dev/null 5<&- &
 		RUNS=$!
 		wait "$RUNS"
@@ -344,7 +345,7 @@ check_pair() {
 		start=$SECONDS
 		processor
 		FROM=$TICKS
-		TIME=$((seconds * PATIENCE))
+		TIME=$(patience "$seconds")
 		(run_pair "$k1" "$k2" "$command") >"$LOGS/$name.log" 2>&1 5<&-
 		status=$?
 		processor
@@ -377,7 +378,7 @@ check_guest() {
 		TICKS=0
 		job "$kernel"
 		while read -r name seconds command; do
-			addtest "$name" $((seconds * PATIENCE)) "$command"
+			addtest "$name" "$(patience "$seconds")" "$command"
 		done <<<"$left"
 		CURRENT=$LOGS/boot.log
 		: >"$CURRENT"

@@ -45,7 +45,7 @@
 
 /* Seconds of a test: enough on an emulated machine that is busy with other work. */
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	120
+#define TEST_TIMEOUT_DEFAULT	300
 
 #define PORT		2000	/* the servers' port */
 #define SHORT		50	/* ms after which nothing more happens */

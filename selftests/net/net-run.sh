@@ -706,6 +706,8 @@ if part fallback; then
 	check "the own device isn't enabled: TCP" disabled n0 v0 by_tcp twice "the device is not enabled for ESP"
 	check "behind a router: TCP" carried n2 "== 0" ">= 1" routed
 	check "a wrong MAC address: TCP, which finds nobody either" by_tcp wrong_neighbour
+	# the kernel gives the address up before TCP gives the connection up
+	n0 sysctl -qw net.ipv4.neigh.v0.retrans_time_ms=200
 	check "no such host" no_host
 	check "... again, at once" no_host_again
 	check "a peer whose address is not known has none" by_esp 100 unknown_peer

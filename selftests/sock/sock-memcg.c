@@ -59,7 +59,7 @@ static void read_mem(char *mem, size_t size)
 	fclose(f);
 }
 
-/* Send @n datagrams of 1000 bytes, one by one; returns how many of them are queued there. */
+/* Send @n datagrams of 1000 bytes, few at a time; returns how many of them are queued there. */
 static long datagrams(int from, int port, int n)
 {
 	long took = counter(B, "DgramIn"), lost = counter(B, "DgramMemDrop"), now = 0;
@@ -69,6 +69,8 @@ static long datagrams(int from, int port, int n)
 	fill(buf, 0, sizeof(buf));
 	for (i = 0; i < n; i++) {
 		MUST(do_sendto(from, buf, sizeof(buf), 0, at(B, port)));
+		if (i % 16 != 15 && i != n - 1)
+			continue;
 		MUST(UNTIL((now = counter(B, "DgramIn") - took) +
 			   counter(B, "DgramMemDrop") - lost == i + 1) ? 0 : -1);
 	}
