@@ -460,7 +460,6 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 		.cookie		= in->peer_cookie,
 		.pkt_seq	= in->ack_seq,
 		.ack_seq	= in->pkt_seq + !!(in->flags & ESP_SYN),
-		.ts_val		= (u32)esp_now(),
 		.ts_ecr		= in->ts_val,
 	};
 	struct sock *sk;

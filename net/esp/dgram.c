@@ -180,7 +180,6 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 		.sport		= esp_sk(sk)->sport,
 		.dport		= a->sesp_port,
 		.len		= len,
-		.ts_val		= (u32)esp_now(),
 	};
 	unsigned int room = esp_dev_headroom(ed) + ESP_HLEN;
 	u8 mac[ETH_ALEN + 2] __aligned(2);

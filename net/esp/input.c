@@ -116,6 +116,11 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 		reason = reset_rcv(sk, f);
 		goto out;
 	}
+	if (!esp_ack_valid(esp, f)) {
+		ESP_INC(sock_net(sk), InAckInvalid);
+		reason = SKB_DROP_REASON_TCP_ACK_UNSENT_DATA;
+		goto out;
+	}
 	sk_mark_napi_id(sk, skb);
 	late = esp_overtaken(esp, f, now);
 	if (!late)
@@ -126,10 +131,7 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_start_orphan_timer(sk);
 		esp_update_mss(sk);
 	}
-	if (!esp_ack_rcv(sk, skb, now, late)) {
-		reason = SKB_DROP_REASON_TCP_ACK_UNSENT_DATA;
-		goto out;
-	}
+	esp_ack_rcv(sk, skb, now, late);
 	if (sk->sk_state == TCP_CLOSE)
 		goto out;
 	if (esp_frame_is_empty(f)) {

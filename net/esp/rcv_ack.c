@@ -119,8 +119,8 @@ static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 	}
 }
 
-/* Take the acknowledgment and the grant of a frame; false: the frame must not be used. */
-static bool ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
+/* Take the acknowledgment and the grant of a frame. */
+static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	bool held = esp->snd.on_hold;
@@ -128,17 +128,13 @@ static bool ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 
 	res = late && f->ack_seq == esp->snd.una_seq ? ESP_ACK_STALE :
 	      esp_window_ack(&esp->snd, f->ack_seq, f->grant);
-	if (res & ESP_ACK_INVALID) {
-		ESP_INC(sock_net(sk), InAckInvalid);
-		return false;
-	}
 	ack_take_rtt(sk, f, now);
 	esp->progress_us = now;
 	WRITE_ONCE(esp->probes, 0);
 	esp->keep_probes = 0;
 	esp->syn_probes = 0;
 	if (res & ESP_ACK_STALE)
-		return true;
+		return;
 	if (res & ESP_ACK_CUT)
 		WRITE_ONCE(esp->advice_echo, 1);
 	if (res & ESP_ACK_HOLD) {
@@ -167,7 +163,6 @@ static bool ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		esp->retransmits = 0;
 		esp_timer_set(esp, ESP_T_SEND, now);
 	}
-	return true;
 }
 
 /* Retransmit the packets that an RRQ names, unless they are on their way (rule 19). */
@@ -242,22 +237,19 @@ static bool ack_writer_sends(struct sock *sk)
 /**
  * esp_ack_rcv() - Take a frame's ACK, grant, echo of a cut, and RRQ
  * @sk:		connection; its lock is held
- * @skb:	frame
+ * @skb:	frame; esp_ack_valid()
  * @now:	microseconds
  * @late:	a frame that was sent later is here already: esp_overtaken()
  *
  * Packets that may be sent now are sent.
- *
- * Return: false if the frame must not be used: it acknowledges packets never sent
  */
-bool esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
+void esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 
 	sock_owned_by_me(sk);
-	if (!ack_take(sk, f, now, late))
-		return false;
+	ack_take(sk, f, now, late);
 	/* the handshake's option, beside MSS, is no echo of a cut */
 	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
 		esp_peer_echoed(sk, f, now);
@@ -269,5 +261,4 @@ bool esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
 		esp_ask_for_ack(sk);
 	if (esp->fin_queued && esp_after(esp->snd.una_seq, esp->fin_seq))
 		fin_acked(sk);
-	return true;
 }

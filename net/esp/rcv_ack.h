@@ -7,7 +7,13 @@
 
 #define ESP_LATE_US	(1000 * 1000)	/* longest time by which a frame is overtaken */
 
-bool esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late);
+void esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late);
+
+/* Has everything been sent that this frame acknowledges? Nothing else of it is believed if not. */
+static inline bool esp_ack_valid(const struct esp_opt *esp, const struct esp_frame *f)
+{
+	return !esp_after(f->ack_seq, esp->snd.send_next);
+}
 
 /*
  * Is a frame that was sent after this one here already? Then the grant and the first

@@ -489,17 +489,20 @@ static void send__checksum_by_device(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* An ACK of packets that were never sent is dropped and counted. */
+/* An ACK of packets that were never sent is dropped and counted, and its clock isn't believed. */
 static void send__ack_of_unsent(struct kunit *test)
 {
 	unsigned long bad = mib(ESP_MIB_InAckInvalid);
 	struct t_conn c;
+	u64 ts;
 
 	open_conn(test, &c, 0, 4);
+	ts = c.esp->ts_recent;
 	c.ack += 5;
 	feed_ack(test, &c, 100);
 	c.ack -= 5;
 	silence(test);
+	KUNIT_EXPECT_EQ(test, c.esp->ts_recent, ts);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InAckInvalid), bad + 1);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.una_seq, c.ack);
 	close_conn(test, &c);
