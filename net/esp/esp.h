@@ -191,6 +191,11 @@ struct esp_opt {
 	u32			ack_requested_seq;
 	/** @progress_us: when the peer last answered, or sending started, microseconds */
 	u64			progress_us;
+	/**
+	 * @waiting_since: when an ACK or a grant last brought the sender on, or data began to wait
+	 * for one, microseconds; ESP_USER_TIMEOUT counts from here
+	 */
+	u64			waiting_since;
 
 	/* Receiving: the owner writes it, for each data packet and in recvmsg(). */
 

@@ -154,6 +154,7 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		}
 	}
 	if (res & (ESP_ACK_PROGRESS | ESP_ACK_OPENED)) {
+		esp->waiting_since = now;
 		esp->probe_tries = 0;
 		esp_arm_send(sk, now);
 	}

@@ -23,7 +23,7 @@ static bool send_gave_up(struct sock *sk, u32 tries, u64 now)
 	u32 limit = READ_ONCE(esp_sk(sk)->ns->conf.retries);
 
 	if (esp->user_timeout_ms ?
-	    now - esp->progress_us < 1000ull * esp->user_timeout_ms :
+	    now - esp->waiting_since < 1000ull * esp->user_timeout_ms :
 	    tries <= limit)
 		return false;
 	ESP_INC(sock_net(sk), AbortOnTimeout);
@@ -79,6 +79,15 @@ static u32 keep_cnt(struct esp_opt *esp)
 	return esp->keep_cnt ? esp->keep_cnt : conf;
 }
 
+/* Is the peer gone? ESP_USER_TIMEOUT replaces the number of probes, as with TCP. */
+static bool keep_gave_up(struct esp_opt *esp, u64 now)
+{
+	if (esp->user_timeout_ms)
+		return esp->keep_probes &&
+		       now - esp->progress_us >= 1000ull * esp->user_timeout_ms;
+	return esp->keep_probes >= keep_cnt(esp);
+}
+
 static void keep_timeout(struct sock *sk, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -95,7 +104,7 @@ static void keep_timeout(struct sock *sk, u64 now)
 		esp_timer_set(esp, ESP_T_KEEP, esp->progress_us + idle);
 		return;
 	}
-	if (esp->keep_probes >= keep_cnt(esp)) {
+	if (keep_gave_up(esp, now)) {
 		ESP_INC(sock_net(sk), AbortOnTimeout);
 		esp_done(sk, -ETIMEDOUT);
 		return;

@@ -322,6 +322,7 @@ void esp_arm_send(struct sock *sk, u64 now)
 {
 	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
+	u64 left;
 	u32 wait;
 
 	sock_owned_by_me(sk);
@@ -335,6 +336,10 @@ void esp_arm_send(struct sock *sk, u64 now)
 	} else {
 		esp_timer_clear(esp, ESP_T_SEND);
 		return;
+	}
+	if (esp->user_timeout_ms) {	/* its end is no later than the user has asked for */
+		left = esp->waiting_since + 1000ull * esp->user_timeout_ms;
+		wait = clamp_t(u64, left > now ? left - now : 1, 1, wait);
 	}
 	esp_timer_move(esp, ESP_T_SEND, now, wait, ESP_SLACK_US);
 }
@@ -485,6 +490,7 @@ void esp_push_frames(struct sock *sk)
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {
 		esp->progress_us = sent ? esp->sent_at : esp_now();
+		esp->waiting_since = esp->progress_us;
 		esp_arm_send(sk, esp->progress_us);
 	}
 }

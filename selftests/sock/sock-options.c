@@ -452,21 +452,69 @@ TEST_F(hosts, user_timeout)
 	forget_soon(B);
 }
 
-/* The time does not run while the peer answers that it has no receive space (rule 13). */
+/* As TCP's, it limits the time that data wait for room, although the peer answers probes. */
 TEST_F(hosts, user_timeout_waiting)
 {
-	size_t n;
 	int fd[2];
 
 	make_pair(SOCK_STREAM, fd);
 	set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 20000);
-	/* longer than a busy machine stops */
-	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 5000));
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 500));
 	sysctl(A, "probe_max_ms", 20);
-	n = stuff(fd[0], 0);
-	usleep(7000 * 1000);
-	EXPECT_EQ(0, so_error(fd[0]));
-	EXPECT_EQ(0, read_stream(fd[1], 0, n));
+	stuff(fd[0], 0);
+	ASSERT_TRUE(UNTIL(events(fd[0], 0, 0) & POLLERR));
+	EXPECT_EQ(ETIMEDOUT, so_error(fd[0]));
+}
+
+/*
+ * Data that the peer can't get, while it sends: its frames are no ACKs of them. They must not
+ * keep the connection, which the other limit would.
+ */
+TEST_F(hosts, user_timeout_one_way)
+{
+	long long start;
+	int fd[2], i;
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_TRUE(alive(fd));
+	set_timeo(fd[1], SO_SNDTIMEO, 1);
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 500));
+	enter(A);
+	run("tc qdisc add dev va root netem loss 100%%");
+	start = now_ms();
+	ASSERT_EQ(0, write_stream(fd[0], 0, 1000));
+	for (i = 0; !(events(fd[0], 0, 0) & POLLERR) && now_ms() - start < LONG; i++) {
+		enter(B);
+		send(fd[1], "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		usleep(10 * 1000);
+	}
+	EXPECT_LT(10, i);
+	EXPECT_EQ(ETIMEDOUT, so_error(fd[0]));
+	EXPECT_LE(490, now_ms() - start);
+	enter(A);
+	run("tc qdisc del dev va root");
+	forget_soon(B);
+}
+
+/* Without traffic, it replaces the number of keepalive's probes. */
+TEST_F(hosts, user_timeout_keepalive)
+{
+	long long start;
+	int fd[2];
+	char c;
+
+	sysctl(A, "keepalive_time", 1);
+	sysctl(A, "keepalive_intvl", 1);
+	sysctl(A, "keepalive_probes", 100);
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 1500));
+	link_up(B, false);
+	start = now_ms();
+	ASSERT_EQ(0, set_int(fd[0], SOL_SOCKET, SO_KEEPALIVE, 1));
+	set_timeo(fd[0], SO_RCVTIMEO, LONG);
+	EXPECT_ERRNO(ETIMEDOUT, recv(fd[0], &c, 1, 0));
+	EXPECT_LE(1400, now_ms() - start);
+	forget_soon(B);
 }
 
 /*
