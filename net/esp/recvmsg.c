@@ -356,6 +356,8 @@ static int recv_ending(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	sock_owned_by_me(sk);
+	if (esp->fin_rcvd)	/* the end of the data comes before any error, as with TCP */
+		return 0;
 	if (sk->sk_err)
 		return sock_error(sk);
 	if (sk->sk_shutdown & RCV_SHUTDOWN)
