@@ -123,6 +123,21 @@ static void recvq_discard(struct sock *sk)
 	esp_pressure_lifted(sk);
 }
 
+/* Return the length of the record at the head, or of that part of it which is here. */
+static int recvq_record_len(struct sock *sk)
+{
+	struct sk_buff *skb;
+	int len = 0;
+
+	sock_owned_by_me(sk);
+	skb_queue_walk(&sk->sk_receive_queue, skb) {
+		len += ESP_RX(skb)->f.len - ESP_RX(skb)->f.read;
+		if (ESP_RX(skb)->f.flags & ESP_EOR)
+			break;
+	}
+	return len;
+}
+
 /*
  * Move whole packets from the head of the queue to @list: at most @len bytes, no packet
  * after the first @most bytes, and no packet after the end of a record.
@@ -247,6 +262,24 @@ static bool reader_has_time(struct esp_opt *esp, bool slept)
 }
 
 /*
+ * The user's memory can't be written, after @copied bytes: return the result of the read. A
+ * record is lost then, as it is with AF_UNIX. @cookie: the connection that the bytes are of.
+ */
+static int recv_fault(struct sock *sk, u32 cookie, int copied, int err, int flags)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	sock_owned_by_me(sk);
+	if (sk->sk_type != SOCK_SEQPACKET)
+		return copied ? copied : err;
+	if (!(flags & MSG_PEEK) && esp->cookie == cookie) {
+		WRITE_ONCE(esp->rcv_discard, 1);
+		recvq_discard(sk);
+	}
+	return err;
+}
+
+/*
  * Copy queued data, up to @len bytes, and at most to the end of a record.
  * Returns bytes or an error; sets *@eor at the record's end.
  */
@@ -276,7 +309,7 @@ static int recv_copy_out(struct sock *sk, struct msghdr *msg, size_t len, int fl
 		n = recv_copy_much(sk, msg, len - copied, eor,
 				   help && esp->rcv_bytes < ESP_COPY_MOST);
 		if (n < 0)
-			return copied ? copied : n;
+			return recv_fault(sk, cookie, copied, n, flags);
 		if (!n)
 			break;
 		copied += n;
@@ -295,7 +328,7 @@ static int recv_copy_out(struct sock *sk, struct msghdr *msg, size_t len, int fl
 		if (!(flags & MSG_TRUNC) || record)
 			err = esp_copy_packet(skb, cb->f.hlen + cb->f.read, msg, n);
 		if (err)
-			return copied ? copied : err;
+			return recv_fault(sk, cookie, copied, err, flags);
 		copied += n;
 		next = skb_queue_is_last(&sk->sk_receive_queue, skb) ? NULL :
 		       skb_queue_next(&sk->sk_receive_queue, skb);
@@ -426,7 +459,7 @@ static int recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
 	bool record = sk->sk_type == SOCK_SEQPACKET, eor = false;
 	struct esp_opt *esp = esp_sk(sk);
 	size_t room = msg_data_left(msg);
-	int copied = 0, err;
+	int copied = 0, whole = 0, err;
 
 	sock_owned_by_me(sk);
 	for (;;) {
@@ -438,16 +471,20 @@ static int recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
 			copied = 0;
 		}
 		if (esp_readable(sk, 1)) {
+			if (record && (flags & MSG_TRUNC))
+				whole = recvq_record_len(sk);
 			err = recv_copy_out(sk, msg, len - copied, flags, &eor, slept);
 			if (err < 0)
 				return copied ? copied : err;
 			copied += err;
 			if (!(flags & MSG_PEEK))
 				esp_pressure_lifted(sk);
+			if (record)
+				break;
 		}
-		if (copied && (record || copied >= target || copied == len))
+		if (copied && (copied >= target || copied == len))
 			break;
-		if (!len && esp->rcv_bytes)
+		if (!len && !record && esp->rcv_bytes)
 			break;
 		if (copied && sk->sk_err)
 			break;		/* the next call returns it */
@@ -476,7 +513,7 @@ static int recv_locked(struct sock *sk, struct msghdr *msg, size_t len,
 			recvq_discard(sk);
 		}
 	}
-	return copied;
+	return max(copied, whole);
 }
 
 static ssize_t splice_locked(struct sock *sk, struct pipe_inode_info *pipe,
@@ -557,7 +594,8 @@ ssize_t esp_splice_read(struct socket *sock, loff_t *ppos,
  * @msg:	buffers
  * @len:	their size
  * @flags:	MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL, MSG_TRUNC (stream: discard
- *		the bytes), MSG_ERRQUEUE (notices of MSG_ZEROCOPY)
+ *		the bytes; seqpacket: return the whole length), MSG_ERRQUEUE
+ *		(notices of MSG_ZEROCOPY)
  *
  * Return: bytes; 0 at the end of the stream; ENOTCONN, ECONNRESET, ETIMEDOUT,
  * ENETDOWN, EAGAIN, EINTR, EFAULT, EOPNOTSUPP

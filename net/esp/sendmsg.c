@@ -267,18 +267,17 @@ static bool send_grow_sndbuf(struct sock *sk)
 	return sk_stream_memory_free(sk);
 }
 
-/* Return a buffer to write into: the one at the tail if it takes more, or a new one. */
-static struct sk_buff *send_packet_for(struct sock *sk, size_t left,
-				       struct ubuf_info *uarg)
+/* Has the write queue room? A queue that is full may grow. */
+static bool send_has_room(struct sock *sk)
 {
-	struct sk_buff *skb = send_open_tail(sk, uarg);
+	return sk_stream_memory_free(sk) || send_grow_sndbuf(sk);
+}
+
+/* Write into @skb, the buffer at the tail, or a new one if that is NULL; NULL: no memory. */
+static struct sk_buff *send_use_tail(struct sock *sk, struct sk_buff *skb, size_t left)
+{
 	u8 flags;
 
-	sock_owned_by_me(sk);
-	/* a new packet needs room, even one in an existing buffer */
-	if ((!skb || !(skb->len % ESP_TX(skb)->size)) &&
-	    !sk_stream_memory_free(sk) && !send_grow_sndbuf(sk))
-		return NULL;
 	if (skb) {
 		send_announce(sk);
 		return skb;
@@ -289,6 +288,19 @@ static struct sk_buff *send_packet_for(struct sock *sk, size_t left,
 	flags = send_announce(sk);
 	esp_write_queue_append(sk, skb, flags);
 	return skb;
+}
+
+/* Return a buffer to write into: the one at the tail if it takes more, or a new one. */
+static struct sk_buff *send_packet_for(struct sock *sk, size_t left,
+				       struct ubuf_info *uarg)
+{
+	struct sk_buff *skb = send_open_tail(sk, uarg);
+
+	sock_owned_by_me(sk);
+	/* a new packet needs room, even one in an existing buffer */
+	if ((!skb || !(skb->len % ESP_TX(skb)->size)) && !send_has_room(sk))
+		return NULL;
+	return send_use_tail(sk, skb, left);
 }
 
 /* Return how many bytes a buffer may take: at least the rest of its last packet. */
@@ -351,6 +363,136 @@ static int send_copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 	return copied;
 }
 
+/* The end of the write queue before a record, to which a call that fails returns. */
+struct send_mark {
+	struct sk_buff		*tail;		/* last buffer, NULL: none */
+	struct esp_tx_cb	cb;		/* what @tail holds */
+	unsigned int		truesize, len, data_len;
+	unsigned int		frags, last;	/* fragments, bytes of the last one */
+	u32			send_seq, notsent;
+	bool			all_sent;
+	u8			announced;
+};
+
+static void send_mark(struct sock *sk, struct send_mark *m)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *tail = skb_peek_tail(&sk->sk_write_queue);
+
+	m->all_sent = !sk->sk_send_head;
+	m->send_seq = esp->snd.send_seq;
+	m->notsent = esp->notsent;
+	m->announced = esp->snd.trans_announced;
+	m->tail = tail;
+	if (m->all_sent || !tail)	/* nothing is appended to a buffer that was sent */
+		return;
+	m->cb = *ESP_TX(tail);
+	m->truesize = tail->truesize;
+	m->len = tail->len;
+	m->data_len = tail->data_len;
+	m->frags = skb_shinfo(tail)->nr_frags;
+	m->last = m->frags ? skb_frag_size(&skb_shinfo(tail)->frags[m->frags - 1]) : 0;
+}
+
+/* Take back what was written since send_mark(). The owner has not released the socket. */
+static void send_roll_back(struct sock *sk, const struct send_mark *m)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct skb_shared_info *info;
+	struct sk_buff *skb;
+
+	sock_owned_by_me(sk);
+	while ((skb = skb_peek_tail(&sk->sk_write_queue)) != m->tail)
+		esp_write_queue_unlink(sk, skb);
+	esp->snd.send_seq = m->send_seq;
+	esp->snd.trans_announced = m->announced;
+	esp->notsent = m->notsent;
+	if (m->all_sent) {
+		sk->sk_send_head = NULL;
+		return;
+	}
+	*ESP_TX(skb) = m->cb;
+	info = skb_shinfo(skb);
+	while (info->nr_frags > m->frags)
+		put_page(skb_frag_page(&info->frags[--info->nr_frags]));
+	if (m->frags)
+		skb_frag_size_set(&info->frags[m->frags - 1], m->last);
+	skb_set_tail_pointer(skb, m->len - m->data_len);
+	skb->len = m->len;
+	skb->data_len = m->data_len;
+	sk_wmem_queued_add(sk, (int)m->truesize - (int)skb->truesize);
+	esp_mem_uncharge(sk, skb->truesize - m->truesize);
+	skb->truesize = m->truesize;
+}
+
+/* Write a record; return 0 or an error. The writer does not wait, and nothing is sent. */
+static int send_append_record(struct sock *sk, struct msghdr *msg)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	sock_owned_by_me(sk);
+	while (msg_data_left(msg)) {
+		size_t left = msg_data_left(msg);
+		struct sk_buff *skb = send_use_tail(sk, send_open_tail(sk, NULL), left);
+		int n;
+
+		if (!skb)
+			return -ENOMEM;
+		n = send_append(sk, skb, msg,
+				min_t(size_t, left, ESP_TX(skb)->limit - skb->len), NULL);
+		if (n > 0) {
+			send_grow_tail(esp, skb);
+			esp->notsent += n;
+		} else if (n == -ENOSPC) {
+			ESP_TX(skb)->full = 1;	/* no more fragments fit */
+		} else {
+			return n;
+		}
+	}
+	return 0;
+}
+
+/* Return the size of the longest record: the largest size that the write queue may have. */
+static size_t send_record_max(struct sock *sk)
+{
+	int size = READ_ONCE(sk->sk_sndbuf);
+
+	return sk->sk_userlocks & SOCK_SNDBUF_LOCK ? size :
+	       max(size, READ_ONCE(esp_sk(sk)->ns->conf.sndbuf));
+}
+
+/*
+ * Write a whole record, or nothing. As with AF_UNIX, a queue that has any room takes all of
+ * it, so that the queue holds twice its size at most.
+ */
+static int send_copy_record(struct sock *sk, struct msghdr *msg, long timeo)
+{
+	size_t len = msg_data_left(msg);
+	struct send_mark mark;
+	int err;
+
+	sock_owned_by_me(sk);
+	if (len > send_record_max(sk))
+		return -EMSGSIZE;
+	for (;;) {
+		while (!send_has_room(sk)) {
+			err = send_wait_memory(sk, &timeo);
+			if (err)
+				return err;
+		}
+		send_mark(sk, &mark);
+		err = send_append_record(sk, msg);
+		if (!err)
+			return len;
+		send_roll_back(sk, &mark);
+		iov_iter_revert(&msg->msg_iter, len - msg_data_left(msg));
+		if (err == -ENOMEM)
+			err = send_wait_memory(sk, &timeo);
+		if (err)
+			return err;
+	}
+}
+
 /*
  * MSG_ZEROCOPY: set *@uarg to the record of the notice that the user's memory is no
  * longer in use, or leave it NULL if the user wants none. Calls are numbered in the
@@ -367,7 +509,7 @@ static int zerocopy_begin(struct sock *sk, struct msghdr *msg, size_t len, long 
 	*uarg = msg->msg_ubuf;		/* io_uring */
 	if (*uarg || !sock_flag(sk, SOCK_ZEROCOPY))
 		return 0;
-	while (!sk_stream_memory_free(sk) && !send_grow_sndbuf(sk)) {
+	while (!send_has_room(sk)) {
 		err = send_wait_memory(sk, timeo);
 		if (err)
 			return err;
@@ -404,30 +546,6 @@ static struct ubuf_info *zerocopy_lends(struct sock *sk, struct msghdr *msg,
 	return NULL;
 }
 
-/* Wait until no other writer is inside its record: records must not mix. */
-static int send_wait_turn(struct sock *sk, long *timeo)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	int disconnects = sk->sk_disconnects, err = 0;
-
-	sock_owned_by_me(sk);
-	add_wait_queue(sk_sleep(sk), &wait);
-	while (esp_sk(sk)->writers && !err) {
-		if (!*timeo) {
-			err = -EAGAIN;
-		} else if (signal_pending(current)) {
-			err = sock_intr_errno(*timeo);
-		} else {
-			release_sock(sk);
-			*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
-			lock_sock(sk);
-			err = sk->sk_disconnects != disconnects ? -EPIPE : send_preconditions(sk);
-		}
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-	return err;
-}
-
 static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 {
 	bool record = sk->sk_type == SOCK_SEQPACKET;
@@ -450,19 +568,16 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	if (!len)	/* a reader would take an empty record for the end */
 		return record ? -EINVAL : 0;
 
-	if (record) {
-		n = send_wait_turn(sk, &timeo);
-		if (n)
-			return n;
-	}
 	esp->more = !!(msg->msg_flags & MSG_MORE);
 	esp->writers++;
 	n = zerocopy_begin(sk, msg, len, &timeo, &uarg);
-	if (!n)
-		n = send_copy_message(sk, msg, timeo, zerocopy_lends(sk, msg, len, uarg));
+	if (!n) {
+		struct ubuf_info *lent = zerocopy_lends(sk, msg, len, uarg);
+
+		n = record ? send_copy_record(sk, msg, timeo) :
+			     send_copy_message(sk, msg, timeo, lent);
+	}
 	esp->writers--;
-	if (record)
-		wake_up_interruptible(sk_sleep(sk));	/* send_wait_turn() */
 	if (uarg && !msg->msg_ubuf)
 		zerocopy_end(sk, uarg, n > 0);
 
@@ -503,9 +618,12 @@ static int locked_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
  *		MSG_EOR, MSG_ZEROCOPY (with ESP_ZEROCOPY or SO_ZEROCOPY)
  * @len:	bytes in them
  *
- * Return: bytes taken, or EPIPE, ECONNRESET, ETIMEDOUT, ENETDOWN, EMSGSIZE,
- * EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EISCONN (an address), EINVAL (an empty
- * record), ENOBUFS (MSG_ZEROCOPY: no memory, or no more may be locked)
+ * A record is taken whole, or not at all.
+ *
+ * Return: bytes taken, or EPIPE, ECONNRESET, ETIMEDOUT, ENETDOWN, EMSGSIZE (also a record
+ * larger than the send buffer can be), EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EISCONN (an
+ * address), EINVAL (an empty record), ENOBUFS (MSG_ZEROCOPY: no memory, or no more may be
+ * locked)
  */
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

@@ -5,6 +5,7 @@
  */
 #define PAIR_TYPE SOCK_SEQPACKET
 #include "sock-pair.h"
+#include <sys/mman.h>
 
 /* Call recvmsg() with @len bytes; set *@out to its flags. */
 static ssize_t take(int fd, void *buf, size_t len, int flags, int *out)
@@ -229,39 +230,231 @@ TEST_F(pair, empty)
 	EXPECT_EQ(3, queued(self->fd[1], SIOCINQ));
 }
 
-/* A record that doesn't fit is sent in part if the call may not wait; later calls end it. */
-TEST_F(pair, partial_write)
+/* Write records of @n bytes until the queue is full; return how many it took. */
+static int fill_records(int fd, size_t n)
 {
-	size_t n = 3000000, pos;
-	char *buf = malloc(n), *in = malloc(n);
-	int flags = 0;
-	ssize_t r;
+	int i;
+
+	for (i = 0;; i++) {
+		ssize_t r = put(fd, i, n, MSG_DONTWAIT);
+
+		if (r < 0)
+			return errno == EAGAIN ? i : -1;
+		if (r != (ssize_t)n)
+			return -1;
+	}
+}
+
+/* A call takes a record whole or not at all, whether or not the call may wait. */
+TEST_F(pair, all_or_nothing)
+{
+	static char buf[100000];
+	const size_t n = 90000;
+	int i, took, flags;
+	long left;
 
 	set_int(self->fd[0], SOL_SOCKET, SO_SNDBUF, 100000);
 	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, 100000);
-	fill(buf, 0, n);
-	r = send(self->fd[0], buf, n, MSG_DONTWAIT);
-	ASSERT_LT(0, r);
-	ASSERT_GT((ssize_t)n, r);
-	pos = r;
-	n = 0;
-	while (!(flags & MSG_EOR)) {
-		if (pos < 3000000) {
-			r = send(self->fd[0], buf + pos, 3000000 - pos,
-				 MSG_DONTWAIT);
-			pos += r > 0 ? r : 0;
+	took = fill_records(self->fd[0], n);
+	ASSERT_LT(1, took);
+	left = queued(self->fd[0], SIOCOUTQ);
+	EXPECT_ERRNO(EAGAIN, put(self->fd[0], 50, n, MSG_DONTWAIT));
+	set_timeo(self->fd[0], SO_SNDTIMEO, 20);
+	EXPECT_ERRNO(EAGAIN, put(self->fd[0], 50, n, 0));
+	set_timeo(self->fd[0], SO_SNDTIMEO, 0);
+	alarm_in_call(false);
+	EXPECT_ERRNO(EINTR, put(self->fd[0], 50, n, 0));
+	impatient(self->fd[0]);
+	EXPECT_GE(left, queued(self->fd[0], SIOCOUTQ));
+	for (i = 0; i < took; i++) {
+		size_t pos = 0;
+
+		for (flags = 0; !(flags & MSG_EOR); ) {	/* pieces, if the buffer is full */
+			ssize_t r = take(self->fd[1], buf, sizeof(buf), 0, &flags);
+
+			ASSERT_LT(0, r);
+			ASSERT_TRUE(right(buf, i + pos, r));
+			pos += r;
 		}
-		r = take(self->fd[1], in + n, 3000000 - n, MSG_DONTWAIT, &flags);
-		if (r < 0 && errno != EAGAIN)
-			break;
-		n += r > 0 ? r : 0;
-		ASSERT_EQ(0, flags & MSG_TRUNC);
-		if (r < 0)
-			events(self->fd[1], POLLIN, 1);
+		ASSERT_EQ(n, pos);
 	}
-	EXPECT_EQ(3000000UL, pos);
-	EXPECT_EQ(3000000UL, n);
-	EXPECT_TRUE(right(in, 0, n));
+	EXPECT_ERRNO(EAGAIN, take(self->fd[1], buf, 1, MSG_DONTWAIT, &flags));
+	/* poll() says when the next record is taken */
+	EXPECT_EQ(POLLOUT, events(self->fd[0], POLLOUT, LONG));
+	EXPECT_EQ((ssize_t)n, put(self->fd[0], 7, n, MSG_DONTWAIT));
+}
+
+/* A record larger than the send buffer can be is refused, and nothing of it is sent. */
+TEST_F(pair, too_long)
+{
+	static char buf[8 << 20];
+	int flags;
+
+	EXPECT_ERRNO(EMSGSIZE, send(self->fd[0], buf, sizeof(buf), MSG_NOSIGNAL));
+	set_int(self->fd[0], SOL_SOCKET, SO_SNDBUF, 50000);
+	EXPECT_ERRNO(EMSGSIZE, send(self->fd[0], buf, 100001, MSG_NOSIGNAL));
+	EXPECT_EQ(0, queued(self->fd[0], SIOCOUTQ));
+	EXPECT_EQ(100000, put(self->fd[0], 3, 100000, 0));
+	EXPECT_EQ(100000, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_TRUE(right(buf, 3, 100000));
+}
+
+/*
+ * Memory that can't be read in the middle of a record: nothing of the record is sent, also if it
+ * continues one in a packet that still waits.
+ */
+TEST_F(pair, fault_in_send)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 64 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static char buf[100000];
+	int flags, i;
+
+	ASSERT_NE(MAP_FAILED, (void *)map);
+	ASSERT_EQ(0, munmap(map + 20 * page, page));
+	for (i = 0; i < 3; i++) {
+		/* readable bytes before the hole */
+		const long most[] = { 3, page + 3, 20 * page };
+
+		EXPECT_ERRNO(EFAULT, send(self->fd[0], map + 20 * page - most[i], most[i] + 1,
+					  MSG_NOSIGNAL));
+		EXPECT_ERRNO(EFAULT, send(self->fd[0], map + 20 * page - most[i], most[i] + 9000,
+					  MSG_NOSIGNAL));
+		EXPECT_EQ(0, queued(self->fd[0], SIOCOUTQ));
+		ASSERT_EQ(700, put(self->fd[0], 0, 700, MSG_MORE));
+		EXPECT_ERRNO(EFAULT, send(self->fd[0], map + 19 * page, 2 * page,
+					  MSG_MORE | MSG_NOSIGNAL));
+		ASSERT_EQ(90, put(self->fd[0], 700, 90, 0));
+		EXPECT_EQ(790, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+		EXPECT_EQ(MSG_EOR, flags);
+		EXPECT_TRUE(right(buf, 0, 790));
+		ASSERT_TRUE(UNTIL(!queued(self->fd[0], SIOCOUTQ)));
+	}
+	munmap(map, 64 * page);
+}
+
+/* Memory that can't be written: the record is gone, and the next one is whole. */
+TEST_F(pair, fault_in_recv)
+{
+	static const int size[] = { 100, 3000, 90000 };
+	long page = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static char buf[100000];
+	int flags, i;
+
+	ASSERT_NE(MAP_FAILED, (void *)map);
+	ASSERT_EQ(0, munmap(map + page, page));
+	for (i = 0; i < 3; i++) {
+		struct iovec iov[2] = { { map + page - 50, 50 }, { NULL, sizeof(buf) } };
+		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+		ASSERT_EQ(size[i], put(self->fd[0], i, size[i], 0));
+		ASSERT_EQ(5, put(self->fd[0], 40 + i, 5, 0));
+		EXPECT_ERRNO(EFAULT, recvmsg(self->fd[1], &msg, MSG_PEEK));
+		EXPECT_EQ(size[i], recv(self->fd[1], buf, sizeof(buf), MSG_PEEK));
+		EXPECT_ERRNO(EFAULT, recvmsg(self->fd[1], &msg, 0));
+		EXPECT_EQ(5, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+		EXPECT_EQ(MSG_EOR, flags);
+		EXPECT_TRUE(right(buf, 40 + i, 5));
+	}
+	munmap(map, page);
+}
+
+/* MSG_TRUNC: the result is the record's length, however little of it the caller takes. */
+TEST_F(pair, length)
+{
+	char buf[16];
+	int flags;
+
+	ASSERT_EQ(32, put(self->fd[0], 0, 32, 0));
+	ASSERT_EQ(9000, put(self->fd[0], 5, 9000, 0));
+	ASSERT_EQ(3, put(self->fd[0], 6, 3, 0));
+	EXPECT_EQ(32, take(self->fd[1], NULL, 0, MSG_PEEK | MSG_TRUNC, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_EQ(32, take(self->fd[1], buf, 16, MSG_TRUNC, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_TRUE(right(buf, 0, 16));
+	EXPECT_EQ(9000, take(self->fd[1], NULL, 0, MSG_PEEK | MSG_TRUNC, &flags));
+	EXPECT_EQ(9000, take(self->fd[1], buf, 16, MSG_TRUNC, &flags));
+	/* a read of nothing takes a record, too */
+	ASSERT_EQ(4, put(self->fd[0], 9, 4, 0));
+	EXPECT_EQ(0, take(self->fd[1], NULL, 0, 0, &flags));
+	EXPECT_EQ(MSG_TRUNC, flags);
+	EXPECT_EQ(4, take(self->fd[1], buf, 16, MSG_TRUNC, &flags));
+	EXPECT_EQ(MSG_EOR, flags);
+	EXPECT_TRUE(right(buf, 9, 4));
+	EXPECT_ERRNO(EAGAIN, take(self->fd[1], NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT,
+				  &flags));
+}
+
+#define RESULTS 24
+
+/* Results of calls on a connection: a number, or an error number, negative. */
+struct results {
+	int n, value[RESULTS];
+};
+
+static void result(struct results *r, ssize_t value)
+{
+	if (r->n < RESULTS)
+		r->value[r->n] = value < 0 ? -errno : value;
+	r->n++;
+}
+
+static void record_calls(const int fd[2], struct results *r)
+{
+	static char buf[1 << 20];
+	char *bad = (char *)16;
+	struct iovec iov[2] = { { buf, 10 }, { bad, 10 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	int flags;
+
+	set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 50000);
+	result(r, put(fd[0], 0, 32, 0));
+	result(r, put(fd[0], 0, 20, MSG_EOR));
+	result(r, recv(fd[1], NULL, 0, MSG_PEEK | MSG_TRUNC));
+	result(r, take(fd[1], buf, 16, MSG_PEEK, &flags));
+	result(r, flags & MSG_TRUNC);
+	result(r, take(fd[1], buf, 16, MSG_TRUNC, &flags));
+	result(r, flags & MSG_TRUNC);
+	result(r, recv(fd[1], buf, sizeof(buf), MSG_WAITALL));
+	result(r, sendmsg(fd[0], &msg, 0));
+	result(r, recv(fd[1], buf, sizeof(buf), MSG_DONTWAIT));
+	result(r, put(fd[0], 0, 40, 0));
+	result(r, put(fd[0], 0, 50, 0));
+	result(r, recvmsg(fd[1], &msg, MSG_PEEK));
+	result(r, recvmsg(fd[1], &msg, 0));
+	result(r, recv(fd[1], buf, sizeof(buf), 0));
+	result(r, put(fd[0], 0, 100001, 0));
+	result(r, put(fd[0], 0, 60000, 0));
+	result(r, recv(fd[1], NULL, 0, 0));
+	result(r, recv(fd[1], buf, 1, MSG_DONTWAIT));
+	result(r, put(fd[0], 0, 7, 0));
+	result(r, shutdown(fd[0], SHUT_WR));
+	result(r, recv(fd[1], buf, sizeof(buf), 0));
+	result(r, recv(fd[1], buf, sizeof(buf), 0));
+	result(r, put(fd[0], 0, 7, 0));
+}
+
+/* Calls return what they return for AF_UNIX (socket-api.rst, "Records"). */
+TEST_F(pair, as_unix)
+{
+	struct results esp = {}, un = {};
+	int i, fd[2];
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fd));
+	record_calls(fd, &un);
+	record_calls(self->fd, &esp);
+	ASSERT_EQ(RESULTS, un.n);
+	ASSERT_EQ(RESULTS, esp.n);
+	for (i = 0; i < RESULTS; i++)
+		EXPECT_EQ(un.value[i], esp.value[i])
+			TH_LOG("call %d", i);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 /* Two writers, one reader: records are whole. */
@@ -300,46 +493,6 @@ TEST_F(pair, two_writers)
 	}
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(0, reap(pid[i]));
-}
-
-/*
- * A writer waits until another writer has ended its record, for which that one waits for
- * queue space. MSG_DONTWAIT, SO_SNDTIMEO or a signal ends the wait.
- */
-TEST_F(pair, writers_wait)
-{
-	static char buf[200000];
-	int pos = 0, flags = 0;
-	pid_t pid[2];
-
-	set_int(self->fd[0], SOL_SOCKET, SO_SNDBUF, 30000);
-	set_int(self->fd[1], SOL_SOCKET, SO_RCVBUF, 30000);
-	pid[0] = MUST(fork());
-	if (!pid[0])
-		_exit(put(self->fd[0], 0, 200000, 0) != 200000);
-	ASSERT_TRUE(UNTIL(queued(self->fd[1], SIOCINQ) > 0));
-	EXPECT_ERRNO(EAGAIN, put(self->fd[0], 1, 5, MSG_DONTWAIT));
-	set_timeo(self->fd[0], SO_SNDTIMEO, 20);
-	EXPECT_ERRNO(EAGAIN, put(self->fd[0], 1, 5, 0));
-	set_timeo(self->fd[0], SO_SNDTIMEO, 0);
-	alarm_in_call(false);
-	EXPECT_ERRNO(EINTR, put(self->fd[0], 1, 5, 0));
-	pid[1] = MUST(fork());
-	if (!pid[1])
-		_exit(put(self->fd[0], 1, 5, 0) != 5);
-	while (!(flags & MSG_EOR)) {
-		ssize_t n = take(self->fd[1], buf, sizeof(buf), 0, &flags);
-
-		ASSERT_LT(0, n);
-		ASSERT_TRUE(right(buf, pos, n));
-		pos += n;
-	}
-	EXPECT_EQ(200000, pos);
-	EXPECT_EQ(5, take(self->fd[1], buf, sizeof(buf), 0, &flags));
-	EXPECT_EQ(MSG_EOR, flags);
-	EXPECT_TRUE(right(buf, 1, 5));
-	EXPECT_EQ(0, reap(pid[0]));
-	EXPECT_EQ(0, reap(pid[1]));
 }
 
 /* Records survive loss, too: a retransmission carries the same EOR. */
