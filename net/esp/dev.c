@@ -7,7 +7,6 @@
  * waits for RCU readers. So a device can leave at any point.
  */
 #include <linux/hashtable.h>
-#include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 #include "esp.h"
@@ -279,8 +278,12 @@ static int dev_header(struct sk_buff *skb, struct net_device *dev, const u8 *dad
 	const struct header_ops *ops = READ_ONCE(dev->header_ops);
 	struct ethhdr *eth;
 
-	if (unlikely(!ops || ops->create != eth_header))
+	if (unlikely(!ops || ops->create != eth_header)) {
+		/* the notifier of a change of type leaves no device that has other addresses */
+		if (WARN_ON_ONCE(!esp_dev_fits(dev)))
+			return -EAFNOSUPPORT;
 		return dev_hard_header(skb, dev, ntohs(esp_ethertype), daddr, saddr, skb->len);
+	}
 	eth = __skb_push(skb, ETH_HLEN);
 	memcpy(eth->h_dest, daddr, ETH_ALEN);
 	memcpy(eth->h_source, saddr ? saddr : dev->dev_addr, ETH_ALEN);

@@ -3,6 +3,7 @@
 #ifndef _ESP_DEV_H
 #define _ESP_DEV_H
 
+#include <linux/if_arp.h>
 #include "esp.h"
 #include "link.h"
 
@@ -80,6 +81,13 @@ void esp_dev_features(struct esp_dev *ed, const struct net_device *dev);
 u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size);
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		 const u8 *saddr);
+
+/* Does the device have Ethernet's addresses and headers? */
+static inline bool esp_dev_fits(const struct net_device *dev)
+{
+	return (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_LOOPBACK) &&
+	       dev->addr_len == ETH_ALEN;
+}
 
 /**
  * esp_dev_usable() - check whether the device can send frames

@@ -7,7 +7,6 @@
  * NETDEV_UNREGISTER, and the core then waits for RCU readers. So a device can leave at any
  * point.
  */
-#include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 #include "esp.h"
@@ -19,12 +18,6 @@
 #include "sysctl.h"
 
 static bool esp_default_enable;
-
-static bool dev_fits(const struct net_device *dev)
-{
-	return (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_LOOPBACK) &&
-	       dev->addr_len == ETH_ALEN;
-}
 
 /* Was @dev made by the rtnetlink driver @kind? */
 static bool dev_is_kind(const struct net_device *dev, const char *kind)
@@ -78,7 +71,7 @@ static int dev_register(struct net_device *dev)
 {
 	struct esp_dev *ed;
 
-	if (!dev_fits(dev) || dev_find(dev))
+	if (!esp_dev_fits(dev) || dev_find(dev))
 		return 0;
 	ed = kzalloc_obj(*ed, GFP_KERNEL);
 	if (!ed)
@@ -131,9 +124,17 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 	struct esp_dev *ed;
 
 	ASSERT_RTNL();
-	if (event == NETDEV_REGISTER)
+	switch (event) {
+	case NETDEV_REGISTER:
 		return notifier_from_errno(dev_register(dev));
-	if (event == NETDEV_UNREGISTER) {
+	case NETDEV_POST_TYPE_CHANGE:
+		/* nobody looks at an error any more */
+		if (dev_register(dev))
+			netdev_warn(dev, "ESP can't use the device: out of memory\n");
+		return NOTIFY_DONE;
+	/* The device's addresses and headers change: as if it left, and another one came. */
+	case NETDEV_PRE_TYPE_CHANGE:
+	case NETDEV_UNREGISTER:
 		dev_unregister(dev);
 		return NOTIFY_DONE;
 	}
@@ -145,6 +146,9 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 			dev_find_link(ed, info->upper_dev);
 		return NOTIFY_DONE;
 	}
+	/* a bond that fails to take a tunnel becomes Ethernet again without an event of its own */
+	if (event == NETDEV_UP && dev_register(dev))
+		netdev_warn(dev, "ESP can't use the device: out of memory\n");
 	ed = dev_find(dev);
 	if (!ed)
 		return NOTIFY_DONE;
@@ -173,8 +177,10 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 	return NOTIFY_DONE;
 }
 
+/* Devices of other modules may refuse a change of type. This notifier comes after theirs. */
 static struct notifier_block dev_notifier = {
 	.notifier_call	= dev_event,
+	.priority	= INT_MIN,
 };
 
 int esp_dev_init(bool default_enable)

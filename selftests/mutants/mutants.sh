@@ -48,7 +48,7 @@ known()
 	case "$1 $2" in
 	host-*) [ $# = 1 ] && program "$1" ;;
 	"kunit uml" | "kunit uml-debug") [ $# = 2 ] ;;
-	"run uml" | "run uml-debug" | "run uml-virtual")
+	"run uml" | "run uml-debug" | "run uml-virtual" | "run 6.1")
 		while [ $# != 0 ] && [ "$1" != -- ]; do
 			shift
 		done
