@@ -274,15 +274,14 @@ static void accept_put_back(struct sock *sk, struct sock *child)
 		esp_refuse(child);
 }
 
-/* Allow io_uring to lend the user's memory, and let esp_setsockopt() set SO_ZEROCOPY. */
+/* Let esp_setsockopt() see the core's options, and io_uring lend the user's memory. */
 static void socket_flags(struct socket *sock)
 {
-	if (sock->type == SOCK_DGRAM)
-		return;
-	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 #ifndef ESP_OLD_SOCKOPT
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 #endif
+	if (sock->type != SOCK_DGRAM)
+		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 }
 
 static int accept_child(struct socket *sock, struct socket *newsock, int flags)

@@ -172,8 +172,8 @@ static struct esp_dev *dgram_device(struct sock *sk, struct sockaddr_esp *a)
 	return ed;
 }
 
-static int dgram_send(struct sock *sk, struct esp_dev *ed,
-		      struct sockaddr_esp *a, struct msghdr *msg, size_t len)
+static int dgram_send(struct sock *sk, struct esp_dev *ed, struct sockaddr_esp *a,
+		      struct msghdr *msg, size_t len, const struct sockcm_cookie *cookie)
 {
 	struct esp_frame f = {
 		.version	= ESP_VERSION,
@@ -214,6 +214,10 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 	esp_wire_build(skb_push(skb, ESP_HLEN), &f);
 	esp_finish_frame(ed, skb, skb->len, 0);
 	esp_skb_classify(skb, sk);
+	skb->mark = cookie->mark;
+#ifndef ESP_OLD_CMSG_PRIORITY
+	skb->priority = cookie->priority;
+#endif
 	err = esp_dev_xmit(skb, ed, mac, NULL);
 	if (err)
 		return err;
@@ -223,6 +227,7 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed,
 
 static int dgram_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
+	struct sockcm_cookie cookie;
 	struct sockaddr_esp a;
 	struct sock *sk = sock->sk;
 	struct esp_dev *ed;
@@ -230,6 +235,9 @@ static int dgram_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 
 	if (msg->msg_flags & MSG_OOB)
 		return -EOPNOTSUPP;
+	err = esp_control(sk, msg, &cookie);
+	if (err)
+		return err;
 	if (msg->msg_namelen) {
 		err = esp_addr_check(msg->msg_name, msg->msg_namelen);
 		if (err)
@@ -264,7 +272,7 @@ static int dgram_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		goto out;
 	}
 	release_sock(sk);
-	err = dgram_send(sk, ed, &a, msg, len);
+	err = dgram_send(sk, ed, &a, msg, len, &cookie);
 	esp_dev_put(ed);
 	return err;
 out:

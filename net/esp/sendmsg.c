@@ -9,6 +9,7 @@
 #include "dev.h"
 #include "memory.h"
 #include "sendmsg.h"
+#include "sock.h"
 #include "write_queue.h"
 
 /* Least number of packets that leave together while the writer still copies a message. */
@@ -632,6 +633,13 @@ int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	esp_user_flags(msg);
 	if (msg->msg_flags & MSG_OOB)
 		return -EOPNOTSUPP;
+	if (msg->msg_controllen) {
+		struct sockcm_cookie cookie;
+		int err = esp_control(sk, msg, &cookie);
+
+		if (err)
+			return err;
+	}
 	if (msg->msg_name && sk->sk_state == TCP_ESTABLISHED &&
 	    msg->msg_namelen)
 		return -EISCONN;

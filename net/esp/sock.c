@@ -108,3 +108,30 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	sk->sk_prot->init(sk);
 	return sk;
 }
+
+/**
+ * esp_control() - take the control messages of sendmsg()
+ * @sk:		socket
+ * @msg:	message
+ * @cookie:	result: mark and priority of the datagram. A stream has the socket's only
+ *
+ * The core knows which messages of SOL_SOCKET there are; as with TCP and UDP, those of other
+ * levels have no effect.
+ *
+ * Return: 0, EINVAL, EPERM; EOPNOTSUPP: times of departure
+ */
+int esp_control(struct sock *sk, struct msghdr *msg, struct sockcm_cookie *cookie)
+{
+	u32 asked;
+	int err;
+
+	sockcm_init(cookie, sk);
+	cookie->mark = READ_ONCE(sk->sk_mark);	/* older kernels leave it 0 */
+	if (!msg->msg_controllen)
+		return 0;
+	asked = cookie->tsflags;
+	err = sock_cmsg_send(sk, msg, cookie);
+	if (!err && cookie->tsflags != asked)
+		err = -EOPNOTSUPP;
+	return err;
+}

@@ -12,5 +12,6 @@ extern struct proto esp_dgram_prot;
 void esp_set_state(struct sock *sk, int state);
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
+int esp_control(struct sock *sk, struct msghdr *msg, struct sockcm_cookie *cookie);
 
 #endif /* _ESP_SOCK_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Socket options at level SOL_ESP, SIOCINQ and SIOCOUTQ. */
 #include <asm/ioctls.h>
+#include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include "esp.h"
 #include "dev.h"
@@ -115,14 +116,55 @@ static int opt_set(struct sock *sk, int name, int v)
 	return err;
 }
 
+/*
+ * Refuse an option of the core that would have no effect on @sk: the core stores it for any
+ * family. Values that switch it off are accepted. Returns 0 or EOPNOTSUPP. Older kernels don't ask
+ * the family.
+ */
+static int opt_of_core(struct sock *sk, int name, sockptr_t val, unsigned int len)
+{
+	bool dgram = sk->sk_type == SOCK_DGRAM;
+	int v = 0;
+
+	if (len >= sizeof(v) && copy_from_sockptr(&v, val, sizeof(v)))
+		return -EFAULT;
+	switch (name) {
+	case SO_REUSEPORT:
+		return v ? -EOPNOTSUPP : 0;
+	case SO_INCOMING_CPU:
+		return v >= 0 ? -EOPNOTSUPP : 0;
+	case SO_TXTIME:
+		return -EOPNOTSUPP;
+	case SO_TIMESTAMPING_OLD:
+	case SO_TIMESTAMPING_NEW:
+		/* datagrams have times of their arrival */
+		if (dgram)
+			v &= SOF_TIMESTAMPING_TX_RECORD_MASK;
+		return v ? -EOPNOTSUPP : 0;
+	case SO_TIMESTAMP_OLD:
+	case SO_TIMESTAMP_NEW:
+	case SO_TIMESTAMPNS_OLD:
+	case SO_TIMESTAMPNS_NEW:
+		return v && !dgram ? -EOPNOTSUPP : 0;
+	case SO_MAX_PACING_RATE:
+		return v != -1 && !dgram ? -EOPNOTSUPP : 0;
+	case SO_ATTACH_FILTER:
+	case SO_ATTACH_BPF:
+		return dgram ? 0 : -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 		   unsigned int len)
 {
 	struct sock *sk = sock->sk;
 	int err, v;
 
-	if (level == SOL_SOCKET && name != SO_ZEROCOPY)
-		return sock_setsockopt(sock, level, name, val, len);
+	if (level == SOL_SOCKET && name != SO_ZEROCOPY) {
+		err = opt_of_core(sk, name, val, len);
+		return err ? err : sock_setsockopt(sock, level, name, val, len);
+	}
 	if (level == SOL_SOCKET)
 		name = ESP_ZEROCOPY;
 	else if (level != SOL_ESP)

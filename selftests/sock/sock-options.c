@@ -3,6 +3,8 @@
  * Socket options, their values and effects; ioctls (socket-api.rst; af_esp.h has
  * the ranges).
  */
+#include <linux/filter.h>
+#include <linux/net_tstamp.h>
 #include <stddef.h>
 #include "sock-hosts.h"
 
@@ -325,6 +327,110 @@ TEST_F(hosts, mark_and_priority)
 		fd[0] = esp_socket(A, types[t]);
 		EXPECT_EQ(0, set_int(fd[0], SOL_SOCKET, SO_MARK, 9));
 		EXPECT_EQ(9, get_int(fd[0], SOL_SOCKET, SO_MARK));
+	}
+}
+
+/* Send 4 bytes on a connected socket with one control message of SOL_SOCKET. */
+static ssize_t send_with(int fd, int type, int value)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(value))];
+		struct cmsghdr c;
+	} u = { .c = { CMSG_LEN(sizeof(value)), SOL_SOCKET, type } };
+	struct iovec iov = { "four", 4 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &u,
+			      .msg_controllen = sizeof(u) };
+
+	memcpy(CMSG_DATA(&u.c), &value, sizeof(value));
+	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+/* Control messages are those of TCP and UDP: unknown ones are refused, and nothing is sent. */
+TEST_F(hosts, control_messages)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr c;
+	} u;
+	char data[8];
+	struct iovec iov = { data, sizeof(data) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &u,
+			      .msg_controllen = sizeof(u) };
+	struct sockaddr_esp a;
+	int fd[2], t;
+
+	for (t = 0; t < 2; t++) {
+		make_pair(types[t], fd);
+		EXPECT_ERRNO(EINVAL, send_with(fd[0], 9999, 1));
+		EXPECT_ERRNO(EINVAL, send_with(fd[0], SO_TXTIME, 1));
+		EXPECT_ERRNO(EOPNOTSUPP, send_with(fd[0], SO_TIMESTAMPING,
+						   SOF_TIMESTAMPING_TX_SOFTWARE));
+		EXPECT_EQ(0, queued(fd[0], SIOCOUTQ));
+		EXPECT_EQ(4, send_with(fd[0], SO_MARK, 9));
+		EXPECT_EQ(4, recv(fd[1], data, sizeof(data), 0));
+		close(fd[0]);
+		close(fd[1]);
+	}
+	fd[0] = esp_socket(A, SOCK_DGRAM);
+	fd[1] = esp_socket(A, SOCK_DGRAM);
+	a = any(PORT);
+	a.sesp_ifindex = if_nametoindex("lo");
+	ASSERT_EQ(0, do_bind(fd[1], a));
+	impatient(fd[1]);
+	ASSERT_EQ(0, set_int(fd[1], SOL_SOCKET, SO_RCVMARK, 1));
+	ASSERT_EQ(0, do_connect(fd[0], a));
+	EXPECT_ERRNO(EINVAL, send_with(fd[0], 9999, 1));
+	EXPECT_ERRNO(EOPNOTSUPP, send_with(fd[0], SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE));
+	EXPECT_ERRNO(EAGAIN, recv(fd[1], data, sizeof(data), MSG_DONTWAIT));
+	ASSERT_EQ(4, send_with(fd[0], SO_MARK, 9));
+	ASSERT_EQ(4, recvmsg(fd[1], &msg, 0));
+	ASSERT_LE(sizeof(u), msg.msg_controllen);
+	EXPECT_EQ(SO_MARK, u.c.cmsg_type);
+	EXPECT_EQ(9, *(int *)CMSG_DATA(&u.c));
+}
+
+/* The core's options that ESP has no use for are refused; switched off, they are accepted. */
+TEST_F(hosts, options_without_effect)
+{
+	static const struct {
+		int name, on, off;
+		bool dgram;	/* EDP has it */
+	} no[] = {
+		{ SO_REUSEPORT, 1, 0, false },
+		{ SO_INCOMING_CPU, 0, -1, false },
+		{ SO_TIMESTAMP, 1, 0, true },
+		{ SO_TIMESTAMPNS, 1, 0, true },
+		{ SO_TIMESTAMPING, SOF_TIMESTAMPING_RX_SOFTWARE, 0, true },
+		{ SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE, 0, false },
+		{ SO_MAX_PACING_RATE, 1000, -1, true },
+	};
+	struct sock_filter all[] = { { BPF_RET | BPF_K, 0, 0, 0xffff } };
+	struct sock_fprog filter = { 1, all };
+	struct sock_txtime txtime = { .clockid = CLOCK_TAI };
+	unsigned int i, t;
+
+	if (set_int(esp_socket(A, SOCK_STREAM), SOL_SOCKET, SO_ZEROCOPY, 1))
+		return;		/* an older kernel, which doesn't ask the family */
+	for (t = 0; t < ARRAY_SIZE(types); t++) {
+		bool dgram = types[t] == SOCK_DGRAM;
+		int fd = esp_socket(A, types[t]);
+
+		for (i = 0; i < ARRAY_SIZE(no); i++) {
+			int err = set_int(fd, SOL_SOCKET, no[i].name, no[i].on) ? errno : 0;
+
+			EXPECT_EQ(dgram && no[i].dgram ? 0 : EOPNOTSUPP, err)
+				TH_LOG("option %d", no[i].name);
+			EXPECT_EQ(0, set_int(fd, SOL_SOCKET, no[i].name, no[i].off))
+				TH_LOG("option %d", no[i].name);
+		}
+		EXPECT_ERRNO(EOPNOTSUPP, setsockopt(fd, SOL_SOCKET, SO_TXTIME, &txtime,
+						    sizeof(txtime)));
+		EXPECT_ERRNO(EOPNOTSUPP, set_int(fd, SOL_SOCKET, SO_PEEK_OFF, 1));
+		i = setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+		EXPECT_EQ(dgram ? 0 : -1, (int)i);
+		EXPECT_ERRNO(EINVAL, setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &i, 1));
+		EXPECT_ERRNO(EFAULT, setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, (void *)16, 4));
+		EXPECT_EQ(0, set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1));
 	}
 }
 

@@ -20,6 +20,7 @@ lacks net/sock.h 'sk_forward_alloc_add(' ESP_OLD_FORWARD_ALLOC
 lacks net/sock.h 'sk_drops_inc(' ESP_OLD_DROPS_INC
 lacks linux/netdevice.h gso_ipv4_max_size ESP_OLD_GSO_IPV4
 lacks linux/net.h SOCK_CUSTOM_SOCKOPT ESP_OLD_SOCKOPT
+lacks net/sock.h 'u32 priority;' ESP_OLD_CMSG_PRIORITY
 lacks linux/skbuff.h 'struct ubuf_info \*uarg, bool devmem);' ESP_OLD_ZEROCOPY
 lacks net/dropreason-core.h SKB_DROP_REASON_TCP_ABORT_ON_DATA ESP_OLD_DROP_ABORT_ON_DATA
 lacks net/dropreason-core.h SKB_DROP_REASON_MAC_INVALID_SOURCE ESP_OLD_DROP_INVALID_SOURCE
