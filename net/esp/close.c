@@ -219,6 +219,8 @@ void esp_refuse(struct sock *sk)
 		esp_destroy(sk);
 	else
 		esp_reset_and_linger(sk);
+	if (!esp_sk(sk)->destroyed)
+		esp_orphan(sk);
 	release_sock(sk);
 	sock_put(sk);
 }
@@ -345,10 +347,12 @@ static void esp_close(struct sock *sk)
 	/* the backlog is empty; from here the holder of the spinlock decides */
 	local_bh_disable();
 	bh_lock_sock(sk);
-	if (sk->sk_state == TCP_CLOSE && !esp->rst_linger)
+	if (sk->sk_state == TCP_CLOSE && !esp->rst_linger) {
 		esp_destroy(sk);
-	else
+	} else {
 		esp_start_orphan_timer(sk);
+		esp_orphan(sk);
+	}
 	bh_unlock_sock(sk);
 	local_bh_enable();
 	sock_put(sk);
@@ -410,4 +414,26 @@ int esp_kill(struct sock *sk, int err)
 	}
 	release_sock(sk);
 	return ret;
+}
+
+/**
+ * esp_end_orphans() - end all connections at the module's exit
+ *
+ * They have no users. A peer that may wait for this end gets an RST.
+ */
+void esp_end_orphans(void)
+{
+	unsigned int bucket = 0;
+	struct sock *sk;
+
+	while ((sk = esp_next_conn(&bucket))) {
+		lock_sock(sk);
+		if (sk->sk_state != TCP_TIME_WAIT && sk->sk_state != TCP_CLOSE)
+			esp_reset_peer(sk);
+		if (sk->sk_state != TCP_CLOSE)
+			esp_done(sk, 0);
+		release_sock(sk);
+		sock_put(sk);
+	}
+	esp_wait_orphans();
 }

@@ -14,6 +14,7 @@ void esp_reset_peer(struct sock *sk);
 void esp_reset_and_linger(struct sock *sk);
 void esp_abort(struct sock *sk, int err);
 void esp_refuse(struct sock *sk);
+void esp_end_orphans(void);
 int esp_shutdown(struct socket *sock, int how);
 int esp_release(struct socket *sock);
 int esp_kill(struct sock *sk, int err);

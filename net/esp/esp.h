@@ -350,6 +350,8 @@ struct esp_opt {
 	u8			dev_auto;
 	/** @destroyed: esp_destroy() has run */
 	u8			destroyed;
+	/** @orphan: esp_orphan() has returned the socket's reference to the module */
+	u8			orphan;
 	/** @accepted: a listener made this connection */
 	u8			accepted;
 	/** @conn_tries: SYNs or echoes retransmitted */

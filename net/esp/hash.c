@@ -287,6 +287,31 @@ struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 	return NULL;
 }
 
+/**
+ * esp_next_conn() - find any connection
+ * @bucket:	where to begin; set to where the connection is
+ *
+ * Return: the connection with a reference, or NULL
+ */
+struct sock *esp_next_conn(unsigned int *bucket)
+{
+	struct sock *sk;
+
+	for (; *bucket <= esp_conns_mask; ++*bucket) {
+		struct esp_bucket *b = &esp_conns[*bucket];
+
+		spin_lock_bh(&b->lock);
+		sk_for_each(sk, &b->head) {
+			if (refcount_inc_not_zero(&sk->sk_refcnt)) {
+				spin_unlock_bh(&b->lock);
+				return sk;
+			}
+		}
+		spin_unlock_bh(&b->lock);
+	}
+	return NULL;
+}
+
 static bool port_matches(const struct sock *sk, const struct net *net,
 			 int ifindex, __be16 port)
 {

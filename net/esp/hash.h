@@ -23,6 +23,7 @@ int esp_hash(struct sock *sk);
 void esp_unhash(struct sock *sk);
 struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 			__be16 dport, const u8 *mac);
+struct sock *esp_next_conn(unsigned int *bucket);
 struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port);
 struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 			    struct sock *prev);

@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include "esp.h"
 #include "af_esp.h"
+#include "close.h"
 #include "delayed_ack.h"
 #include "hash.h"
 #include "input.h"
@@ -170,6 +171,7 @@ out_counter:
 static void __exit esp_exit(void)
 {
 	sock_unregister(esp_family);
+	esp_end_orphans();
 	dev_remove_pack(&esp_packet_type);
 	esp_offload_exit();
 	esp_dev_exit();

@@ -2,6 +2,8 @@
 /*
  * A socket's creation, state and destruction.
  */
+#include <linux/delay.h>
+#include <linux/module.h>
 #include "esp.h"
 #include "dev.h"
 #include "first_burst.h"
@@ -17,8 +19,47 @@ void esp_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
+/* Sockets that esp_orphan() was called for, and that are not destructed yet. */
+static atomic_t esp_orphans;
+
+/**
+ * esp_orphan() - let a closed socket not keep the module from being unloaded
+ * @sk:	socket without a user, which goes on until its peer knows; its lock is held
+ *
+ * At the module's exit, esp_end_orphans() ends it.
+ */
+void esp_orphan(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	sock_owned_by_me(sk);
+	if (esp->orphan)
+		return;
+	esp->orphan = 1;
+	atomic_inc(&esp_orphans);
+	module_put(THIS_MODULE);	/* sk_alloc() has taken it */
+}
+
+/**
+ * esp_wait_orphans() - wait until the memory of all orphans is free
+ *
+ * Only for the module's exit, after all orphans have been ended: contexts that still have a
+ * reference drop it without waiting for anything.
+ */
+void esp_wait_orphans(void)
+{
+	while (atomic_read(&esp_orphans)) {
+		usleep_range(1000, 2000);
+		rcu_barrier();	/* for callbacks that free sockets */
+	}
+}
+
 static void esp_destruct(struct sock *sk)
 {
+	if (esp_sk(sk)->orphan) {
+		__module_get(THIS_MODULE);	/* the core puts it after this function */
+		atomic_dec(&esp_orphans);
+	}
 	__skb_queue_purge(&sk->sk_receive_queue);
 	__skb_queue_purge(&sk->sk_error_queue);
 	sk_mem_reclaim_final(sk);

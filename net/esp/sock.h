@@ -10,6 +10,8 @@ extern struct proto esp_prot;
 extern struct proto esp_dgram_prot;
 
 void esp_set_state(struct sock *sk, int state);
+void esp_orphan(struct sock *sk);
+void esp_wait_orphans(void);
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);
 int esp_control(struct sock *sk, struct msghdr *msg, struct sockcm_cookie *cookie);
