@@ -15,7 +15,7 @@
 
 static struct hlist_head *peer_bucket(struct esp_link *link, const u8 *mac)
 {
-	return &link->peers[(mac[3] ^ mac[4] ^ mac[5]) % ESP_PEER_BUCKETS];
+	return &link->peers[esp_peer_hash(link->peer_seed, mac)];
 }
 
 static struct esp_peer *peer_find(struct esp_link *link, const u8 *mac)

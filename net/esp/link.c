@@ -62,6 +62,7 @@ struct esp_link *esp_link_alloc(struct net *net, const struct esp_ackq_ops *ops,
 		return NULL;
 	refcount_set(&link->ref, 1);
 	spin_lock_init(&link->lock);
+	link->peer_seed = get_random_u32();
 	esp_policy_get(net, &policy);
 	esp_ackq_init(&link->ackq, &policy, ops);
 	hrtimer_setup(&link->pace, pace, CLOCK_MONOTONIC,

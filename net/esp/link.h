@@ -3,6 +3,7 @@
 #ifndef _ESP_LINK_H
 #define _ESP_LINK_H
 
+#include <linux/jhash.h>
 #include "esp.h"
 
 #define ESP_PEER_BUCKETS 64
@@ -23,8 +24,10 @@ struct esp_link {
 	 * packet
 	 */
 	spinlock_t		lock;	/* see @lock */
-	/** @peers: struct esp_peer, hashed by MAC address */
+	/** @peers: struct esp_peer, by esp_peer_hash() */
 	struct hlist_head	peers[ESP_PEER_BUCKETS];
+	/** @peer_seed: secret with which @peers are hashed */
+	u32			peer_seed;
 	/** @npeers: number of peers that may begin a transmission; read without the lock */
 	u32			npeers;
 	/** @given: packets of first bursts that the peers may send together (rule 21) */
@@ -46,6 +49,12 @@ struct esp_link {
 	/** @rcu: frees the structure */
 	struct rcu_head		rcu;
 };
+
+/* Hash a MAC address. Without the seed nobody can choose addresses that share a bucket. */
+static inline u32 esp_peer_hash(u32 seed, const u8 *mac)
+{
+	return jhash(mac, ETH_ALEN, seed) % ESP_PEER_BUCKETS;
+}
 
 void esp_policy_get(struct net *net, struct esp_policy *p);
 void esp_link_put(struct esp_link *link);

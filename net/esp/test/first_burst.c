@@ -311,7 +311,30 @@ static void advice__none_after_fin(struct kunit *test)
 		close_conn(test, &late[i]);
 }
 
+/*
+ * Addresses that share a bucket with one seed are spread with another one. 4,096 whose last three
+ * bytes cancel each other out, so that they would share one without a seed, are spread as well.
+ */
+static void peers__bucket_is_secret(struct kunit *test)
+{
+	u32 n[ESP_PEER_BUCKETS] = {}, together = 0, i, most = 0;
+	u8 mac[ETH_ALEN] = { 2 }, first[ETH_ALEN] = { 2 };
+
+	for (i = 0; i < 4096; i++) {
+		mac[3] = i;
+		mac[4] = i >> 6;
+		mac[5] = mac[3] ^ mac[4];
+		most = max(most, ++n[esp_peer_hash(0x12345678, mac)]);
+		if (esp_peer_hash(0x12345678, mac) == esp_peer_hash(0x12345678, first) &&
+		    esp_peer_hash(0x87654321, mac) == esp_peer_hash(0x87654321, first))
+			together++;
+	}
+	KUNIT_EXPECT_LT(test, most, 2 * 4096u / ESP_PEER_BUCKETS);
+	KUNIT_EXPECT_LT(test, together, 16);
+}
+
 static struct kunit_case advice_cases[] = {
+	KUNIT_CASE(peers__bucket_is_secret),
 	KUNIT_CASE(advice__cut_is_told),
 	KUNIT_CASE(advice__echo_again),
 	KUNIT_CASE(advice__old_is_no_echo),
