@@ -86,7 +86,8 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 static inline bool esp_dev_fits(const struct net_device *dev)
 {
 	return (dev->type == ARPHRD_ETHER || dev->type == ARPHRD_LOOPBACK) &&
-	       dev->addr_len == ETH_ALEN;
+	       dev->addr_len == ETH_ALEN && dev->hard_header_len >= ETH_HLEN &&
+	       dev->header_ops && dev->header_ops->create;
 }
 
 /**

@@ -177,7 +177,7 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 	return NOTIFY_DONE;
 }
 
-/* Devices of other modules may refuse a change of type. This notifier comes after theirs. */
+/* Notifiers of other modules may refuse a change of type. This one comes after them. */
 static struct notifier_block dev_notifier = {
 	.notifier_call	= dev_event,
 	.priority	= INT_MIN,

@@ -126,6 +126,7 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	bool held = esp->snd.on_hold;
 	unsigned int res;
 
+	/* never ESP_ACK_INVALID: esp_ack_valid() */
 	res = late && f->ack_seq == esp->snd.una_seq ? ESP_ACK_STALE :
 	      esp_window_ack(&esp->snd, f->ack_seq, f->grant);
 	ack_take_rtt(sk, f, now);

@@ -385,7 +385,7 @@ static void send_mark(struct sock *sk, struct send_mark *m)
 	m->notsent = esp->notsent;
 	m->announced = esp->snd.trans_announced;
 	m->tail = tail;
-	if (m->all_sent || !tail)	/* nothing is appended to a buffer that was sent */
+	if (m->all_sent)	/* the record begins with a new buffer */
 		return;
 	m->cb = *ESP_TX(tail);
 	m->truesize = tail->truesize;
@@ -421,14 +421,29 @@ static void send_roll_back(struct sock *sk, const struct send_mark *m)
 	skb_set_tail_pointer(skb, m->len - m->data_len);
 	skb->len = m->len;
 	skb->data_len = m->data_len;
+	skb->ip_summed = CHECKSUM_PARTIAL;	/* the sum of what was taken back is in skb->csum */
 	sk_wmem_queued_add(sk, (int)m->truesize - (int)skb->truesize);
 	esp_mem_uncharge(sk, skb->truesize - m->truesize);
 	skb->truesize = m->truesize;
 }
 
-/* Write a record; return 0 or an error. The writer does not wait, and nothing is sent. */
+/* Return the size of the longest record: the largest size that the write queue may have. */
+static int send_record_max(struct sock *sk)
+{
+	int size = READ_ONCE(sk->sk_sndbuf);
+
+	return sk->sk_userlocks & SOCK_SNDBUF_LOCK ? size :
+	       max(size, READ_ONCE(esp_sk(sk)->ns->conf.sndbuf));
+}
+
+/*
+ * Write a record; return 0 or an error. The writer does not wait, and nothing is sent. A peer
+ * that asks for small packets makes a record take many times its bytes of memory: then
+ * EMSGSIZE.
+ */
 static int send_append_record(struct sock *sk, struct msghdr *msg)
 {
+	s64 most = sk->sk_wmem_queued + 2ll * send_record_max(sk);
 	struct esp_opt *esp = esp_sk(sk);
 
 	sock_owned_by_me(sk);
@@ -439,6 +454,8 @@ static int send_append_record(struct sock *sk, struct msghdr *msg)
 
 		if (!skb)
 			return -ENOMEM;
+		if (sk->sk_wmem_queued > most)
+			return -EMSGSIZE;
 		n = send_append(sk, skb, msg,
 				min_t(size_t, left, ESP_TX(skb)->limit - skb->len), NULL);
 		if (n > 0) {
@@ -453,18 +470,10 @@ static int send_append_record(struct sock *sk, struct msghdr *msg)
 	return 0;
 }
 
-/* Return the size of the longest record: the largest size that the write queue may have. */
-static size_t send_record_max(struct sock *sk)
-{
-	int size = READ_ONCE(sk->sk_sndbuf);
-
-	return sk->sk_userlocks & SOCK_SNDBUF_LOCK ? size :
-	       max(size, READ_ONCE(esp_sk(sk)->ns->conf.sndbuf));
-}
-
 /*
  * Write a whole record, or nothing. As with AF_UNIX, a queue that has any room takes all of
- * it, so that the queue holds twice its size at most.
+ * it. If there is no memory, wait for the queue to shrink. A queue that is empty can't: then
+ * ENOBUFS.
  */
 static int send_copy_record(struct sock *sk, struct msghdr *msg, long timeo)
 {
@@ -473,7 +482,7 @@ static int send_copy_record(struct sock *sk, struct msghdr *msg, long timeo)
 	int err;
 
 	sock_owned_by_me(sk);
-	if (len > send_record_max(sk))
+	if (len > (size_t)send_record_max(sk))
 		return -EMSGSIZE;
 	for (;;) {
 		while (!send_has_room(sk)) {
@@ -487,6 +496,8 @@ static int send_copy_record(struct sock *sk, struct msghdr *msg, long timeo)
 			return len;
 		send_roll_back(sk, &mark);
 		iov_iter_revert(&msg->msg_iter, len - msg_data_left(msg));
+		if (err == -ENOMEM && !mark.tail)
+			err = -ENOBUFS;
 		if (err == -ENOMEM)
 			err = send_wait_memory(sk, &timeo);
 		if (err)
@@ -579,6 +590,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 			     send_copy_message(sk, msg, timeo, lent);
 	}
 	esp->writers--;
+	esp->more = !!(msg->msg_flags & MSG_MORE);	/* another call may have changed it */
 	if (uarg && !msg->msg_ubuf)
 		zerocopy_end(sk, uarg, n > 0);
 
@@ -623,8 +635,8 @@ static int locked_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
  *
  * Return: bytes taken, or EPIPE, ECONNRESET, ETIMEDOUT, ENETDOWN, EMSGSIZE (also a record
  * larger than the send buffer can be), EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EISCONN (an
- * address), EINVAL (an empty record), ENOBUFS (MSG_ZEROCOPY: no memory, or no more may be
- * locked)
+ * address), EINVAL (an empty record), ENOBUFS (no memory for a record, or for a notice of
+ * MSG_ZEROCOPY, or no more may be locked)
  */
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {

@@ -33,7 +33,8 @@ void esp_orphan(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	sock_owned_by_me(sk);
-	if (esp->orphan)
+	/* a frame that refers to a user's memory holds the socket as long as a device wants */
+	if (esp->orphan || atomic_read(&sk->sk_zckey))
 		return;
 	esp->orphan = 1;
 	atomic_inc(&esp_orphans);
@@ -43,8 +44,8 @@ void esp_orphan(struct sock *sk)
 /**
  * esp_wait_orphans() - wait until the memory of all orphans is free
  *
- * Only for the module's exit, after all orphans have been ended: contexts that still have a
- * reference drop it without waiting for anything.
+ * Only for the module's exit, after all orphans have been ended. Contexts and timers that still
+ * have a reference drop it soon, after rto_max_ms at the latest.
  */
 void esp_wait_orphans(void)
 {
@@ -56,10 +57,8 @@ void esp_wait_orphans(void)
 
 static void esp_destruct(struct sock *sk)
 {
-	if (esp_sk(sk)->orphan) {
+	if (esp_sk(sk)->orphan)
 		__module_get(THIS_MODULE);	/* the core puts it after this function */
-		atomic_dec(&esp_orphans);
-	}
 	__skb_queue_purge(&sk->sk_receive_queue);
 	__skb_queue_purge(&sk->sk_error_queue);
 	sk_mem_reclaim_final(sk);
@@ -74,6 +73,8 @@ static void esp_destruct(struct sock *sk)
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
 	}
+	if (esp_sk(sk)->orphan)
+		atomic_dec(&esp_orphans);
 }
 
 /* Wake the writers that wait, because ACKs have freed room on the write queue. */
@@ -159,7 +160,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
  * The core knows which messages of SOL_SOCKET there are; as with TCP and UDP, those of other
  * levels have no effect.
  *
- * Return: 0, EINVAL, EPERM; EOPNOTSUPP: times of departure
+ * Return: 0, EINVAL, EPERM; EOPNOTSUPP: times of departure (SCM_TIMESTAMPING, SCM_TXTIME)
  */
 int esp_control(struct sock *sk, struct msghdr *msg, struct sockcm_cookie *cookie)
 {
@@ -172,7 +173,7 @@ int esp_control(struct sock *sk, struct msghdr *msg, struct sockcm_cookie *cooki
 		return 0;
 	asked = cookie->tsflags;
 	err = sock_cmsg_send(sk, msg, cookie);
-	if (!err && cookie->tsflags != asked)
+	if (!err && (cookie->tsflags != asked || cookie->transmit_time))
 		err = -EOPNOTSUPP;
 	return err;
 }

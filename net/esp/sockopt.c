@@ -55,7 +55,11 @@ static int opt_set(struct sock *sk, int name, int v)
 		opt_push_now(sk);
 		break;
 	case ESP_USER_TIMEOUT:
-		return opt_set_u32(&esp->user_timeout_ms, v, 0, INT_MAX);
+		err = opt_set_u32(&esp->user_timeout_ms, v, 0, INT_MAX);
+		if (!err && v && esp->deadline[ESP_T_SEND])
+			esp_timer_set(esp, ESP_T_SEND, min(esp->deadline[ESP_T_SEND],
+							   esp->waiting_since + 1000ull * v));
+		break;
 	case ESP_KEEPIDLE:
 		err = opt_set_u32(&esp->keep_idle, v, 1, 32767);
 		if (!err)
@@ -118,36 +122,43 @@ static int opt_set(struct sock *sk, int name, int v)
 
 /*
  * Refuse an option of the core that would have no effect on @sk: the core stores it for any
- * family. Values that switch it off are accepted. Returns 0 or EOPNOTSUPP. Older kernels don't ask
- * the family.
+ * family. Values that switch one off are accepted, except for SO_TXTIME. Returns 0, EOPNOTSUPP
+ * or EFAULT. Older kernels don't ask the family.
  */
 static int opt_of_core(struct sock *sk, int name, sockptr_t val, unsigned int len)
 {
 	bool dgram = sk->sk_type == SOCK_DGRAM;
-	int v = 0;
+	union {
+		int v;
+		unsigned long rate;
+	} u = { .rate = ~0UL };
 
-	if (len >= sizeof(v) && copy_from_sockptr(&v, val, sizeof(v)))
+	if (len < sizeof(u.v))	/* the core refuses it */
+		return 0;
+	if (copy_from_sockptr(&u, val, min_t(unsigned int, len, sizeof(u))))
 		return -EFAULT;
 	switch (name) {
 	case SO_REUSEPORT:
-		return v ? -EOPNOTSUPP : 0;
+		return u.v ? -EOPNOTSUPP : 0;
 	case SO_INCOMING_CPU:
-		return v >= 0 ? -EOPNOTSUPP : 0;
+		return u.v >= 0 ? -EOPNOTSUPP : 0;
 	case SO_TXTIME:
 		return -EOPNOTSUPP;
+	case SO_RESERVE_MEM:	/* the receive queue's lock guards a datagram socket's memory */
+		return dgram ? -EOPNOTSUPP : 0;
 	case SO_TIMESTAMPING_OLD:
 	case SO_TIMESTAMPING_NEW:
 		/* datagrams have times of their arrival */
 		if (dgram)
-			v &= SOF_TIMESTAMPING_TX_RECORD_MASK;
-		return v ? -EOPNOTSUPP : 0;
+			u.v &= SOF_TIMESTAMPING_TX_RECORD_MASK;
+		return u.v ? -EOPNOTSUPP : 0;
 	case SO_TIMESTAMP_OLD:
 	case SO_TIMESTAMP_NEW:
 	case SO_TIMESTAMPNS_OLD:
 	case SO_TIMESTAMPNS_NEW:
-		return v && !dgram ? -EOPNOTSUPP : 0;
+		return u.v && !dgram ? -EOPNOTSUPP : 0;
 	case SO_MAX_PACING_RATE:
-		return v != -1 && !dgram ? -EOPNOTSUPP : 0;
+		return u.rate != ~0UL && !dgram ? -EOPNOTSUPP : 0;
 	case SO_ATTACH_FILTER:
 	case SO_ATTACH_BPF:
 		return dgram ? 0 : -EOPNOTSUPP;

@@ -115,18 +115,22 @@ cable n0 v0 n1 v1
 # Anywhere, any time
 #
 
+# A reader of records that gets EFAULT has lost one, so the calls that copy do not fail there.
 for type in "" -q; do
+	faults="failslab fail_page_alloc"
+	[ -n "$type" ] || faults+=" fail_usercopy"
 	# The transfer goes on until each fault has struck 20 times, which a fixed number of bytes
 	# would not guarantee.
 	start n0 v0 n1 v1 -F -n 1000G -w 20000 $type
 	moves n1 5
 	inject failslab 2
 	inject fail_page_alloc 20
-	inject fail_usercopy 2
-	until_true 100 injecting 20 failslab fail_page_alloc fail_usercopy
+	[ -n "$type" ] || inject fail_usercopy 2
+	# shellcheck disable=SC2086
+	until_true 100 injecting 20 $faults
 	check "stream ${type:+of records }intact without memory, in both directions" enough
 	heal
-	for fault in failslab fail_page_alloc fail_usercopy; do
+	for fault in $faults; do
 		check "... $fault was injected" injected $fault
 	done
 done

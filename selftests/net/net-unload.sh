@@ -61,7 +61,7 @@ ip netns exec n1 tc qdisc del dev v1 root
 check "... and it comes back" loads
 check "a transfer again" transfer n0 v0 n1 v1 -n 100k
 
-in_host n1 esp listen %v1:3000 >/dev/null &
+nsenter --net=/run/netns/n1 esp listen %v1:3000 >/dev/null &
 until_true 60 in_state n1 LISTEN
 check_fails "a program that uses it keeps it" "in use" eval 'rmmod esp_diag; rmmod esp'
 insmod "$BUILD/esp_diag.ko"

@@ -330,8 +330,16 @@ TEST_F(pair, fault_in_send)
 		EXPECT_EQ(790, take(self->fd[1], buf, sizeof(buf), 0, &flags));
 		EXPECT_EQ(MSG_EOR, flags);
 		EXPECT_TRUE(right(buf, 0, 790));
+		/* the beginning has bytes that were summed while they were copied */
+		ASSERT_EQ(100, put(self->fd[0], 0, 100, MSG_MORE));
+		EXPECT_ERRNO(EFAULT, send(self->fd[0], map + 19 * page + 1, 2 * page,
+					  MSG_MORE | MSG_NOSIGNAL));
+		ASSERT_EQ(10, put(self->fd[0], 100, 10, 0));
+		EXPECT_EQ(110, take(self->fd[1], buf, sizeof(buf), 0, &flags));
+		EXPECT_TRUE(right(buf, 0, 110));
 		ASSERT_TRUE(UNTIL(!queued(self->fd[0], SIOCOUTQ)));
 	}
+	EXPECT_EQ(0, counter(B, "InChecksum"));
 	munmap(map, 64 * page);
 }
 
