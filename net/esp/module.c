@@ -30,7 +30,7 @@ MODULE_PARM_DESC(ethertype, "EtherType, 0x0600 ... 0xffff (default 0x88b5); numb
 
 static bool default_enable;
 module_param(default_enable, bool, 0444);
-MODULE_PARM_DESC(default_enable, "carry ESP on every Ethernet device from the start (default: on veth, dummy and loopback only)");
+MODULE_PARM_DESC(default_enable, "carry ESP on every Ethernet device from the start (default: on dummy and loopback only)");
 
 __be16 esp_ethertype;
 unsigned int esp_net_id;

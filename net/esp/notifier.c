@@ -91,7 +91,7 @@ static int dev_register(struct net_device *dev)
 	esp_dev_update_headroom(ed, dev);
 	esp_dev_features(ed, dev);
 	/* no frame leaves the machine by these: no administrator has to enable them */
-	ed->enabled = esp_default_enable || dev_stays_here(dev) || dev_is_kind(dev, "veth");
+	ed->enabled = esp_default_enable || dev_stays_here(dev);
 	ed->tx_checksum = dev_stays_here(dev);
 	rcu_assign_pointer(ed->dev, dev);
 	dev_find_link(ed, dev);

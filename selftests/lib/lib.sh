@@ -184,10 +184,14 @@ ip0() { ip -n n0 "$@"; }
 ip1() { ip -n n1 "$@"; }
 ip2() { ip -n n2 "$@"; }
 
-# cable HOST DEV HOST DEV: make a veth between them and set it up.
+# enable HOST DEV: the device carries ESP.
+enable() { in_host "$1" tee "/proc/sys/net/esp/dev/$2/enable" <<<1 >/dev/null; }
+
+# cable HOST DEV HOST DEV: make a veth between them and set it up, for ESP if the module is there.
 cable()
 {
 	ip link add "$2" netns "$1" type veth peer name "$4" netns "$3" || exit
+	[ ! -e /proc/sys/net/esp ] || { enable "$1" "$2" && enable "$3" "$4"; } || exit
 	ip -n "$1" link set "$2" up
 	ip -n "$3" link set "$4" up
 }

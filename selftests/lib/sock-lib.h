@@ -329,6 +329,15 @@ static inline void ask(struct message *m, void *buf, size_t len)
 	MUST(err->error);
 }
 
+/* Let the device carry ESP, which only loopback and dummy do by themselves. */
+static inline void enable(const struct host *h)
+{
+	char name[sizeof("dev//enable") + IFNAMSIZ];
+
+	snprintf(name, sizeof(name), "dev/%s/enable", h->dev);
+	sysctl(h, name, 1);
+}
+
 /*
  * Make an interface of host A; a veth's other end is the device of B. Netlink,
  * because starting ip takes longer than most tests.
@@ -360,6 +369,10 @@ static inline void make_dev(const char *kind, const char *name)
 	}
 	end_nest(&m, link);
 	ask(&m, answer, sizeof(answer));
+	if (!strcmp(kind, "veth")) {
+		enable(B);
+		enable(A);
+	}
 }
 
 /* Has the kernel noticed that there is a carrier? */

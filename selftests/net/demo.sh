@@ -102,12 +102,15 @@ ip -n n0 addr add 10.9.0.1/24 dev v0
 ip -n n1 addr add 10.9.0.2/24 dev v1
 ip -n n0 link set v0 up
 ip -n n1 link set v1 up
+n0 esp dev enable v0 && n1 esp dev enable v1 || die "the devices can't be enabled"
 peer=$(ip -n n1 -br link show v1 | awk '{ print $3 }')
 
 echo
 echo "  The Ethernet Streaming Protocol, Linux $(uname -r) on $(nproc) processors (User-Mode Linux)."
 echo "  Two hosts, an Ethernet cable between them (veth, MTU $(n0 cat /sys/class/net/v0/mtu)), no IP."
 echo
+echo "  there\$ esp dev enable v1"
+echo "  here\$  esp dev enable v0"
 echo "  there\$ esp listen :5000 | sha256sum"
 echo "  here\$  head -c $BYTES /dev/urandom | esp connect $peer%v0:5000"
 

@@ -12,7 +12,6 @@
 
 N=256k		# a short transfer
 
-enable() { in_host "$1" tee "/proc/sys/net/esp/dev/$2/enable" <<<1 >/dev/null; }
 carries_esp() { in_host n0 esp show dev | grep -q "^bond0 "; }
 says_no_device()
 {

@@ -22,7 +22,6 @@ LONG=$(by_kernel 4G 1G 4G)	# one that does not end by itself
 
 # sysctl HOST NAME VALUE
 sysctl() { in_host "$1" tee "/proc/sys/net/esp/$2" <<<"$3" >/dev/null; }
-enable() { sysctl "$1" "dev/$2/enable" 1; }
 no_device() { ! ip -n "$1" link show "$2" >/dev/null 2>&1; }
 
 # says FILE WORDS...: $TMP/FILE has one of WORDS.
@@ -279,8 +278,9 @@ ip0 link set new netns n2
 check "moved to another namespace: the transfer ends" both_end
 check "... with ENETDOWN" says connect "Network is down"
 ip2 link set new up
+check "... where it carries no ESP" [ "$(in_host n2 cat /proc/sys/net/esp/dev/new/enable)" = 0 ]
+enable n2 new
 check "... and a new one works from there" transfer n2 new n1 w1 -n "$N"
-check "... with its sysctl" in_host n2 cat /proc/sys/net/esp/dev/new/enable
 ip2 link delete new
 
 patient n1

@@ -80,8 +80,12 @@ done
 check "... and no others" [ "$(</proc/sys/net/esp/retries)" != 5 ]
 check "... not the memory of all" owner test ! -e /proc/sys/net/esp/mem
 check "... nor parameters" owner test ! -w /sys/module/esp/parameters/default_enable
+check_fails "... has no way by a veth that isn't enabled" "Network is down" owner bash -c '
+	ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up || exit 0
+	stream connect 02:00:00:00:00:01%v0:2000 -n 1'
 check "... listens below 1024 there" owner bash -c '
 	ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up &&
+		esp dev enable v0 v1 &&
 		{ stream listen %v1:900 -n 64k & } &&
 		for ((i = 0; i < 600; i++)); do
 			! esp show -l | grep -q ":900\b" || exit 0

@@ -16,6 +16,7 @@ unloads() { rmmod esp_diag && rmmod esp; }
 loads()
 {
 	insmod "$BUILD/esp.ko" && insmod "$BUILD/esp_diag.ko" || return
+	enable n0 v0 && enable n1 v1 || return
 	for h in n0 n1; do
 		sysctl $h fin_timeout_ms 60000
 		sysctl $h time_wait_ms 60000

@@ -435,6 +435,7 @@ static inline void build_rack(void)
 	enter(&sw);
 	run("ip -batch %s && rm %s", name, name);
 	for (i = 0; i < SENDERS; i++) {
+		enable(&snd[i]);
 		link_up(&snd[i], true);
 		long_cable();
 	}
@@ -470,6 +471,7 @@ static inline void add_receiver(void)
 	run("ip link add p0 index 200 type veth peer name e0 index 10 %s netns /proc/%d/fd/%d",
 	    "address 02:00:00:00:00:ff", getpid(), rx.ns);
 	run("ip link set p0 master br0 up");
+	enable(&rx);
 	link_up(&rx, true);
 	MUST(UNTIL(running(&rx)) ? 0 : -1);
 	long_cable();

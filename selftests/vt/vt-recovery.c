@@ -203,6 +203,8 @@ static void make_wire(void)
 	wire_fd[1] = packet_socket("wb");
 	A->ifindex = 10;
 	B->ifindex = 11;
+	enable(B);
+	enable(A);
 	link_up(B, true);
 	link_up(A, true);
 	wait_running();
