@@ -583,7 +583,10 @@ TEST_F(hosts, user_timeout_one_way)
 
 	make_pair(SOCK_STREAM, fd);
 	ASSERT_TRUE(alive(fd));
-	set_timeo(fd[1], SO_SNDTIMEO, 1);
+	/* for 25 seconds B's frames don't stop for as long as that, although it gets no ACKs */
+	sysctl(B, "rto_max_ms", 100);
+	sysctl(B, "probe_max_ms", 100);
+	sysctl(B, "retries", 250);
 	ASSERT_EQ(0, set_int(fd[0], SOL_ESP, ESP_USER_TIMEOUT, 500));
 	enter(A);
 	run("tc qdisc add dev va root netem loss 100%%");
