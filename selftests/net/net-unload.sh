@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The module leaves at once if no program uses it: connections that still wait for their peers end
-# then, with an RST where the peer may wait (state-machine.rst).
+# then, with an RST where the peer may wait (locking.rst).
 #
 #	+-----------+             +-----------+
 #	| n0     v0 +--- veth ----+ v1     n1 |
@@ -22,7 +22,6 @@ loads()
 		sysctl $h time_wait_ms 60000
 	done
 }
-users() { awk '$1 == "esp" { print $3 }' /proc/modules; }
 
 # resets: the RSTs that have come to n1.
 resets()
