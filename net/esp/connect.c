@@ -2,7 +2,7 @@
 /*
  * The handshake.
  *
- *   client                                 listener (no state)
+ *   client                                 listener (no state before the echo)
  *   SYN        cookie 0, own cookie C  -->
  *              <--  SYN|ACK  cookie C, own cookie S = hash(MACs, ports, device,
  *                            C, first burst, type, CRC or not, time),
@@ -18,6 +18,7 @@
 #include "esp.h"
 #include "close.h"
 #include "connect.h"
+#include "cookie.h"
 #include "crc.h"
 #include "dev.h"
 #include "first_burst.h"
@@ -28,58 +29,12 @@
 #include "sock.h"
 #include "timer.h"
 
-#define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
 #define ESP_SYN_RTO_US		(20 * 1000)	/* of the first SYN; then doubled */
 #define ESP_SYN_RTO_MAX_US	(1000 * 1000)
 #define ESP_SYN_LARGE		3	/* SYNs of full size before small ones */
 #define ESP_PROBE_MTU		16384
 #define ESP_RESET_US		(10 * 1000)	/* interval of ESP_RESETS */
 #define ESP_RESETS		100		/* most RSTs without a socket in it */
-
-/**
- * esp_listen_cookie() - compute the listener's cookie for a peer
- * @sk:		listener
- * @ifindex:	device
- * @eth:	header of a frame from the peer
- * @f:		the same frame: ports, and the peer's cookie
- * @advice:	first burst that the listener gave the peer
- * @crc:	true if both sides agreed on a CRC
- * @age:	age of the cookie, in slots of ESP_COOKIE_SLOT_US
- *
- * The cookie stands for all that the listener told the peer and doesn't keep.
- *
- * Return: the cookie, never 0
- */
-u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
-		      const struct esp_frame *f, u16 advice, bool crc, int age)
-{
-	struct {
-		u8	macs[2 * ETH_ALEN];
-		__be16	sport;
-		__be16	dport;
-		u32	ifindex;
-		u32	peer_cookie;
-		u16	advice;
-		u8	type;
-		u8	crc;
-		u32	slot;
-	} __packed __aligned(8) in = {
-		.sport		= f->sport,
-		.dport		= f->dport,
-		.ifindex	= ifindex,
-		.peer_cookie	= f->peer_cookie,
-		.advice		= advice,
-		.type		= sk->sk_type,
-		.crc		= crc,
-		.slot		= div_u64(esp_now(), ESP_COOKIE_SLOT_US) - age,
-	};
-	u32 cookie;
-
-	ether_addr_copy(in.macs, eth->h_source);
-	ether_addr_copy(in.macs + ETH_ALEN, eth->h_dest);
-	cookie = siphash(&in, sizeof(in), &esp_net(sock_net(sk))->secret);
-	return cookie ? cookie : 1;
-}
 
 /* Set the fields that depend on the socket's own cookie; both sides do. */
 static void conn_init_numbers(struct sock *sk)
@@ -523,8 +478,8 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
 	f.grant = esp_link_handshake(ed, eth_hdr(skb)->h_source);
-	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in,
-					  f.grant, crc, 0);
+	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in, f.grant, crc,
+					  esp_cookie_slot());
 	f.pkt_seq = esp_isn(f.peer_cookie);
 	f.ts_val = (u32)esp_now() + esp_ts_offset(f.peer_cookie);
 	f.mss = esp_own_mss(ed);
@@ -639,6 +594,7 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 	const struct ethhdr *eth = eth_hdr(skb);
 	bool crc = f->opts & ESP_HAS(ESP_OPT_CRC);
 	u8 must = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
+	u32 slot = esp_cookie_slot();
 	struct sock *child;
 
 	sock_owned_by_me(sk);
@@ -646,8 +602,8 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		must &= ~ESP_HAS(ESP_OPT_TYPE);
 	if ((f->opts & must) != must || (f->flags & ESP_RST))
 		goto bad;
-	if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, 0) &&
-	    f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, 1))
+	if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, slot) &&
+	    f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, --slot))
 		goto bad;
 	if ((f->opts & ESP_HAS(ESP_OPT_TYPE)) && f->type != sk->sk_type)
 		goto bad;
@@ -664,6 +620,11 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		sock_put(child);
 		reason = SKB_DROP_REASON_TCP_OLD_DATA;
 		goto drop;
+	}
+	if (esp_cookie_used(slot, f->cookie, f->peer_cookie)) {
+		ESP_INC(net, CookieUsed);
+		reason = SKB_DROP_REASON_TCP_OLD_DATA;
+		goto reset;
 	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
@@ -685,6 +646,7 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		sock_put(child);
 		goto drop;
 	}
+	esp_cookie_use(slot, f->cookie, f->peer_cookie);
 	ESP_INC_BH(esp_net(net), PassiveOpens);
 	list_add_tail(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
 	sk_acceptq_added(sk);
@@ -694,6 +656,7 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 	return child;
 bad:
 	ESP_INC(net, CookieInvalid);
+reset:
 	esp_reply_reset(net, ed, skb);
 drop:
 	sk_skb_reason_drop(sk, skb, reason);

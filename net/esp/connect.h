@@ -8,8 +8,6 @@
 
 struct esp_dev;
 
-u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
-		      const struct esp_frame *f, u16 advice, bool crc, int age);
 int esp_connect_start(struct sock *sk);
 void esp_send_syn(struct sock *sk);
 bool esp_handshake_rcv(struct sock *sk, struct sk_buff *skb);

@@ -68,6 +68,7 @@
 	X(AttemptFails)		/* connect() failed */ \
 	X(SynRetrans)		/* retransmissions of a SYN */ \
 	X(ListenOverflows)	/* SYNs or echoes dropped because the backlog was full */ \
+	X(CookieUsed)		/* an echo whose cookie has made a connection before */ \
 	X(CookieInvalid)	/* no SYN, and without a valid cookie of the listener's */ \
 	X(TypeMismatch)		/* a stream socket met a seqpacket socket */ \
 	X(DgramIn)		/* datagrams received */ \

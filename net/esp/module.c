@@ -8,6 +8,7 @@
 #include "esp.h"
 #include "af_esp.h"
 #include "close.h"
+#include "cookie.h"
 #include "delayed_ack.h"
 #include "hash.h"
 #include "input.h"
@@ -129,9 +130,12 @@ static int __init esp_init(void)
 	err = esp_hash_init();
 	if (err)
 		goto out_counter;
-	err = proto_register(&esp_prot, 1);
+	err = esp_cookie_init();
 	if (err)
 		goto out_hash;
+	err = proto_register(&esp_prot, 1);
+	if (err)
+		goto out_cookie;
 	err = proto_register(&esp_dgram_prot, 1);
 	if (err)
 		goto out_proto;
@@ -161,6 +165,8 @@ out_dgram:
 	proto_unregister(&esp_dgram_prot);
 out_proto:
 	proto_unregister(&esp_prot);
+out_cookie:
+	esp_cookie_exit();
 out_hash:
 	esp_hash_exit();
 out_counter:
@@ -180,6 +186,7 @@ static void __exit esp_exit(void)
 	rcu_barrier();	/* for callbacks that free the links of these sockets */
 	proto_unregister(&esp_dgram_prot);
 	proto_unregister(&esp_prot);
+	esp_cookie_exit();
 	esp_hash_exit();
 	percpu_counter_destroy(&esp_sockets_allocated);
 }

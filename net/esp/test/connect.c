@@ -231,7 +231,7 @@ static bool echo_of_age(struct kunit *test, int nr, int age)
 	ether_addr_copy(eth.h_source, c.mac);
 	ether_addr_copy(eth.h_dest, fx.dev->dev_addr);
 	f.cookie = esp_listen_cookie(fx.listener->sk, fx.dev->ifindex, &eth, &f, f.advice,
-				     false, age);
+				     false, esp_cookie_slot() - age);
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens) + mib(ESP_MIB_CookieInvalid),
 			opens + bad + 1);
@@ -254,8 +254,6 @@ static void listen__echo_of_another_slot(struct kunit *test)
 		int age;
 		bool good;
 	} v[] = { { 0, true }, { 1, true }, { 2, false }, { 3, false }, { -1, false } };
-	struct esp_frame f = {};
-	struct ethhdr eth = {};
 	bool good;
 	u32 slot;
 	int i;
@@ -263,11 +261,97 @@ static void listen__echo_of_another_slot(struct kunit *test)
 	start_listener(test);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		do {	/* repeat if the slot ends meanwhile */
-			slot = esp_listen_cookie(fx.listener->sk, 1, &eth, &f, 0, false, 0);
+			slot = esp_cookie_slot();
 			good = echo_of_age(test, i, v[i].age);
-		} while (slot != esp_listen_cookie(fx.listener->sk, 1, &eth, &f, 0, false, 0));
+		} while (slot != esp_cookie_slot());
 		KUNIT_EXPECT_EQ_MSG(test, good, v[i].good, "%d slots ago", v[i].age);
 	}
+}
+
+/*
+ * A copy of the echo comes when the connection has ended. It makes no other one, which would get
+ * the data again.
+ */
+static void listen__echo_comes_late(struct kunit *test)
+{
+	unsigned long opens, used = mib(ESP_MIB_CookieUsed);
+	struct esp_frame f, copy;
+	struct t_conn c;
+	int i;
+
+	start_listener(test);
+	new_conn(&c, 1);
+	syn(test, &c);
+	echo_frame(&c, &f, 4);
+	f.flags |= ESP_TXS | ESP_TXF;
+	f.len = 5;
+	copy = f;
+	feed_frame(test, c.mac, &f, "hello");
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
+	c.esp = esp_sk(c.sock->sk);
+	opens = mib(ESP_MIB_PassiveOpens);
+	feed_frame(test, c.mac, &copy, "hello");	/* a duplicate of the connection's */
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used);
+	close_conn(test, &c);
+	for (i = 1; i <= 3; i++) {
+		feed_frame(test, c.mac, &copy, "hello");
+		next(test, &c, ESP_RST | ESP_ACK, &f);
+		silence(test);
+		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used + i);
+		/* the slot may end meanwhile, but the cookie is the older one's then */
+		if (i == 2)
+			esp_cookie_use(esp_cookie_slot(), 1, 1);
+	}
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens);
+	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, 0);
+	/* the client itself may connect again from there */
+	new_conn(&c, 1);
+	syn(test, &c);
+	echo_frame(&c, &f, 4);
+	accept_conn(test, &c, &f);
+	close_conn(test, &c);
+}
+
+/* Fill slot @slot, as many connections do; return the number of its cookies. */
+static u32 fill_slot(u32 slot, u32 salt)
+{
+	u32 n = 0;
+
+	while (esp_cookie_slot() == slot && n < 100000)
+		esp_cookie_use(slot, ++n, salt);
+	return n;
+}
+
+/*
+ * A slot ends early when its table is half full. Its cookies are remembered during the next
+ * slot, and are invalid after it; cookies that are not used yet are valid in both.
+ */
+static void listen__slot_ends_early(struct kunit *test)
+{
+	u32 slot, n, i, wrong = 0;
+
+	do {	/* begin anew if the clock ends a slot meanwhile */
+		slot = esp_cookie_slot();
+		fill_slot(slot, 1);
+		slot = esp_cookie_slot();
+		n = fill_slot(slot, 2);
+	} while (n < 500 || !esp_cookie_used(slot, n, 2));
+	KUNIT_EXPECT_LE(test, n, 32768);
+	for (i = 1; i <= n; i++)
+		wrong += !esp_cookie_used(slot, i, 2);
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	KUNIT_EXPECT_FALSE(test, esp_cookie_used(slot, n + 1, 2));
+	KUNIT_EXPECT_FALSE(test, esp_cookie_used(slot + 1, 1, 2));
+	/* clients that use the old slot's cookies end the new slot in their turn */
+	for (i = n + 1; esp_cookie_slot() == slot + 1 && i < 2 * n; i++)
+		esp_cookie_use(slot, i, 2);
+	KUNIT_EXPECT_NE(test, esp_cookie_slot(), slot + 1);
+	KUNIT_EXPECT_GE(test, i, n + n / 2 - 2);
+	KUNIT_EXPECT_TRUE(test, esp_cookie_used(slot, 1, 2));	/* it is invalid */
+	esp_cookie_use(slot, 1, 2);	/* without effect */
+	fill_slot(esp_cookie_slot(), 3);
+	KUNIT_EXPECT_FALSE(test, esp_cookie_used(esp_cookie_slot(), 1, 2));
 }
 
 /* Clients get a SYN|ACK while the accept queue has room; some of their echoes find it full. */
@@ -750,6 +834,8 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(listen__echo_makes_child),
 	KUNIT_CASE(listen__bad_echo_is_refused),
 	KUNIT_CASE(listen__echo_of_another_slot),
+	KUNIT_CASE(listen__echo_comes_late),
+	KUNIT_CASE(listen__slot_ends_early),
 	KUNIT_CASE(listen__echo_finds_it_full),
 	KUNIT_CASE(listen__bad_syn_is_silent),
 	KUNIT_CASE(listen__type_mismatch_resets),

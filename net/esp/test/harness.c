@@ -15,7 +15,7 @@
 #define T_PEER_PORT	50000
 #define T_MSS		1000		/* payload of a packet that the peer takes, bytes */
 #define T_BACKLOG	5		/* backlog of the listener */
-#define T_COOKIE	0xc0ffee01u	/* cookie of the first peer */
+#define T_COOKIE	0xc0ffee01u	/* cookie of the first connection */
 #define T_ANSWER_MS	1000		/* longest wait for a frame that must come */
 
 static struct {
@@ -446,12 +446,13 @@ static void start_listener(struct kunit *test)
 static void new_conn(struct t_conn *c, int nr)
 {
 	static const u8 mac[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x10 };
+	static u32 cookie = T_COOKIE;	/* a listener takes the same one only once */
 
 	memset(c, 0, sizeof(*c));
 	ether_addr_copy(c->mac, mac);
 	c->mac[5] += nr;
 	c->port = T_PEER_PORT;
-	c->cookie = T_COOKIE + nr;
+	c->cookie = cookie++;
 	c->seq = esp_isn(c->cookie) + 1;
 	c->wish = fx.crc;
 }

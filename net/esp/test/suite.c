@@ -18,6 +18,7 @@
 #include "../af_esp.h"
 #include "../close.h"
 #include "../connect.h"
+#include "../cookie.h"
 #include "../crc.h"
 #include "../delayed_ack.h"
 #include "../dev.h"
