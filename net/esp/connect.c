@@ -44,6 +44,8 @@ static void conn_init_numbers(struct sock *sk)
 
 	sock_owned_by_me(sk);
 	esp_window_init(&esp->snd, esp_isn(esp->cookie));
+	esp->rrq_credit = ESP_RRQ_CREDIT;
+	esp->rrq_una = esp->snd.una_seq;
 	esp->snd.initial = esp->user_initial != -2 ? esp->user_initial :
 			   READ_ONCE(conf->esp_initial_ack_burst_length);
 	esp_set_burst(sk);

@@ -39,6 +39,8 @@
 #define ESP_GSO_MAX	65535	/* bytes of a GSO packet, header and payload */
 #define ESP_SEQ_WINDOW	0xffff	/* grant's reach: packets ahead of recv_seq */
 #define ESP_FORGOTTEN	3	/* timeouts in a row before asking if the peer has the connection */
+#define ESP_RRQ_STEPS	16	/* buffers that an RRQ passes cost as much as a packet sent again */
+#define ESP_RRQ_CREDIT	(64 * ESP_RRQ_STEPS)	/* for RRQs before any packet is acknowledged */
 #define ESP_ACK_WAITS	1	/* esp_opt.ack_pending */
 #define ESP_ACK_RIDES	2
 
@@ -322,6 +324,12 @@ struct esp_opt {
 	int			ifindex;
 	/** @rto_high: snd.send_next when the retransmission timer fired */
 	u32			rto_high;
+	/** @rrq_credit: what RRQs may still cost, as of the last one; see rrq_credit() */
+	u32			rrq_credit;
+	/** @rrq_una: snd.una_seq at the last RRQ */
+	u32			rrq_una;
+	/** @orphaned_at: when @orphan was set, microseconds */
+	u64			orphaned_at;
 	/** @syn_since: when the peer's first SYN for another connection came, microseconds */
 	u64			syn_since;
 	/**

@@ -44,6 +44,8 @@
 	X(OutRRQ)		/* retransmission requests sent */ \
 	X(InRRQ)		/* retransmission requests received */ \
 	X(RRQIgnored)		/* requested packets that were sent less than a round trip ago */ \
+	X(RRQLimited)		/* RRQs cut short: they cost more than what was acknowledged */ \
+	X(WqueueTooBig)		/* packets not sent, because to split the queue costs memory */ \
 	X(Timeouts)		/* expirations of the retransmission timer */ \
 	X(Probes)		/* probes of a sender that waits for a grant */ \
 	X(KeepaliveProbes)	/* probes of an idle connection */ \

@@ -167,6 +167,34 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	}
 }
 
+/*
+ * Renew what the peer's RRQs may cost. A buffer of the write queue that is passed costs 1, a
+ * packet that is retransmitted ESP_RRQ_STEPS. Whatever the peer requests, and whatever round trip
+ * it claims, each packet that it acknowledges pays for two packets more, and one RRQ costs at
+ * most twice what is outstanding. Without credit the retransmission timer goes on.
+ */
+static void rrq_credit(struct esp_opt *esp)
+{
+	u64 most = 2ull * ESP_RRQ_STEPS * (esp->snd.send_next - esp->snd.una_seq);
+	u64 earned = 2ull * ESP_RRQ_STEPS * (esp->snd.una_seq - esp->rrq_una);
+
+	esp->rrq_una = esp->snd.una_seq;
+	most = max_t(u64, most, ESP_RRQ_CREDIT);
+	esp->rrq_credit = min(esp->rrq_credit + earned, most);
+}
+
+/* Pay for an RRQ. Returns how many of @n things that cost @each the credit allows. */
+static u32 rrq_pay(struct sock *sk, u32 n, u32 each)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 paid = min(n, esp->rrq_credit / each);
+
+	esp->rrq_credit -= paid * each;
+	if (paid < n)
+		ESP_INC(sock_net(sk), RRQLimited);
+	return paid;
+}
+
 /* Retransmit the packets that an RRQ names, unless they are on their way (rule 19). */
 static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 {
@@ -184,6 +212,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 		return;
 	if (esp->snd.una_seq == esp->snd.send_next)
 		return;
+	rrq_credit(esp);
 	p = skb_peek(&sk->sk_write_queue);
 	for (i = 0; i < n; i++) {
 		u32 from = f->ack_seq + ntohs(r[i].offset);
@@ -196,6 +225,8 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 
 			if (!esp_before(ESP_TX(p)->seq, to))
 				break;
+			if (!rrq_pay(sk, 1, 1))
+				return;
 			if (!esp_before(from, end))
 				continue;
 			if (esp_before(from, ESP_TX(p)->seq))
@@ -210,8 +241,10 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 					break;
 				continue;
 			}
-			p = esp_retransmit(sk, p, from, end);
-			if (!p)
+			paid = rrq_pay(sk, end - from, ESP_RRQ_STEPS);
+			if (paid)
+				p = esp_retransmit(sk, p, from, from + paid);
+			if (!p || paid < end - from)
 				return;
 		}
 	}

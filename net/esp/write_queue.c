@@ -110,6 +110,19 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 	return rest;
 }
 
+/*
+ * Has splitting made the write queue too large? As with TCP, it may take twice the send buffer.
+ * The first buffer may be split always, so that its packets arrive in the end.
+ */
+static bool split_is_too_much(struct sock *sk, struct sk_buff *skb)
+{
+	if (skb == skb_peek(&sk->sk_write_queue) ||
+	    sk->sk_wmem_queued >> 1 <= sk->sk_sndbuf + 2 * ESP_GSO_MAX)
+		return false;
+	ESP_INC(sock_net(sk), WqueueTooBig);
+	return true;
+}
+
 /* Move @n bytes of page fragments from the front of @next to the end of @skb. */
 static void buffer_move_frags(struct sk_buff *skb, struct sk_buff *next, u32 n)
 {
@@ -274,6 +287,9 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 			       u32 to)
 {
 	sock_owned_by_me(sk);
+	if ((esp_after(from, ESP_TX(skb)->seq) || esp_before(to, esp_tx_end(skb))) &&
+	    split_is_too_much(sk, skb))
+		return NULL;
 	if (esp_after(from, ESP_TX(skb)->seq)) {
 		skb = esp_split(sk, skb, from - ESP_TX(skb)->seq);
 		if (!skb)
@@ -441,7 +457,7 @@ u32 esp_push_one_frame(struct sock *sk)
 	}
 	if (n)
 		n = min(n, esp_cwnd_test(sk, skb));
-	if (!n || (n < cb->segs && !esp_split(sk, skb, n)))
+	if (!n || (n < cb->segs && (split_is_too_much(sk, skb) || !esp_split(sk, skb, n))))
 		return 0;
 	sk->sk_send_head = skb_queue_is_last(&sk->sk_write_queue, skb) ?
 			   NULL : skb_queue_next(&sk->sk_write_queue, skb);

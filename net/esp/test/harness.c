@@ -541,6 +541,17 @@ static void close_conn(struct kunit *test, struct t_conn *c)
 }
 
 static int send_bytes(struct t_conn *c, const void *data, size_t len, int flags)
+/* Let the device take GSO packets, or not. */
+static void takes_super_packets(bool on)
+{
+	netdev_features_t f = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_GSO_SCTP;
+
+	if (on)
+		fx.dev->features |= f;
+	else
+		fx.dev->features &= ~f;
+}
+
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | flags };
 	struct kvec vec = { .iov_base = (void *)data, .iov_len = len };

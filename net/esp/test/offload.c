@@ -19,16 +19,6 @@ struct t_message {
 	bool	calls;		/* the socket connects: its first frames have options */
 };
 
-static void takes_super_packets(bool on)
-{
-	netdev_features_t f = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_GSO_SCTP;
-
-	if (on)
-		fx.dev->features |= f;
-	else
-		fx.dev->features &= ~f;
-}
-
 /* Make a message. Each byte differs from the next one, and from the one a packet later. */
 static u8 *message(struct kunit *test)
 {

@@ -407,6 +407,99 @@ static void send__rrq_names_packets(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Feed an RRQ of @n packets from @at on, which claims a round trip of nothing. */
+static void feed_rrq(struct kunit *test, struct t_conn *c, u16 at, u16 n)
+{
+	struct esp_wire_range r = { htons(at), htons(n) };
+	struct esp_frame f;
+
+	usleep_range(20, 30);	/* older than the claimed round trip */
+	conn_frame(c, &f, ESP_ACK | ESP_RRQ, c->seq, sizeof(r));
+	f.grant = c->grant;
+	f.ts_ecr = (u32)esp_now() + c->esp->ts_off;
+	feed_frame(test, c->mac, &f, &r);
+}
+
+/* A peer that requests everything again and again gets what it has acknowledged, twice. */
+static void send__rrq_has_a_limit(struct kunit *test)
+{
+	unsigned long again, limited = mib(ESP_MIB_RRQLimited);
+	u8 *buf = kunit_kzalloc(test, 40 * T_MSS, GFP_KERNEL);
+	struct t_conn c;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	open_conn(test, &c, 0, 60);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 40 * T_MSS, 0), 40 * T_MSS);
+	again = mib(ESP_MIB_OutRetrans);
+	feed_rrq(test, &c, 0, 30);	/* a loss of 30 packets at the beginning */
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 30);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_RRQLimited), limited);
+	for (i = 0; i < 20; i++)
+		feed_rrq(test, &c, 0, 40);
+	KUNIT_EXPECT_LE(test, mib(ESP_MIB_OutRetrans), again + ESP_RRQ_CREDIT / ESP_RRQ_STEPS);
+	KUNIT_EXPECT_GE(test, mib(ESP_MIB_RRQLimited), limited + 18);
+	again = mib(ESP_MIB_OutRetrans);
+	c.ack += 10;
+	feed_rrq(test, &c, 0, 15);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 15);
+	for (i = 0; i < 20; i++)
+		feed_rrq(test, &c, 0, 30);
+	KUNIT_EXPECT_LE(test, mib(ESP_MIB_OutRetrans), again + 20);
+	/* what is far behind costs, too */
+	again = mib(ESP_MIB_OutRetrans);
+	c.ack += 4;
+	for (i = 0; i < 20; i++)
+		feed_rrq(test, &c, 25, 1);
+	KUNIT_EXPECT_GT(test, mib(ESP_MIB_OutRetrans), again);
+	KUNIT_EXPECT_LE(test, mib(ESP_MIB_OutRetrans), again + 7);
+	skb_queue_purge(&fx.out);
+	close_conn(test, &c);
+}
+
+/* RRQs of single packets don't cut the write queue to pieces beyond twice the send buffer. */
+static void send__rrq_splits_no_more(struct kunit *test)
+{
+	unsigned long again, kept = mib(ESP_MIB_WqueueTooBig);
+	u8 *buf = kunit_kzalloc(test, 480 * T_MSS, GFP_KERNEL);
+	struct sock *sk;
+	struct t_conn c;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	open_conn(test, &c, 0, 64);
+	sk = c.sock->sk;
+	takes_super_packets(true);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 480 * T_MSS, 0), 480 * T_MSS);
+	c.ack++;
+	c.grant = 200;
+	feed_ack(test, &c, c.grant);
+	takes_super_packets(false);
+	again = mib(ESP_MIB_OutRetrans);
+	feed_rrq(test, &c, 100, 1);	/* the send buffer is large */
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_WqueueTooBig), kept);
+	sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+	sk->sk_sndbuf = SOCK_MIN_SNDBUF;
+	KUNIT_ASSERT_GT(test, sk->sk_wmem_queued, 2 * (sk->sk_sndbuf + 2 * ESP_GSO_MAX));
+	feed_rrq(test, &c, 150, 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_WqueueTooBig), kept + 1);
+	feed_rrq(test, &c, 5, 2);	/* the first buffer */
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 3);
+	/* grants of single packets wait, too, until packets are acknowledged */
+	i = c.esp->snd.send_next;
+	c.grant = i + 1 - c.ack;
+	feed_ack(test, &c, c.grant);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, i);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_WqueueTooBig), kept + 2);
+	c.ack = i;
+	feed_ack(test, &c, 1);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, i + 1);
+	skb_queue_purge(&fx.out);
+	close_conn(test, &c);
+}
+
 /* Rule 3: the smaller of both ends' caps counts, even if the user changes it later. */
 static void send__smaller_cap(struct kunit *test)
 {
@@ -738,6 +831,8 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__timeout_sends_again),
 	KUNIT_CASE(send__more_to_come),
 	KUNIT_CASE(send__rrq_names_packets),
+	KUNIT_CASE(send__rrq_has_a_limit),
+	KUNIT_CASE(send__rrq_splits_no_more),
 	KUNIT_CASE(send__ack_of_unsent),
 	KUNIT_CASE(send__smaller_cap),
 	KUNIT_CASE(send__checksum_by_device),
