@@ -41,7 +41,7 @@ static u32 grant_others_time(struct esp_opt *esp, u64 now)
 static u32 grant_expiry_time(struct esp_opt *esp, u64 now)
 {
 	const struct esp_conf *conf = &esp->ns->conf;
-	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
+	u32 hi = 1000 * READ_ONCE(conf->rrq_max_ms);
 	u32 lo = max_t(u32, READ_ONCE(conf->rrq_min_us),
 		       esp_qctl_wire_time(&esp->link->ackq.ctl, ESP_EXTRA_FRAMES));
 	u32 wait = esp_rtt_timeout(&esp->rtt, grant_others_time(esp, now), lo, hi);

@@ -35,8 +35,10 @@ struct esp_conf {
 	int	rto_min_us;
 	/** @rrq_min_us: lower bound of the receiver's RRQ timer, microseconds */
 	int	rrq_min_us;
-	/** @rto_max_ms: upper bound of retransmission timeout and RRQ timer, milliseconds */
+	/** @rto_max_ms: upper bound of the retransmission timeout, milliseconds */
 	int	rto_max_ms;
+	/** @rrq_max_ms: upper bound of the receiver's RRQ timer, milliseconds */
+	int	rrq_max_ms;
 	/** @ack_delay_us: longest time that an ACK waits for data to carry it, microseconds */
 	int	ack_delay_us;
 	/** @syn_retries: retransmissions of a SYN before ETIMEDOUT */
@@ -45,7 +47,10 @@ struct esp_conf {
 	int	retries;
 	/** @expiries: expired grants in a row before a transmission is abandoned (rule 17) */
 	int	expiries;
-	/** @probe_max_ms: longest interval between a waiting sender's probes, milliseconds */
+	/**
+	 * @probe_max_ms: longest interval between a waiting sender's probes while they are
+	 * answered, milliseconds
+	 */
 	int	probe_max_ms;
 	/** @keepalive_time: silence before the first keepalive probe, seconds */
 	int	keepalive_time;

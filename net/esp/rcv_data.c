@@ -213,7 +213,7 @@ void esp_gap_timeout(struct sock *sk)
 {
 	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
-	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
+	u32 hi = 1000 * READ_ONCE(conf->rrq_max_ms);
 	u32 wait;
 
 	sock_owned_by_me(sk);

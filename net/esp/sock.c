@@ -45,7 +45,7 @@ void esp_orphan(struct sock *sk)
  * esp_wait_orphans() - wait until the memory of all orphans is free
  *
  * Only for the module's exit, after all orphans have been ended. Contexts and timers that still
- * have a reference drop it soon, after rto_max_ms at the latest.
+ * have a reference drop it soon, after rrq_max_ms at the latest.
  */
 void esp_wait_orphans(void)
 {

@@ -329,6 +329,18 @@ bool esp_nagle_defer(struct sock *sk, struct sk_buff *skb)
 	return ESP_TX(skb)->segs == 1 && nagle_defer(sk, skb);
 }
 
+/*
+ * Longest interval to the next probe, microseconds. A peer that doesn't answer is asked more and
+ * more seldom, up to rto_max_ms, as for an ACK.
+ */
+static u32 probe_most(struct esp_opt *esp)
+{
+	u32 lo = READ_ONCE(esp->ns->conf.probe_max_ms);
+	u32 hi = READ_ONCE(esp->ns->conf.rto_max_ms);
+
+	return esp_rtt_backoff(1000 * lo, esp->probes ? esp->probes - 1 : 0, 1000 * max(lo, hi));
+}
+
 /**
  * esp_arm_send() - Arm the sender's timer, or stop it if there is nothing to wait for
  * @sk:		socket; its owner calls
@@ -336,7 +348,6 @@ bool esp_nagle_defer(struct sock *sk, struct sk_buff *skb)
  */
 void esp_arm_send(struct sock *sk, u64 now)
 {
-	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 	struct esp_opt *esp = esp_sk(sk);
 	u64 left;
 	u32 wait;
@@ -348,7 +359,7 @@ void esp_arm_send(struct sock *sk, u64 now)
 		/* the reply may be lost; after a HOLD the grant takes time */
 		wait = esp_rtt_backoff(esp_rto(esp), esp->probe_tries +
 				       (esp->snd.on_hold ? ESP_HELD_SHIFT : 0),
-				       1000 * READ_ONCE(conf->probe_max_ms));
+				       probe_most(esp));
 	} else {
 		esp_timer_clear(esp, ESP_T_SEND);
 		return;

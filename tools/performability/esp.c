@@ -31,9 +31,9 @@ static int sender(const struct machine *x)
 	return x->phase ? TARGET : INITIATOR;
 }
 
-static double backed_off(const struct model *m, double us, unsigned int times)
+static double backed_off(double us, unsigned int times, double most_ms)
 {
-	double limit = 1000 * m->rto_max_ms;
+	double limit = 1000 * most_ms;
 
 	us = ldexp(us, times < 31 ? times : 31);
 	return us < limit ? us : limit;
@@ -43,13 +43,13 @@ static void arm_sender(const struct model *m, struct machine *x, struct effects 
 {
 	double us = (m->srtt > m->rto_min_us ? m->srtt : m->rto_min_us) + m->ack_delay_us;
 
-	us = backed_off(m, backed_off(m, us, 0), x->retransmits) + SLACK_US;
+	us = backed_off(backed_off(us, 0, m->rto_max_ms), x->retransmits, m->rto_max_ms) + SLACK_US;
 	effect_timer(out, sender(x), TIMER_SENT, us);
 }
 
 static double rrq_time(const struct model *m, unsigned int times)
 {
-	return backed_off(m, m->srtt > m->rrq_min_us ? m->srtt : m->rrq_min_us, times);
+	return backed_off(m->srtt > m->rrq_min_us ? m->srtt : m->rrq_min_us, times, m->rrq_max_ms);
 }
 
 static void send_packet(struct machine *x, unsigned int i, struct effects *out)

@@ -56,7 +56,8 @@ const struct key keys[] = {
 	TIME("esp.rto_min_us", rto_min_us, 1000, NULL),
 	TIME("esp.rrq_min_us", rrq_min_us, 300, NULL),
 	TIME("esp.ack_delay_us", ack_delay_us, 500, NULL),
-	COUNT("esp.rto_max_ms", rto_max_ms, 1, 60000, 500),
+	COUNT("esp.rto_max_ms", rto_max_ms, 1, 60000, 5000),
+	COUNT("esp.rrq_max_ms", rrq_max_ms, 1, 60000, 500),
 	COUNT("esp.expiries", expiries, 1, 250, 5),
 	COUNT("packets.request", packets_request, 1, MAX_PACKETS, 1),
 	COUNT("packets.reply", packets_reply, 1, MAX_PACKETS, 1),
@@ -173,7 +174,7 @@ void model_check(struct model *m)
 	unsigned int line = m->lines, i;
 
 	if (m->retries < 0)
-		m->retries = m->protocol == STREAM ? 60 : 10;
+		m->retries = m->protocol == STREAM ? 200 : 10;
 
 	if (!m->protocol)
 		refuse(m->file, line, "the protocol is missing");

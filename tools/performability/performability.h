@@ -64,7 +64,7 @@ struct model {
 	double		retries, reply_retries;
 	double		grain;			/* timers fire at multiples of this time */
 	/* sysctls of ESP, and the number of packets of a message */
-	double		rto_min_us, rrq_min_us, ack_delay_us, rto_max_ms, expiries;
+	double		rto_min_us, rrq_min_us, ack_delay_us, rto_max_ms, rrq_max_ms, expiries;
 	double		packets_request, packets_reply;
 
 	double		mttf, mttr;		/* of a node, hours */

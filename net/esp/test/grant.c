@@ -411,7 +411,7 @@ static void expiry__without_tokens(struct kunit *test)
 	struct t_conn c;
 
 	conf()->rrq_min_us = 2000;
-	conf()->rto_max_ms = 500;	/* so that all expiries fit into EVENTUALLY() */
+	conf()->rrq_max_ms = 500;	/* so that all expiries fit into EVENTUALLY() */
 	conf()->q_min = 4;	/* grants of two */
 	conf()->q_max = 4;
 	esp_dev_policy(&init_net);

@@ -128,6 +128,7 @@ static int packet_init(struct kunit *test)
 	conf()->rto_min_us = 10000000;
 	conf()->rrq_min_us = 10000000;
 	conf()->rto_max_ms = 60000;
+	conf()->rrq_max_ms = 60000;
 	conf()->ack_delay_us = 10000000;
 	conf()->q_min = 64;
 	conf()->q_max = 64;
