@@ -8,6 +8,7 @@
 #include "dev_event.h"
 #include "link.h"
 #include "negotiate.h"
+#include "output.h"
 #include "timer.h"
 
 /*
@@ -50,6 +51,21 @@ static bool sock_mac_changed(struct esp_opt *esp)
 	       !ether_addr_equal_unaligned(mac, esp->saddr);
 }
 
+/*
+ * Tell the peer that the device's address has changed. The RST still leaves with the old one.
+ * No answer can arrive there, so send one RST for a peer that has all packets, too.
+ */
+static void sock_tell_peer(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_TIME_WAIT)
+		return;
+	esp_reset_peer(sk);
+	if (esp->snd.una_seq != esp->snd.send_next && !esp->fin_queued)
+		esp_send_reset(sk, esp->snd.send_next);
+}
+
 /**
  * esp_dev_events_run() - process the pending events of a socket's device
  * @sk:	socket; its lock is held
@@ -69,6 +85,7 @@ void esp_dev_events_run(struct sock *sk)
 	if (sk->sk_state == TCP_CLOSE || !esp->peer)
 		return;
 	if ((ev & ESP_EV_MAC) && sock_mac_changed(esp)) {
+		sock_tell_peer(sk);
 		sock_lost_device(sk);
 		return;
 	}

@@ -243,6 +243,27 @@ check "... and the peer knows" says listen "reset by peer" "timed out"
 check "a transfer with the new address" transfer n0 w0 n1 w1 -n "$N"
 patient n1
 
+# A bridge has the lowest address of its ports.
+reset_cable
+ip1 link set w1 address 02:00:00:00:07:50
+ip1 link add br1 type bridge || exit
+ip1 link set w1 master br1
+ip1 link set br1 up
+enable n1 br1
+start n0 w0 n1 br1 -n $LONG
+moves n1
+kill -STOP $LISTENER
+ip1 link add d1 address 02:00:00:00:07:01 type dummy
+ip1 link set d1 master br1
+check "a bridge gets another port, and its address: the peer knows" \
+	until_true 20 says connect "reset by peer"
+kill -CONT $LISTENER
+check "... and the transfer ends" both_end
+check "... with ENETDOWN here" says listen "Network is down"
+ip1 link delete d1
+ip1 link delete br1
+reset_cable
+
 for end in "n0 w0 sender" "n1 w1 receiver"; do
 	read -r h dev who <<<"$end"
 	slow_start n0 w0 n1 w1 -D

@@ -283,3 +283,14 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(device__another_address),
 	{}
 };
+	/* the peer is told, whether it has the packet or not, by frames with the old address */
+	for (seq = c.ack; seq <= c.ack + 1; seq++) {
+		skb = next_skb(T_ANSWER_MS);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_source, known));
+		KUNIT_ASSERT_EQ(test, (int)esp_wire_parse(skb->data + ETH_HLEN, ESP_HLEN, ESP_HLEN,
+							  &f), ESP_WIRE_OK);
+		KUNIT_EXPECT_EQ(test, f.flags, ESP_RST | ESP_ACK);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
+		kfree_skb(skb);
+	}
