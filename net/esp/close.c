@@ -139,8 +139,10 @@ static void send_fin(struct sock *sk)
 void esp_time_wait(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u64 at = esp_now() + 1000ull * READ_ONCE(esp->ns->conf.time_wait_ms);
+	u64 at = esp_now();
 
+	if (!esp->orphan || !esp_orphan_waits_short(sk))
+		at += 1000ull * READ_ONCE(esp->ns->conf.time_wait_ms);
 	esp_set_state(sk, TCP_TIME_WAIT);
 	esp_timer_set(esp, ESP_T_CONN, at);
 	if (READ_ONCE(esp->timer_at) < at)
@@ -330,6 +332,10 @@ static void esp_close(struct sock *sk)
 	case TCP_TIME_WAIT:
 		break;
 	default:
+		if (!reset && esp_orphan_refused(sk)) {
+			ESP_INC(sock_net(sk), AbortOnMemory);
+			reset = true;
+		}
 		if (reset) {
 			esp_reset_and_linger(sk);
 			break;
@@ -350,8 +356,8 @@ static void esp_close(struct sock *sk)
 	if (sk->sk_state == TCP_CLOSE && !esp->rst_linger) {
 		esp_destroy(sk);
 	} else {
-		esp_start_orphan_timer(sk);
 		esp_orphan(sk);
+		esp_start_orphan_timer(sk);
 	}
 	bh_unlock_sock(sk);
 	local_bh_enable();

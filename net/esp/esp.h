@@ -358,7 +358,7 @@ struct esp_opt {
 	u8			dev_auto;
 	/** @destroyed: esp_destroy() has run */
 	u8			destroyed;
-	/** @orphan: esp_orphan() has returned the socket's reference to the module */
+	/** @orphan: esp_orphan() has counted the socket, ESP_ORPHAN*; 0: it may have a user */
 	u8			orphan;
 	/** @accepted: a listener made this connection */
 	u8			accepted;

@@ -485,6 +485,7 @@ int esp_hash_init(void)
 	if (!esp_conns)
 		return -ENOMEM;
 	esp_conns_mask = n - 1;
+	esp_max_orphans = n / 2;	/* as TCP's: half as many as there are buckets */
 	esp_hash_seed = get_random_u32();
 	get_random_bytes(esp_conn_key, sizeof(esp_conn_key));
 	hash_init_table(esp_conns, n);

@@ -25,6 +25,7 @@
 #include "output.h"
 #include "rcv_ack.h"
 #include "rcv_data.h"
+#include "sock.h"
 #include "timer.h"
 
 #define ESP_STALE_PROBES 3	/* unanswered probes before a SYN replaces a connection */

@@ -51,6 +51,8 @@
 	X(KeepaliveProbes)	/* probes of an idle connection */ \
 	X(AbortOnTimeout)	/* connections ended with ETIMEDOUT, or by fin_timeout_ms */ \
 	X(AbortOnData)		/* connections reset because data came after close */ \
+	X(AbortOnMemory)	/* closed connections reset: too many, or too much memory */ \
+	X(TimeWaitOverflow)	/* FIN_WAIT2, TIME_WAIT cut short: too many closed sockets */ \
 	X(AbortOnMTU)		/* connections ended because the MTU shrank */ \
 	X(AbortOnDevice)	/* sockets whose device left or changed its address */ \
 	X(GrantFast)		/* grants given at once, past the ACK queue */ \

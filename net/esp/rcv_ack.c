@@ -221,7 +221,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 		if (esp_before(from, esp->snd.una_seq))
 			from = esp->snd.una_seq;
 		for (; p; p = sent_next_buffer(sk, p)) {
-			u32 end = esp_tx_end(p);
+			u32 end = esp_tx_end(p), paid;
 
 			if (!esp_before(ESP_TX(p)->seq, to))
 				break;

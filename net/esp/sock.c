@@ -7,7 +7,9 @@
 #include "esp.h"
 #include "dev.h"
 #include "first_burst.h"
+#include "memory.h"
 #include "sock.h"
+#include "timer.h"
 #include "trace.h"
 
 #define ESP_SNDBUF	(1024 * 1024)	/* initial size of a send buffer, bytes */
@@ -19,11 +21,51 @@ void esp_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
+#define ESP_ORPHAN		1	/* esp_opt.orphan: the module may be unloaded */
+#define ESP_ORPHAN_PINS		2	/* the module must stay */
+#define ESP_ORPHAN_TIMES	10	/* an orphan's longest life, in fin_timeout_ms */
+
+/* Most orphans, of all namespaces: sysctl net.esp.max_orphans. */
+int esp_max_orphans __read_mostly;
+
 /* Sockets that esp_orphan() was called for, and that are not destructed yet. */
 static atomic_t esp_orphans;
 
 /**
- * esp_orphan() - let a closed socket not keep the module from being unloaded
+ * esp_orphan_refused() - May a socket not go on without a user?
+ * @sk:	connection that is closed, or was; its lock is held
+ *
+ * As with TCP: there are too many orphans, or all sockets together use too much memory and this
+ * one has some.
+ *
+ * Return: true if it must be given up
+ */
+bool esp_orphan_refused(const struct sock *sk)
+{
+	return atomic_read(&esp_orphans) > READ_ONCE(esp_max_orphans) ||
+	       (sk->sk_wmem_queued > SOCK_MIN_SNDBUF &&
+		atomic_long_read(&esp_memory_allocated) > READ_ONCE(esp_mem[2]));
+}
+
+/**
+ * esp_orphan_waits_short() - Is there no room for an orphan that only waits?
+ * @sk:	orphan in FIN_WAIT2 or TIME_WAIT; its lock is held
+ *
+ * Such orphans have nothing to lose. They may be half of all, so that those that have data of
+ * their users find room.
+ *
+ * Return: true if it is to end at once
+ */
+bool esp_orphan_waits_short(struct sock *sk)
+{
+	if (atomic_read(&esp_orphans) <= READ_ONCE(esp_max_orphans) / 2)
+		return false;
+	ESP_INC(sock_net(sk), TimeWaitOverflow);
+	return true;
+}
+
+/**
+ * esp_orphan() - count a closed socket, and let it not keep the module from being unloaded
  * @sk:	socket without a user, which goes on until its peer knows; its lock is held
  *
  * At the module's exit, esp_end_orphans() ends it.
@@ -33,12 +75,51 @@ void esp_orphan(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	sock_owned_by_me(sk);
-	/* a frame that refers to a user's memory holds the socket as long as a device wants */
-	if (esp->orphan || atomic_read(&sk->sk_zckey))
+	if (esp->orphan)
 		return;
-	esp->orphan = 1;
 	atomic_inc(&esp_orphans);
+	esp->orphaned_at = esp_now();
+	esp->orphan = ESP_ORPHAN_PINS;
+	/* a frame that refers to a user's memory holds the socket as long as a device wants */
+	if (atomic_read(&sk->sk_zckey))
+		return;
+	esp->orphan = ESP_ORPHAN;
 	module_put(THIS_MODULE);	/* sk_alloc() has taken it */
+}
+
+/**
+ * esp_start_orphan_timer() - limit the time for which a closed socket waits for its peer
+ * @sk:	socket; its lock is held. Nothing happens while it has a user
+ *
+ * close() starts the time. Each progress after it, and FIN_WAIT2, start it anew, but an orphan
+ * lives no longer than ESP_ORPHAN_TIMES that time: its peer could make progress packet by packet.
+ */
+void esp_start_orphan_timer(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u64 wait, now;
+
+	sock_owned_by_me(sk);
+	if (!sock_flag(sk, SOCK_DEAD) || !esp->orphan)
+		return;
+	now = esp_now();
+	wait = 1000ull * READ_ONCE(esp->ns->conf.fin_timeout_ms);
+	switch (sk->sk_state) {
+	case TCP_TIME_WAIT:
+		if (esp_orphan_waits_short(sk))
+			esp_timer_set(esp, ESP_T_CONN, now);
+		break;
+	case TCP_FIN_WAIT2:
+		if (esp_orphan_waits_short(sk))
+			wait = 0;
+		fallthrough;
+	case TCP_FIN_WAIT1:
+	case TCP_CLOSING:
+	case TCP_LAST_ACK:
+		esp_timer_set(esp, ESP_T_CONN,
+			      min(now + wait, esp->orphaned_at + ESP_ORPHAN_TIMES * wait));
+		break;
+	}
 }
 
 /**
@@ -57,7 +138,7 @@ void esp_wait_orphans(void)
 
 static void esp_destruct(struct sock *sk)
 {
-	if (esp_sk(sk)->orphan)
+	if (esp_sk(sk)->orphan == ESP_ORPHAN)
 		__module_get(THIS_MODULE);	/* the core puts it after this function */
 	__skb_queue_purge(&sk->sk_receive_queue);
 	__skb_queue_purge(&sk->sk_error_queue);

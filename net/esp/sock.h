@@ -10,7 +10,12 @@ extern struct proto esp_prot;
 extern struct proto esp_dgram_prot;
 
 void esp_set_state(struct sock *sk, int state);
+extern int esp_max_orphans;
+
+bool esp_orphan_refused(const struct sock *sk);
+bool esp_orphan_waits_short(struct sock *sk);
 void esp_orphan(struct sock *sk);
+void esp_start_orphan_timer(struct sock *sk);
 void esp_wait_orphans(void);
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 			    int kern, gfp_t gfp);

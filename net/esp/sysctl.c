@@ -10,6 +10,7 @@
 #include "dev_event.h"
 #include "memory.h"
 #include "negotiate.h"
+#include "sock.h"
 #include "sysctl.h"
 
 static const struct esp_conf esp_defaults = {
@@ -120,8 +121,8 @@ static const struct ctl_table esp_table[] = {
 	ESP_CTL(rto_min_us, limit_1, limit_second_us, esp_range),
 	ESP_CTL(rrq_min_us, limit_1, limit_second_us, esp_range),
 	ESP_CTL(rto_max_ms, limit_1, limit_minute_ms, esp_range),
-	ESP_CTL(ack_delay_us, limit_0, limit_second_us, esp_range),
 	ESP_CTL(rrq_max_ms, limit_1, limit_minute_ms, esp_range),
+	ESP_CTL(ack_delay_us, limit_0, limit_second_us, esp_range),
 	ESP_CTL(syn_retries, limit_0, limit_250, esp_range),
 	ESP_CTL(retries, limit_1, limit_250, esp_range),
 	ESP_CTL(expiries, limit_1, limit_250, esp_range),
@@ -147,12 +148,23 @@ static struct net *sysctl_table_net(const struct ctl_table *table)
 	return container_of(conf, struct esp_net, conf)->net;
 }
 
-static struct ctl_table esp_mem_template = {
-	.procname	= "mem",
-	.data		= esp_mem,
-	.maxlen		= sizeof(esp_mem),
-	.mode		= 0644,
-	.proc_handler	= proc_doulongvec_minmax,
+/* Those of the host, in the initial namespace. */
+static const struct ctl_table esp_host_table[] = {
+	{
+		.procname	= "mem",
+		.data		= esp_mem,
+		.maxlen		= sizeof(esp_mem),
+		.mode		= 0644,
+		.proc_handler	= proc_doulongvec_minmax,
+	}, {
+		.procname	= "max_orphans",
+		.data		= &esp_max_orphans,
+		.maxlen		= sizeof(esp_max_orphans),
+		.mode		= 0644,
+		.proc_handler	= esp_range,
+		.extra1		= &limit_0,
+		.extra2		= &limit_buf_max,
+	},
 };
 
 static void sysctl_init_mem(void)
@@ -172,8 +184,8 @@ int esp_sysctl_net_init(struct net *net)
 	size_t i;
 
 	en->conf = esp_defaults;
-	/* one entry more for "mem", and one for the end mark that older kernels need */
-	table = kcalloc(n + 2, sizeof(*table), GFP_KERNEL);
+	/* one entry more for the end mark that older kernels need */
+	table = kcalloc(n + ARRAY_SIZE(esp_host_table) + 1, sizeof(*table), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;
 	memcpy(table, esp_table, sizeof(esp_table));
@@ -181,7 +193,8 @@ int esp_sysctl_net_init(struct net *net)
 		table[i].data = (char *)&en->conf + (unsigned long)table[i].data;
 	if (net_eq(net, &init_net)) {
 		sysctl_init_mem();
-		table[n++] = esp_mem_template;
+		memcpy(table + n, esp_host_table, sizeof(esp_host_table));
+		n += ARRAY_SIZE(esp_host_table);
 	}
 	en->table = table;
 	en->ctl = register_net_sysctl_sz(net, "net/esp", table, n);

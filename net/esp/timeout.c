@@ -10,6 +10,7 @@
 #include "grant.h"
 #include "output.h"
 #include "rcv_data.h"
+#include "sock.h"
 #include "timeout.h"
 #include "timer.h"
 #include "write_queue.h"
@@ -37,6 +38,11 @@ static void send_timeout(struct sock *sk, u64 now)
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb = skb_peek(&sk->sk_write_queue);
 
+	if (esp->orphan && esp_orphan_refused(sk)) {
+		ESP_INC(sock_net(sk), AbortOnMemory);
+		esp_reset_and_linger(sk);
+		return;
+	}
 	if (skb && esp->snd.una_seq != esp->snd.send_next) {
 		if (send_gave_up(sk, esp->probes + 1u, now))
 			return;

@@ -205,21 +205,3 @@ void esp_start_keepalive(struct sock *sk)
 	else
 		esp_timer_clear(esp, ESP_T_KEEP);
 }
-
-/**
- * esp_start_orphan_timer() - Limit the time for which a closed socket waits for its peer
- * @sk:	socket; its lock is held. Nothing happens while it has a user
- *
- * close() starts the time. Each progress after it, and FIN_WAIT2, start it anew.
- */
-void esp_start_orphan_timer(struct sock *sk)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	sock_owned_by_me(sk);
-	if (sock_flag(sk, SOCK_DEAD) &&
-	    ((1 << sk->sk_state) & (TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 |
-				    TCPF_CLOSING | TCPF_LAST_ACK)))
-		esp_timer_set(esp, ESP_T_CONN, esp_now() +
-			      1000ull * READ_ONCE(esp->ns->conf.fin_timeout_ms));
-}

@@ -16,7 +16,6 @@ void esp_timer_cancel(struct sock *sk);
 u32 esp_rto(struct esp_opt *esp);
 u64 esp_keep_idle(struct esp_opt *esp);
 void esp_start_keepalive(struct sock *sk);
-void esp_start_orphan_timer(struct sock *sk);
 
 static inline void esp_timer_clear(struct esp_opt *esp, enum esp_timer t)
 {

@@ -184,6 +184,89 @@ static void fin__timed_out(struct kunit *test)
 	silence(test);
 }
 
+/* Too many closed sockets: close() with data that aren't acknowledged sends an RST. */
+static void orphan__refused(struct kunit *test)
+{
+	unsigned long refused = mib(ESP_MIB_AbortOnMemory);
+	unsigned long cut = mib(ESP_MIB_TimeWaitOverflow);
+	int before, had = esp_max_orphans;
+	struct esp_frame f;
+	struct t_conn c;
+
+	conf()->time_wait_ms = 60000;
+	start_listener(test);
+	before = count_socks();
+	open_conn(test, &c, 0, 4);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	esp_max_orphans = -1;
+	sock_release(c.sock);
+	resets(test, &c, c.ack);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnMemory), refused + 1);
+	EVENTUALLY(test, count_socks() == before);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TimeWaitOverflow), cut + 1);
+	esp_max_orphans = had;
+}
+
+/* There is no room for sockets that only wait for the peer's FIN: one ends at once. */
+static void orphan__waits_short(struct kunit *test)
+{
+	unsigned long cut = mib(ESP_MIB_TimeWaitOverflow);
+	int before, had = esp_max_orphans;
+	struct t_conn c;
+	u32 fin;
+
+	conf()->time_wait_ms = 60000;
+	conf()->fin_timeout_ms = 60000;
+	start_listener(test);
+	before = count_socks();
+	open_conn(test, &c, 0, 4);
+	fin = send_our_fin(test, &c);
+	sock_release(c.sock);
+	KUNIT_EXPECT_EQ(test, count_socks(), before + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TimeWaitOverflow), cut);
+	esp_max_orphans = 0;
+	c.ack = fin + 1;
+	feed_ack(test, &c, 0);
+	EVENTUALLY(test, count_socks() == before);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TimeWaitOverflow), cut + 2);
+	esp_max_orphans = had;
+	skb_queue_purge(&fx.out);
+}
+
+/* A peer that acknowledges packet by packet doesn't keep a closed socket for ever. */
+static void orphan__has_an_end(struct kunit *test)
+{
+	u64 wait = 1000000, *at;
+	struct t_conn c;
+	u8 buf[40] = {};
+	u32 i;
+
+	conf()->fin_timeout_ms = 1000;
+	open_conn(test, &c, 0, 60);
+	for (i = 0; i < sizeof(buf); i++)
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 1, 0), 1);
+	sock_hold(&c.esp->sk);
+	sock_release(c.sock);
+	at = &c.esp->deadline[ESP_T_CONN];
+	KUNIT_EXPECT_LE(test, *at, esp_now() + wait);
+	KUNIT_EXPECT_GT(test, *at, c.esp->orphaned_at);
+	for (i = 0; i < 18; i++) {
+		c.ack++;
+		feed_ack(test, &c, 60);
+		KUNIT_EXPECT_LE(test, *at, esp_now() + wait);
+		KUNIT_EXPECT_LE(test, *at, c.esp->orphaned_at + 10 * wait);
+		c.esp->orphaned_at -= wait / 2;		/* time passes */
+	}
+	KUNIT_EXPECT_LT(test, *at, esp_now() + wait);
+	c.esp->orphaned_at -= wait;
+	c.ack++;
+	feed_ack(test, &c, 60);
+	EVENTUALLY(test, c.esp->sk.sk_state == TCP_TIME_WAIT || c.esp->sk.sk_state == TCP_CLOSE);
+	sock_put(&c.esp->sk);
+	skb_queue_purge(&fx.out);
+}
+
 /* RST: valid only with the cookie and pkt_seq == recv_seq. */
 static void rst__needs_cookie_and_number(struct kunit *test)
 {
@@ -249,7 +332,9 @@ static void device__another_address(struct kunit *test)
 	unsigned long lost = mib(ESP_MIB_AbortOnDevice);
 	u8 known[ETH_ALEN], byte;
 	struct sk_buff *skb;
+	struct esp_frame f;
 	struct t_conn c;
+	u32 seq;
 
 	open_conn(test, &c, 0, 4);
 	ether_addr_copy(known, fx.dev->dev_addr);
@@ -265,6 +350,17 @@ static void device__another_address(struct kunit *test)
 	rtnl_lock();
 	call_netdevice_notifiers(NETDEV_CHANGEADDR, fx.dev);
 	rtnl_unlock();
+	/* the peer is told, whether it has the packet or not, by frames with the old address */
+	for (seq = c.ack; seq <= c.ack + 1; seq++) {
+		skb = next_skb(T_ANSWER_MS);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_source, known));
+		KUNIT_ASSERT_EQ(test, (int)esp_wire_parse(skb->data + ETH_HLEN, ESP_HLEN, ESP_HLEN,
+							  &f), ESP_WIRE_OK);
+		KUNIT_EXPECT_EQ(test, f.flags, ESP_RST | ESP_ACK);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
+		kfree_skb(skb);
+	}
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
 	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &byte, 1), -ENETDOWN);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnDevice), lost + 1);
@@ -278,19 +374,11 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(fin__ack_at_once),
 	KUNIT_CASE(fin__reset_behind_it),
 	KUNIT_CASE(fin__timed_out),
+	KUNIT_CASE(orphan__refused),
+	KUNIT_CASE(orphan__waits_short),
+	KUNIT_CASE(orphan__has_an_end),
 	KUNIT_CASE(rst__needs_cookie_and_number),
 	KUNIT_CASE(rst__for_strangers),
 	KUNIT_CASE(device__another_address),
 	{}
 };
-	/* the peer is told, whether it has the packet or not, by frames with the old address */
-	for (seq = c.ack; seq <= c.ack + 1; seq++) {
-		skb = next_skb(T_ANSWER_MS);
-		KUNIT_ASSERT_NOT_NULL(test, skb);
-		KUNIT_EXPECT_TRUE(test, ether_addr_equal(eth_hdr(skb)->h_source, known));
-		KUNIT_ASSERT_EQ(test, (int)esp_wire_parse(skb->data + ETH_HLEN, ESP_HLEN, ESP_HLEN,
-							  &f), ESP_WIRE_OK);
-		KUNIT_EXPECT_EQ(test, f.flags, ESP_RST | ESP_ACK);
-		KUNIT_EXPECT_EQ(test, f.pkt_seq, seq);
-		kfree_skb(skb);
-	}

@@ -541,7 +541,6 @@ static void close_conn(struct kunit *test, struct t_conn *c)
 	skb_queue_purge(&fx.out);
 }
 
-static int send_bytes(struct t_conn *c, const void *data, size_t len, int flags)
 /* Let the device take GSO packets, or not. */
 static void takes_super_packets(bool on)
 {
@@ -553,6 +552,7 @@ static void takes_super_packets(bool on)
 		fx.dev->features &= ~f;
 }
 
+static int send_bytes(struct t_conn *c, const void *data, size_t len, int flags)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | flags };
 	struct kvec vec = { .iov_base = (void *)data, .iov_len = len };
