@@ -93,11 +93,6 @@ static int connect_start(struct sock *sk, struct sockaddr_esp *a)
 		return err;
 	if (is_zero_ether_addr(mac) && !is_zero_ether_addr(esp->saddr))
 		return -EADDRNOTAVAIL;
-	if (!esp->sport) {
-		err = esp_bind_port(sk, 0);
-		if (err)
-			return -EADDRNOTAVAIL;
-	}
 	WRITE_ONCE(esp->dport, a->sesp_port);
 	ether_addr_copy(esp->daddr, mac);
 	return esp_connect_start(sk);

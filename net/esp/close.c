@@ -16,7 +16,7 @@
 #include "timer.h"
 #include "write_queue.h"
 
-/* Restore the socket after a failed connect(), except for its port; its owner calls. */
+/* Restore the socket after a failed connect(); its owner calls. */
 void esp_connect_failed(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -27,6 +27,7 @@ void esp_connect_failed(struct sock *sk)
 	if (esp->peer_cookie)	/* a grant may still be on its way out */
 		synchronize_rcu();
 	esp_peer_put(sk);
+	esp_unshare(sk);
 	WRITE_ONCE(esp->dport, 0);
 	WRITE_ONCE(esp->crc, 0);	/* a listener lets each client decide */
 	if (esp->dev_auto) {

@@ -8,7 +8,7 @@
  *   1. RTNL (notifiers), then esp_tell_mutex (dev_event.c)
  *   2. lock_sock / slock of a listener
  *   3. the same of its child (nested)
- *   4. one of these, never two: a bucket's (hash.c), esp_dev.lock, esp_link.lock,
+ *   4. one of these, never two: a bucket's (hash.c), esp_dev.lock, esp_link.lock, cookies.lock,
  *      esp_ackq.lock
  *   5. one of these, never two: esp_opt.timer_lock, that of a line of delayed ACKs
  *      (delayed_ack.c)
@@ -68,6 +68,8 @@ enum esp_timer {
 	ESP_T_TELL,
 	ESP_T_MAX,
 };
+
+struct esp_port;
 
 /**
  * struct esp_opt - an ESP socket
@@ -309,7 +311,9 @@ struct esp_opt {
 	struct esp_peer		*peer;
 	/** @peer_node: in esp_peer.sockets; under esp_link.lock */
 	struct list_head	peer_node;
-	/** @bind_node: in the table of bound ports; under its bucket's lock */
+	/** @port: entry of @sport, NULL: none; the owner writes it, under the bucket's lock */
+	struct esp_port		*port;
+	/** @bind_node: in esp_port.owners, if @port_use says so; under the bucket's lock */
 	struct hlist_node	bind_node;
 	/** @dev_node: in esp_dev.socks; under esp_dev.lock */
 	struct list_head	dev_node;
@@ -354,6 +358,8 @@ struct esp_opt {
 	u32			gap_seq;
 	/** @peer_mss: payload of a packet that the peer takes, bytes; 0: not known yet */
 	u32			peer_mss;
+	/** @port_use: ESP_PORT_OWNED, ESP_PORT_SHARED or ESP_PORT_STRICT, if @port is set */
+	u8			port_use;
 	/** @dev_auto: connect() chose @dev, and gives it back if it fails */
 	u8			dev_auto;
 	/** @destroyed: esp_destroy() has run */

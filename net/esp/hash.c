@@ -23,7 +23,7 @@ struct esp_bucket {
 	struct hlist_head	head;
 };
 
-static struct esp_bucket esp_bound[ESP_PORTS];
+static struct esp_bucket esp_ports[ESP_PORTS];	/* of struct esp_port */
 static struct esp_bucket esp_listeners[ESP_PORTS];
 static struct esp_bucket *esp_conns;
 static unsigned int esp_conns_mask;
@@ -59,58 +59,173 @@ static struct esp_bucket *conn_bucket(const struct net *net, int ifindex,
 	return &esp_conns[(h >> 32) & esp_conns_mask];
 }
 
-static struct esp_opt *bound_sock(struct hlist_node *n)
+/*
+ * A port that sockets have. Its owners asked for it: bound sockets and listeners. Its sharers are
+ * connections that a listener or connect() made; their peers' addresses tell them apart. All
+ * of it is under the lock of the port's bucket.
+ */
+struct esp_port {
+	struct hlist_node	node;	/* in its bucket of esp_ports */
+	const struct net	*net;
+	__be16			port;
+	bool			dgram;
+	int			dev;	/* that they, or their listener, were bound to; 0: any */
+	unsigned int		sharers;
+	unsigned int		strict;	/* of these: without SO_REUSEADDR */
+	struct hlist_head	owners;
+};
+
+#define ESP_PORT_OWNED	1	/* esp_opt.port_use */
+#define ESP_PORT_SHARED	2
+#define ESP_PORT_STRICT	3
+
+static bool port_is(const struct esp_port *p, const struct sock *sk, __be16 port)
 {
-	return hlist_entry(n, struct esp_opt, bind_node);
+	return p->port == port && p->net == sock_net(sk) && p->dgram == sock_is_dgram(sk);
 }
 
-/*
- * Does another socket keep @sk from taking @port? The bucket's lock is held. Sockets
- * that all have SO_REUSEADDR share a port, but only one of them listens.
- */
-static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port)
-	__must_hold(&b->lock)
+static bool devs_differ(int dev, int other)
 {
-	int dev = READ_ONCE(sk->sk_bound_dev_if);
-	struct hlist_node *n;
+	return dev && other && dev != other;
+}
 
-	lockdep_assert_held(&b->lock);
-	hlist_for_each(n, &b->head) {
-		struct esp_opt *other = bound_sock(n);
-		int odev = READ_ONCE(other->sk.sk_bound_dev_if);
+/* Does an owner of @p keep @sk, which has the device @dev or any, from taking the port? */
+static bool port_owned(const struct esp_port *p, struct sock *sk, int dev, bool reuse)
+{
+	struct esp_opt *o;
 
-		if (other->sport != port || sock_net(&other->sk) != sock_net(sk) ||
-		    sock_is_dgram(&other->sk) != sock_is_dgram(sk))
+	hlist_for_each_entry(o, &p->owners, bind_node) {
+		if (devs_differ(dev, READ_ONCE(o->sk.sk_bound_dev_if)))
 			continue;
-		if (dev && odev && dev != odev)
-			continue;
-		/* the owner of other may set sk_reuse just now: either value will do */
-		if (sk->sk_reuse && data_race(!!other->sk.sk_reuse) &&
-		    READ_ONCE(other->sk.sk_state) != TCP_LISTEN)
+		/* the owner of o may set sk_reuse just now: either value will do */
+		if (reuse && data_race(!!o->sk.sk_reuse) &&
+		    READ_ONCE(o->sk.sk_state) != TCP_LISTEN)
 			continue;
 		return true;
 	}
 	return false;
 }
 
-static bool port_take(struct sock *sk, __be16 port, bool reuse)
+/*
+ * Does another socket keep @sk from owning @port? Sockets that all have SO_REUSEADDR share a
+ * port, but only one of them listens.
+ */
+static bool port_taken(struct esp_bucket *b, struct sock *sk, __be16 port, bool reuse)
+	__must_hold(&b->lock)
 {
-	struct esp_bucket *b = port_bucket(esp_bound, sock_net(sk), port,
-					   sock_is_dgram(sk));
-	unsigned char had = sk->sk_reuse;
-	bool taken;
+	int dev = READ_ONCE(sk->sk_bound_dev_if);
+	struct esp_port *p;
+
+	lockdep_assert_held(&b->lock);
+	hlist_for_each_entry(p, &b->head, node) {
+		if (!port_is(p, sk, port))
+			continue;
+		if (p->sharers && (!reuse || p->strict) && !devs_differ(dev, p->dev))
+			return true;
+		if (port_owned(p, sk, dev, reuse))
+			return true;
+	}
+	return false;
+}
+
+/* Find the entry of a port and a device, or make it; NULL: no memory. */
+static struct esp_port *port_get(struct esp_bucket *b, struct sock *sk, __be16 port, int dev)
+	__must_hold(&b->lock)
+{
+	struct esp_port *p;
+
+	lockdep_assert_held(&b->lock);
+	hlist_for_each_entry(p, &b->head, node)
+		if (port_is(p, sk, port) && p->dev == dev)
+			return p;
+	p = kzalloc_obj(*p, GFP_ATOMIC);
+	if (!p)
+		return NULL;
+	p->net = sock_net(sk);
+	p->port = port;
+	p->dgram = sock_is_dgram(sk);
+	p->dev = dev;
+	hlist_add_head(&p->node, &b->head);
+	return p;
+}
+
+static struct esp_bucket *bound_bucket(struct sock *sk, __be16 port)
+{
+	return port_bucket(esp_ports, sock_net(sk), port, sock_is_dgram(sk));
+}
+
+/* Make @sk an owner of @port. Returns 0, EADDRINUSE, ENOMEM. */
+static int port_own(struct sock *sk, __be16 port, bool reuse)
+{
+	struct esp_bucket *b = bound_bucket(sk, port);
+	struct esp_opt *esp = esp_sk(sk);
+	int err = -EADDRINUSE;
+	struct esp_port *p;
 
 	spin_lock_bh(&b->lock);
-	if (!reuse)
-		sk->sk_reuse = 0;
-	taken = port_taken(b, sk, port);
-	sk->sk_reuse = had;
-	if (!taken) {
-		WRITE_ONCE(esp_sk(sk)->sport, port);
-		hlist_add_head(&esp_sk(sk)->bind_node, &b->head);
-	}
+	if (port_taken(b, sk, port, reuse && sk->sk_reuse))
+		goto out;
+	err = -ENOMEM;
+	p = port_get(b, sk, port, READ_ONCE(sk->sk_bound_dev_if));
+	if (!p)
+		goto out;
+	hlist_add_head(&esp->bind_node, &p->owners);
+	esp->port = p;
+	esp->port_use = ESP_PORT_OWNED;
+	WRITE_ONCE(esp->sport, port);
+	err = 0;
+out:
 	spin_unlock_bh(&b->lock);
-	return !taken;
+	return err;
+}
+
+static void port_add_sharer(struct esp_port *p, struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	p->sharers++;
+	p->strict += !sk->sk_reuse;
+	esp->port = p;
+	esp->port_use = sk->sk_reuse ? ESP_PORT_SHARED : ESP_PORT_STRICT;
+	WRITE_ONCE(esp->sport, p->port);
+}
+
+/* Let a connection share @port with others, if nobody owns it. Returns 0, EADDRINUSE, ENOMEM. */
+static int port_share(struct sock *sk, __be16 port)
+{
+	struct esp_bucket *b = bound_bucket(sk, port);
+	int dev = READ_ONCE(sk->sk_bound_dev_if);
+	int err = -EADDRINUSE;
+	struct esp_port *p;
+
+	spin_lock_bh(&b->lock);
+	hlist_for_each_entry(p, &b->head, node)
+		if (port_is(p, sk, port) && port_owned(p, sk, dev, false))
+			goto out;
+	p = port_get(b, sk, port, dev);
+	err = p ? 0 : -ENOMEM;
+	if (p)
+		port_add_sharer(p, sk);
+out:
+	spin_unlock_bh(&b->lock);
+	return err;
+}
+
+/* Call @take with free ports until it takes one; returns what it returns then, or EADDRINUSE. */
+static int port_find(struct sock *sk, int (*take)(struct sock *sk, __be16 port))
+{
+	u32 range = ESP_FREE_LAST - ESP_FREE_FIRST + 1;
+	u32 i, start = get_random_u32() % range;
+	int err = -EADDRINUSE;
+
+	for (i = 0; i < range && err == -EADDRINUSE; i++)
+		err = take(sk, htons(ESP_FREE_FIRST + (start + i) % range));
+	return err;
+}
+
+static int port_own_free(struct sock *sk, __be16 port)
+{
+	return port_own(sk, port, false);
 }
 
 /**
@@ -118,22 +233,12 @@ static bool port_take(struct sock *sk, __be16 port, bool reuse)
  * @sk:		socket without one; its owner calls
  * @port:	port; 0: a free one
  *
- * Return: 0 or EADDRINUSE
+ * Return: 0, EADDRINUSE, ENOMEM
  */
 int esp_bind_port(struct sock *sk, __be16 port)
 {
-	u32 range = ESP_FREE_LAST - ESP_FREE_FIRST + 1;
-	u32 i, start;
-
 	sock_owned_by_me(sk);
-	if (port)
-		return port_take(sk, port, true) ? 0 : -EADDRINUSE;
-	start = get_random_u32() % range;
-	for (i = 0; i < range; i++)
-		if (port_take(sk, htons(ESP_FREE_FIRST + (start + i) % range),
-			      false))
-			return 0;
-	return -EADDRINUSE;
+	return port ? port_own(sk, port, true) : port_find(sk, port_own_free);
 }
 
 /**
@@ -145,47 +250,75 @@ int esp_bind_port(struct sock *sk, __be16 port)
 int esp_bind_listen(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct esp_bucket *b = port_bucket(esp_bound, sock_net(sk), esp->sport,
-					   false);
+	struct esp_bucket *b = bound_bucket(sk, esp->sport);
 	int err = 0;
 
 	sock_owned_by_me(sk);
 	spin_lock_bh(&b->lock);
 	hlist_del_init(&esp->bind_node);
-	if (port_taken(b, sk, esp->sport))
+	if (port_taken(b, sk, esp->sport, sk->sk_reuse))
 		err = -EADDRINUSE;
 	else
 		esp_set_state(sk, TCP_LISTEN);
-	hlist_add_head(&esp->bind_node, &b->head);
+	hlist_add_head(&esp->bind_node, &esp->port->owners);
 	spin_unlock_bh(&b->lock);
 	return err;
 }
 
-/* Let a child share its listener's port; the child's lock is held. */
-void esp_bind_child(struct sock *child)
+/**
+ * esp_bind_child() - let a connection share its listener's port
+ * @child:	connection; its lock is held
+ * @sk:		listener; its lock is held
+ */
+void esp_bind_child(struct sock *child, struct sock *sk)
 {
-	struct esp_bucket *b = port_bucket(esp_bound, sock_net(child),
-					   esp_sk(child)->sport, false);
+	struct esp_bucket *b = bound_bucket(sk, esp_sk(sk)->sport);
 
 	sock_owned_by_me(child);
+	sock_owned_by_me(sk);
 	spin_lock_bh(&b->lock);
-	hlist_add_head(&esp_sk(child)->bind_node, &b->head);
+	port_add_sharer(esp_sk(sk)->port, child);
 	spin_unlock_bh(&b->lock);
 }
 
+/**
+ * esp_unbind() - give back a socket's port, if it has one
+ * @sk:	socket; its owner calls
+ */
 void esp_unbind(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	struct esp_port *p = esp->port;
 	struct esp_bucket *b;
 
 	sock_owned_by_me(sk);
-	if (hlist_unhashed(&esp->bind_node))
+	if (!p)
 		return;
-	b = port_bucket(esp_bound, sock_net(sk), esp->sport, sock_is_dgram(sk));
+	b = bound_bucket(sk, esp->sport);
 	spin_lock_bh(&b->lock);
-	hlist_del_init(&esp->bind_node);
+	if (esp->port_use == ESP_PORT_OWNED) {
+		hlist_del_init(&esp->bind_node);
+	} else {
+		p->sharers--;
+		p->strict -= esp->port_use == ESP_PORT_STRICT;
+	}
+	if (!p->sharers && hlist_empty(&p->owners)) {
+		hlist_del(&p->node);
+		kfree(p);
+	}
 	spin_unlock_bh(&b->lock);
+	esp->port = NULL;
 	WRITE_ONCE(esp->sport, 0);
+}
+
+/**
+ * esp_unshare() - give back the port that connect() has chosen, or a listener
+ * @sk:	socket; its owner calls. It keeps a port that it asked for
+ */
+void esp_unshare(struct sock *sk)
+{
+	if (esp_sk(sk)->port_use != ESP_PORT_OWNED)
+		esp_unbind(sk);
 }
 
 static struct esp_bucket *sock_bucket(struct sock *sk)
@@ -248,6 +381,36 @@ int esp_hash(struct sock *sk)
 	}
 	spin_unlock_bh(&b->lock);
 	return err;
+}
+
+/* Enter @sk into its table if it may share @port, and has no other connection's addresses then. */
+static int hash_with_port(struct sock *sk, __be16 port)
+{
+	int err = port_share(sk, port);
+
+	if (err)
+		return err;
+	err = esp_hash(sk);
+	if (err)
+		esp_unbind(sk);
+	return err == -EADDRNOTAVAIL ? -EADDRINUSE : err;
+}
+
+/**
+ * esp_hash_any_port() - enter a connection into its table with a port that is free for its peer
+ * @sk:	connection with addresses, and without a port; its lock is held
+ *
+ * As with TCP, connections to several peers may have the same port.
+ *
+ * Return: 0, ENOMEM; EADDRNOTAVAIL: no port is left for this peer
+ */
+int esp_hash_any_port(struct sock *sk)
+{
+	int err;
+
+	sock_owned_by_me(sk);
+	err = port_find(sk, hash_with_port);
+	return err == -EADDRINUSE ? -EADDRNOTAVAIL : err;
 }
 
 void esp_unhash(struct sock *sk)
@@ -489,7 +652,7 @@ int esp_hash_init(void)
 	esp_hash_seed = get_random_u32();
 	get_random_bytes(esp_conn_key, sizeof(esp_conn_key));
 	hash_init_table(esp_conns, n);
-	hash_init_table(esp_bound, ESP_PORTS);
+	hash_init_table(esp_ports, ESP_PORTS);
 	hash_init_table(esp_listeners, ESP_PORTS);
 	return 0;
 }

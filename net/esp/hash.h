@@ -17,9 +17,11 @@ struct esp_walk {
 
 int esp_bind_port(struct sock *sk, __be16 port);
 int esp_bind_listen(struct sock *sk);
-void esp_bind_child(struct sock *child);
+void esp_bind_child(struct sock *child, struct sock *sk);
 void esp_unbind(struct sock *sk);
+void esp_unshare(struct sock *sk);
 int esp_hash(struct sock *sk);
+int esp_hash_any_port(struct sock *sk);
 void esp_unhash(struct sock *sk);
 struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 			__be16 dport, const u8 *mac);

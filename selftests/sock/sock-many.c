@@ -29,13 +29,16 @@ static bool unused(void)
 	return !n;
 }
 
-/* All ports can be taken. Only then does bind() fail; a port that is free again can be taken. */
+/*
+ * All ports can be taken. Only then does bind() fail; a port that is free again can be taken, by
+ * several connections if they have different peers.
+ */
 TEST_F_TIMEOUT(hosts, ports, 300)
 {
 	struct rlimit limit = { RANGE + 100, RANGE + 100 };
 	static bool given[LAST + 1];
 	static int fd[RANGE];
-	int i, extra, other, l, port, dgram;
+	int i, n, extra, other, second, third, l, l2, port, dgram;
 
 	MUST(setrlimit(RLIMIT_NOFILE, &limit));
 	l = listener(B, SOCK_STREAM, PORT, 16);
@@ -65,6 +68,25 @@ TEST_F_TIMEOUT(hosts, ports, 300)
 	EXPECT_EQ(port, sockname(extra).sesp_port);
 	fd[i] = MUST(accept(l, NULL, NULL));
 	EXPECT_EQ(0, transfer(extra, fd[i], 10000));
+
+	/* another connection may have the same port if its peer is another one */
+	l2 = listener(B, SOCK_STREAM, PORT + 1, 16);
+	second = esp_socket(A, SOCK_STREAM);
+	ASSERT_EQ(0, do_connect(second, at(B, PORT + 1)));
+	EXPECT_EQ(port, sockname(second).sesp_port);
+	EXPECT_ERRNO(EADDRNOTAVAIL, do_connect(third = esp_socket(A, SOCK_STREAM), at(B, PORT)));
+	EXPECT_EQ(0, sockname(third).sesp_port);
+	EXPECT_ERRNO(EADDRINUSE, do_bind(third, any(ntohs(port))));
+	n = MUST(accept(l2, NULL, NULL));
+	EXPECT_EQ(0, transfer(second, n, 10000));
+	EXPECT_EQ(0, transfer(extra, fd[i], 10000));
+	/* what a failed connect() has taken is free again */
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(third, at(B, PORT + 2)));
+	EXPECT_EQ(0, sockname(third).sesp_port);
+	close(n);
+	close(l2);
+	close(second);
+	close(third);
 
 	close(extra);
 	for (i = 0; i < RANGE; i++)

@@ -235,6 +235,10 @@ TEST_F_TIMEOUT(rack, device_leaves, 120)
 	int i;
 
 	connect_streams(snd, 16, &rx);
+	for (i = 0; i < 16; i++) {
+		sysctl(&snd[i], "retries", 60);
+		sysctl(&snd[i], "rto_max_ms", 500);
+	}
 	keep_busy(0, 16);
 	EXPECT_TRUE(PUMP(port().parked >= 3, 10 * MS));
 	enter(&sw);
