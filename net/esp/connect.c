@@ -138,7 +138,8 @@ static void conn_set_cookie(struct sock *sk, u32 cookie)
 
 /**
  * esp_connect_start() - start a connection, but leave the SYN to the caller
- * @sk:	socket with ports, device and addresses; its owner calls
+ * @sk:	socket with device, addresses and the peer's port; its owner calls. If it has no port
+ *	of its own, it gets one that is free for this peer
  *
  * Return: 0 or what connect() is to return
  */
@@ -167,7 +168,7 @@ int esp_connect_start(struct sock *sk)
 		return err;
 	esp_update_mss(sk);
 	esp_set_state(sk, TCP_SYN_SENT);
-	err = esp_hash(sk);
+	err = esp->port ? esp_hash(sk) : esp_hash_any_port(sk);
 	if (err) {
 		esp_set_state(sk, TCP_CLOSE);
 		return err;
@@ -446,7 +447,7 @@ void esp_reply_reset(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 	handshake_reply(net, ed, skb, &f, 0);
 }
 
-/* Answer a SYN for a listener, and keep no state. */
+/* Answer a SYN for a listener, which isn't locked, and keep no state. */
 static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
 {
 	struct esp_frame *in = &ESP_RX(skb)->f;
@@ -463,9 +464,9 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		.type		= sk->sk_type,
 		.ts_ecr		= in->ts_val,
 	};
-	bool crc = esp_sk(sk)->user_crc || (in->features & ESP_FEATURE_CRC32C);
+	/* its owner may set another option just now, in the same word */
+	bool crc = data_race(!!esp_sk(sk)->user_crc) || (in->features & ESP_FEATURE_CRC32C);
 
-	sock_owned_by_me(sk);
 	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
 		ESP_INC(net, InCookie);
 		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
@@ -564,7 +565,7 @@ static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	if (esp_dev_link(child, ed) || esp_dev_mac(ed, mac) ||
 	    !ether_addr_equal(mac, esp->saddr))
 		goto fail;
-	esp_bind_child(child);
+	esp_bind_child(child, sk);
 	if (esp_peer_get(child))
 		goto fail;
 	conn_init_numbers(child);
@@ -584,25 +585,25 @@ fail:
 	return false;
 }
 
+#define ECHO_SLOTS	0x7fff	/* bits of a slot that f->read holds */
+
 /*
- * Handle any frame but a SYN for a listener. It is an echo if its cookie is the listener's.
- * Returns the new connection as esp_listen_rcv() does; NULL: @skb was dropped.
+ * Is a frame that isn't a SYN an echo of the listener's cookie? If so, note the cookie's slot in
+ * f->read, and return 0; else why the frame is dropped. The listener isn't locked.
  */
-static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
+static enum skb_drop_reason listen_check_echo(struct sock *sk, struct esp_dev *ed,
+					      struct sk_buff *skb)
 {
-	enum skb_drop_reason reason = SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct net *net = sock_net(sk);
 	const struct ethhdr *eth = eth_hdr(skb);
 	bool crc = f->opts & ESP_HAS(ESP_OPT_CRC);
 	u8 must = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
 	u32 slot = esp_cookie_slot();
-	struct sock *child;
 
-	sock_owned_by_me(sk);
 	if (crc)
 		must &= ~ESP_HAS(ESP_OPT_TYPE);
-	if ((f->opts & must) != must || (f->flags & ESP_RST))
+	if ((f->opts & must) != must || (f->flags & (ESP_RST | ESP_SYN)))
 		goto bad;
 	if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, slot) &&
 	    f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, --slot))
@@ -611,22 +612,71 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		goto bad;
 	if (crc && !esp_crc_right(skb)) {
 		ESP_INC(net, InCRC);
-		reason = SKB_DROP_REASON_SKB_CSUM;
+		return SKB_DROP_REASON_SKB_CSUM;
+	}
+	f->read = 1 + (slot & ECHO_SLOTS);
+	return SKB_NOT_DROPPED_YET;
+bad:
+	ESP_INC(net, CookieInvalid);
+	esp_reply_reset(net, ed, skb);
+	return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
+}
+
+/**
+ * esp_listen_answer() - handle a frame for a listener that makes no connection
+ * @sk:		listener; it need not be locked, so that strangers can't keep its users waiting
+ * @ed:		device that received the frame
+ * @skb:	frame; consumed if it is no echo
+ *
+ * Context: softirq, RCU read side.
+ * Return: true if @skb was consumed; false: it is an echo, for esp_listen_rcv()
+ */
+bool esp_listen_answer(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
+{
+	enum skb_drop_reason reason;
+
+	if (ESP_RX(skb)->f.flags == ESP_SYN)
+		reason = listen_syn(sk, ed, skb);
+	else
+		reason = listen_check_echo(sk, ed, skb);
+	if (reason)
+		sk_skb_reason_drop(sk, skb, reason);
+	return reason;
+}
+
+/*
+ * Handle an echo, esp_listen_answer(), for a listener. Returns the new connection as
+ * esp_listen_rcv() does; NULL: @skb was dropped.
+ */
+static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
+{
+	enum skb_drop_reason reason = SKB_DROP_REASON_TCP_OLD_DATA;
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct net *net = sock_net(sk);
+	u32 now = esp_cookie_slot();
+	u32 slot = now - ((now - (f->read - 1)) & ECHO_SLOTS);
+	struct sock *child;
+
+	sock_owned_by_me(sk);
+	/* the frame may have been for a connection of this socket, before it became a listener */
+	if (!f->read || (f->flags & ESP_SYN)) {
+		ESP_INC(net, CookieInvalid);
+		reason = SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 		goto drop;
 	}
+	f->read = 0;
 	/* the echo may have come twice while the listener was busy */
 	rcu_read_lock();
-	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth->h_source);
+	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth_hdr(skb)->h_source);
 	rcu_read_unlock();
 	if (child) {
 		sock_put(child);
-		reason = SKB_DROP_REASON_TCP_OLD_DATA;
 		goto drop;
 	}
 	if (esp_cookie_used(slot, f->cookie, f->peer_cookie)) {
 		ESP_INC(net, CookieUsed);
-		reason = SKB_DROP_REASON_TCP_OLD_DATA;
-		goto reset;
+		esp_reply_reset(net, ed, skb);
+		goto drop;
 	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
@@ -656,19 +706,15 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 	esp_start_keepalive(child);
 	__release(&child->sk_lock.slock);	/* for sparse: the caller unlocks it */
 	return child;
-bad:
-	ESP_INC(net, CookieInvalid);
-reset:
-	esp_reply_reset(net, ed, skb);
 drop:
 	sk_skb_reason_drop(sk, skb, reason);
 	return NULL;
 }
 
 /**
- * esp_listen_rcv() - handle a frame for a listener
+ * esp_listen_rcv() - make a connection of an echo
  * @sk:		listener; its lock is held, softirqs are off
- * @skb:	frame; consumed, unless there is a new connection
+ * @skb:	echo, esp_listen_answer(); consumed, unless there is a new connection
  *
  * Return: the new connection whose first frame is @skb, in the accept queue, with its
  * spinlock held and a reference for the caller; or NULL
@@ -681,14 +727,12 @@ struct sock *esp_listen_rcv(struct sock *sk, struct sk_buff *skb)
 	sock_owned_by_me(sk);
 	rcu_read_lock();
 	ed = esp_dev_get(sock_net(sk), skb->skb_iif);
-	if (!ed)
-		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_DEV_READY);
-	else if (ESP_RX(skb)->f.flags == ESP_SYN)
-		sk_skb_reason_drop(sk, skb, listen_syn(sk, ed, skb));
-	else
+	if (ed) {
 		child = listen_echo(sk, ed, skb);
-	if (ed)
 		esp_dev_put(ed);
+	} else {
+		sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_DEV_READY);
+	}
 	rcu_read_unlock();
 	return child;
 }

@@ -154,7 +154,7 @@ out:
 	sk_skb_reason_drop(sk, skb, reason);
 }
 
-/* Handle a frame for a listener, whose lock is held. Consumes @skb. */
+/* Handle an echo for a listener, whose lock is held. Consumes @skb. */
 static void listen_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct sock *child;
@@ -405,7 +405,10 @@ static void esp_stream_rcv(struct net *net, struct esp_dev *ed,
 	}
 	sk = esp_lookup_listener(net, ed->ifindex, f->dport);
 	if (sk) {
-		sock_deliver(net, sk, skb);
+		if (esp_listen_answer(sk, ed, skb))
+			sock_put(sk);
+		else
+			sock_deliver(net, sk, skb);
 		return;
 	}
 	ESP_INC(net, InNoSocket);

@@ -39,9 +39,9 @@ u16 esp_own_mss(struct esp_dev *ed)
 u16 esp_own_burst(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	int user = READ_ONCE(esp->user_burst);
 
-	return esp->user_burst >= 0 ? esp->user_burst :
-	       READ_ONCE(esp->ns->conf.esp_burst_length);
+	return user >= 0 ? user : READ_ONCE(esp->ns->conf.esp_burst_length);
 }
 
 /**
@@ -68,8 +68,9 @@ u32 esp_packets_to_ack(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	return esp->user_to_ack ? esp->user_to_ack :
-	       READ_ONCE(esp->ns->conf.esp_packets_to_ack);
+	int user = READ_ONCE(esp->user_to_ack);
+
+	return user ? user : READ_ONCE(esp->ns->conf.esp_packets_to_ack);
 }
 
 /**

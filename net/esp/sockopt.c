@@ -75,7 +75,7 @@ static int opt_set(struct sock *sk, int name, int v)
 	case ESP_BURST_LENGTH:
 		err = opt_bounded(v, 0, ESP_SEQ_WINDOW);
 		if (!err) {
-			esp->user_burst = v;
+			WRITE_ONCE(esp->user_burst, v);
 			if (sk->sk_state == TCP_LISTEN)
 				esp->late_cap = 1;
 			esp_set_burst(sk);
@@ -91,7 +91,7 @@ static int opt_set(struct sock *sk, int name, int v)
 	case ESP_PACKETS_TO_ACK:
 		err = opt_bounded(v, 1, 64);
 		if (!err)
-			esp->user_to_ack = v;
+			WRITE_ONCE(esp->user_to_ack, v);
 		break;
 	case ESP_ZEROCOPY:
 		if (sk->sk_type == SOCK_DGRAM)

@@ -95,7 +95,8 @@ struct esp_frame {
 	u8	features;
 	/**
 	 * @read: receive queue: bytes of the payload that the user has taken, or that belong to
-	 * another packet; in a SYN: length of the frame, padding included
+	 * another packet; in a SYN: length of the frame, padding included; in the echo of a
+	 * listener's cookie: 1 + the low bits of the cookie's slot
 	 */
 	u16	read;
 };
