@@ -222,8 +222,10 @@ void esp_refuse(struct sock *sk)
 		esp_destroy(sk);
 	else
 		esp_reset_and_linger(sk);
-	if (!esp_sk(sk)->destroyed)
+	if (!esp_sk(sk)->destroyed) {
 		esp_orphan(sk);
+		esp_start_orphan_timer(sk);
+	}
 	release_sock(sk);
 	sock_put(sk);
 }
@@ -333,10 +335,6 @@ static void esp_close(struct sock *sk)
 	case TCP_TIME_WAIT:
 		break;
 	default:
-		if (!reset && esp_orphan_refused(sk)) {
-			ESP_INC(sock_net(sk), AbortOnMemory);
-			reset = true;
-		}
 		if (reset) {
 			esp_reset_and_linger(sk);
 			break;
@@ -357,6 +355,10 @@ static void esp_close(struct sock *sk)
 	if (sk->sk_state == TCP_CLOSE && !esp->rst_linger) {
 		esp_destroy(sk);
 	} else {
+		if (sk->sk_state != TCP_TIME_WAIT && esp_orphan_refused(sk)) {
+			ESP_INC(sock_net(sk), AbortOnMemory);
+			esp_reset_and_linger(sk);
+		}
 		esp_orphan(sk);
 		esp_start_orphan_timer(sk);
 	}

@@ -585,6 +585,21 @@ fail:
 	return false;
 }
 
+/* The cookie of an echo has made a connection: tell a peer whose connection has ended meanwhile. */
+static enum skb_drop_reason echo_again(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
+{
+	struct sock *sk = esp_lookup(net, ed->ifindex, ESP_RX(skb)->f.dport,
+				     ESP_RX(skb)->f.sport, eth_hdr(skb)->h_source);
+
+	if (sk) {	/* the echo came twice while the listener was busy */
+		sock_put(sk);
+	} else {
+		ESP_INC(net, CookieUsed);
+		esp_reply_reset(net, ed, skb);
+	}
+	return SKB_DROP_REASON_TCP_OLD_DATA;
+}
+
 #define ECHO_SLOTS	0x7fff	/* bits of a slot that f->read holds */
 
 /*
@@ -605,14 +620,23 @@ static enum skb_drop_reason listen_check_echo(struct sock *sk, struct esp_dev *e
 		must &= ~ESP_HAS(ESP_OPT_TYPE);
 	if ((f->opts & must) != must || (f->flags & (ESP_RST | ESP_SYN)))
 		goto bad;
-	if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, slot) &&
-	    f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, --slot))
-		goto bad;
+	if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, slot)) {
+		slot--;
+		if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, slot))
+			goto bad;
+	}
 	if ((f->opts & ESP_HAS(ESP_OPT_TYPE)) && f->type != sk->sk_type)
 		goto bad;
 	if (crc && !esp_crc_right(skb)) {
 		ESP_INC(net, InCRC);
 		return SKB_DROP_REASON_SKB_CSUM;
+	}
+	/* the copy of an echo, or one that finds no room, needs no lock either */
+	if (esp_cookie_used(slot, f->cookie, f->peer_cookie))
+		return echo_again(net, ed, skb);
+	if (sk_acceptq_is_full(sk)) {
+		ESP_INC(net, ListenOverflows);
+		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
 	f->read = 1 + (slot & ECHO_SLOTS);
 	return SKB_NOT_DROPPED_YET;
@@ -665,17 +689,9 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		goto drop;
 	}
 	f->read = 0;
-	/* the echo may have come twice while the listener was busy */
-	rcu_read_lock();
-	child = esp_lookup(net, ed->ifindex, f->dport, f->sport, eth_hdr(skb)->h_source);
-	rcu_read_unlock();
-	if (child) {
-		sock_put(child);
-		goto drop;
-	}
+	/* look again, under the lock */
 	if (esp_cookie_used(slot, f->cookie, f->peer_cookie)) {
-		ESP_INC(net, CookieUsed);
-		esp_reply_reset(net, ed, skb);
+		reason = echo_again(net, ed, skb);
 		goto drop;
 	}
 	if (sk_acceptq_is_full(sk)) {
@@ -749,7 +765,8 @@ void esp_conn_timeout(struct sock *sk)
 
 	sock_owned_by_me(sk);
 	if (!opening && !esp->handshake_unconfirmed) {
-		if (sk->sk_state == TCP_TIME_WAIT) {
+		if (sk->sk_state == TCP_TIME_WAIT ||
+		    (sk->sk_state == TCP_FIN_WAIT2 && esp_orphans_crowd())) {
 			esp_done(sk, 0);
 		} else if (sock_flag(sk, SOCK_DEAD)) {
 			ESP_INC(net, AbortOnTimeout);

@@ -6,8 +6,8 @@
  *
  * So each cookie that has made a connection is remembered until its slot is over. There is a
  * table for the present slot and one for the slot before; the cookies of older slots are
- * invalid. A slot lasts ESP_COOKIE_SLOT_US, or less: it ends when its table is half full. Then
- * only a handshake that takes longer than the next slot fails, by an RST.
+ * invalid. A slot lasts ESP_COOKIE_SLOT_US, or less: it ends when its table is half full. A
+ * handshake fails, by an RST, if it takes longer than the rest of its slot and the next one.
  */
 #include <linux/mm.h>
 #include "esp.h"
@@ -54,7 +54,8 @@ static void cookie_next_slot(u64 n)
 /**
  * esp_cookie_slot() - Return the number of the present slot
  *
- * Slots end at multiples of ESP_COOKIE_SLOT_US, and when many connections are made.
+ * A slot lasts ESP_COOKIE_SLOT_US, the first one less. It ends earlier when many connections are
+ * made.
  *
  * Return: the number; it wraps
  */
@@ -180,18 +181,20 @@ void esp_cookie_use(u32 slot, u32 cookie, u32 peer_cookie)
 		*e = (u64)peer_cookie << 32 | cookie;
 		t->used++;
 		most = cookies.mask / 4 * (slot == cookies.slot ? 2 : 3);
-		if (t->used > most)
+		if (t->used > most) {
 			cookie_next_slot(1);
+			WRITE_ONCE(cookies.until, esp_now() + ESP_COOKIE_SLOT_US);
+		}
 	}
 	spin_unlock_bh(&cookies.lock);
 }
 
 int esp_cookie_init(void)
 {
-	/* an entry for each 64 KiB of memory, 1,024 to 65,536: at most 1/4,096 of it */
+	/* an entry for each 64 KiB of memory: as many as buckets of connections, or more */
 	unsigned long n = clamp_t(unsigned long,
 				  totalram_pages() >> (16 - PAGE_SHIFT),
-				  1024, 65536);
+				  16384, 65536);
 	int i;
 
 	n = roundup_pow_of_two(n);

@@ -62,7 +62,8 @@ static void sock_tell_peer(struct sock *sk)
 	if (sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_TIME_WAIT)
 		return;
 	esp_reset_peer(sk);
-	if (esp->snd.una_seq != esp->snd.send_next && !esp->fin_queued)
+	if (esp->snd.una_seq != esp->snd.send_next &&
+	    !(esp->fin_queued && esp->snd.una_seq == esp->fin_seq))	/* has been sent */
 		esp_send_reset(sk, esp->snd.send_next);
 }
 

@@ -311,7 +311,7 @@ struct esp_opt {
 	struct esp_peer		*peer;
 	/** @peer_node: in esp_peer.sockets; under esp_link.lock */
 	struct list_head	peer_node;
-	/** @port: entry of @sport, NULL: none; the owner writes it, under the bucket's lock */
+	/** @port: entry of @sport, NULL: none; the owner writes it */
 	struct esp_port		*port;
 	/** @bind_node: in esp_port.owners, if @port_use says so; under the bucket's lock */
 	struct hlist_node	bind_node;

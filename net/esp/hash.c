@@ -89,7 +89,10 @@ static bool devs_differ(int dev, int other)
 	return dev && other && dev != other;
 }
 
-/* Does an owner of @p keep @sk, which has the device @dev or any, from taking the port? */
+/*
+ * Does an owner of @p keep @sk, which has the device @dev or any, from taking the port? The
+ * bucket's lock is held.
+ */
 static bool port_owned(const struct esp_port *p, struct sock *sk, int dev, bool reuse)
 {
 	struct esp_opt *o;
@@ -179,6 +182,7 @@ out:
 	return err;
 }
 
+/* Count a connection among the sharers of @p; the bucket's lock is held. */
 static void port_add_sharer(struct esp_port *p, struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
@@ -218,8 +222,10 @@ static int port_find(struct sock *sk, int (*take)(struct sock *sk, __be16 port))
 	u32 i, start = get_random_u32() % range;
 	int err = -EADDRINUSE;
 
-	for (i = 0; i < range && err == -EADDRINUSE; i++)
+	for (i = 0; i < range && err == -EADDRINUSE; i++) {
 		err = take(sk, htons(ESP_FREE_FIRST + (start + i) % range));
+		cond_resched();
+	}
 	return err;
 }
 
@@ -266,7 +272,7 @@ int esp_bind_listen(struct sock *sk)
 }
 
 /**
- * esp_bind_child() - let a connection share its listener's port
+ * esp_bind_child() - let a connection share its listener's port, on the listener's devices
  * @child:	connection; its lock is held
  * @sk:		listener; its lock is held
  */
@@ -312,7 +318,7 @@ void esp_unbind(struct sock *sk)
 }
 
 /**
- * esp_unshare() - give back the port that connect() has chosen, or a listener
+ * esp_unshare() - give back a port that connect() has chosen
  * @sk:	socket; its owner calls. It keeps a port that it asked for
  */
 void esp_unshare(struct sock *sk)

@@ -196,6 +196,14 @@ static bool sock_crc_fits(struct sock *sk, struct sk_buff *skb)
 	return false;
 }
 
+/* May this frame be for this connection? The connection's cookies are fixed. */
+static bool sock_cookie_fits(struct sock *sk, struct esp_frame *f)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return f->flags == ESP_SYN || f->cookie == esp->cookie;
+}
+
 static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	sock_owned_by_me(sk);
@@ -218,6 +226,12 @@ static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 			esp_send_ack(sk);	/* the first reply */
 		break;
 	default:
+		/* the frame may have been for the listener that this socket was */
+		if (unlikely(!sock_cookie_fits(sk, &ESP_RX(skb)->f))) {
+			ESP_INC(sock_net(sk), InCookie);
+			sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_INVALID_SEQUENCE);
+			break;
+		}
 		connected_rcv(sk, skb);
 	}
 }
@@ -345,14 +359,6 @@ static enum skb_drop_reason frame_malformed(struct net *net, struct esp_dev *ed,
 		return SKB_DROP_REASON_IP_INHDR;
 	}
 	return SKB_NOT_DROPPED_YET;
-}
-
-/* May this frame be for this connection? The connection's cookies are fixed. */
-static bool sock_cookie_fits(struct sock *sk, struct esp_frame *f)
-{
-	struct esp_opt *esp = esp_sk(sk);
-
-	return f->flags == ESP_SYN || f->cookie == esp->cookie;
 }
 
 /*

@@ -44,8 +44,8 @@
 	X(OutRRQ)		/* retransmission requests sent */ \
 	X(InRRQ)		/* retransmission requests received */ \
 	X(RRQIgnored)		/* requested packets that were sent less than a round trip ago */ \
-	X(RRQLimited)		/* RRQs cut short: they cost more than what was acknowledged */ \
-	X(WqueueTooBig)		/* packets not sent, because to split the queue costs memory */ \
+	X(RRQLimited)		/* RRQs cut short: what was acknowledged does not pay for them */ \
+	X(WqueueTooBig)		/* buffers not split, because the write queue is too large */ \
 	X(Timeouts)		/* expirations of the retransmission timer */ \
 	X(Probes)		/* probes of a sender that waits for a grant */ \
 	X(KeepaliveProbes)	/* probes of an idle connection */ \

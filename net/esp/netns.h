@@ -60,7 +60,7 @@ struct esp_conf {
 	int	keepalive_probes;
 	/**
 	 * @fin_timeout_ms: life of a closed socket while its peer takes no data, or does not
-	 * close, milliseconds
+	 * close, milliseconds; ten times that in all
 	 */
 	int	fin_timeout_ms;
 	/** @time_wait_ms: how long a closed connection answers the last FIN, milliseconds */

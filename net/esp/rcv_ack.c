@@ -170,8 +170,8 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 /*
  * Renew what the peer's RRQs may cost. A buffer of the write queue that is passed costs 1, a
  * packet that is retransmitted ESP_RRQ_STEPS. Whatever the peer requests, and whatever round trip
- * it claims, each packet that it acknowledges pays for two packets more, and one RRQ costs at
- * most twice what is outstanding. Without credit the retransmission timer goes on.
+ * it claims, each packet that it acknowledges pays for two packets more. One RRQ costs at most
+ * twice what is outstanding, or ESP_RRQ_CREDIT. Without credit the retransmission timer goes on.
  */
 static void rrq_credit(struct esp_opt *esp)
 {
@@ -181,6 +181,20 @@ static void rrq_credit(struct esp_opt *esp)
 	esp->rrq_una = esp->snd.una_seq;
 	most = max_t(u64, most, ESP_RRQ_CREDIT);
 	esp->rrq_credit = min(esp->rrq_credit + earned, most);
+}
+
+/*
+ * Was the oldest packet sent longer ago than the retransmission timeout was before it backed
+ * off? Then an RRQ may have it without credit: when a cable is back, it need not wait for a
+ * timeout that has backed off.
+ */
+static bool rrq_first_is_old(struct esp_opt *esp, struct sk_buff *first, u32 now)
+{
+	const struct esp_conf *conf = &esp->ns->conf;
+
+	return now - ESP_TX(first)->sent_us >=
+	       esp_rtt_timeout(&esp->rtt, READ_ONCE(conf->ack_delay_us),
+			       READ_ONCE(conf->rto_min_us), 1000 * READ_ONCE(conf->rto_max_ms));
 }
 
 /* Pay for an RRQ. Returns how many of @n things that cost @each the credit allows. */
@@ -214,6 +228,11 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 		return;
 	rrq_credit(esp);
 	p = skb_peek(&sk->sk_write_queue);
+	if (esp->rrq_credit <= ESP_RRQ_STEPS && !r[0].offset &&
+	    f->ack_seq == esp->snd.una_seq && rrq_first_is_old(esp, p, (u32)now)) {
+		esp_retransmit(sk, p, esp->snd.una_seq, esp->snd.una_seq + 1);
+		return;
+	}
 	for (i = 0; i < n; i++) {
 		u32 from = f->ack_seq + ntohs(r[i].offset);
 		u32 to = from + ntohs(r[i].count);
@@ -244,6 +263,8 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 			paid = rrq_pay(sk, end - from, ESP_RRQ_STEPS);
 			if (paid)
 				p = esp_retransmit(sk, p, from, from + paid);
+			if (!p)
+				esp->rrq_credit += paid * ESP_RRQ_STEPS;
 			if (!p || paid < end - from)
 				return;
 		}

@@ -32,13 +32,13 @@ int esp_max_orphans __read_mostly;
 static atomic_t esp_orphans;
 
 /**
- * esp_orphan_refused() - May a socket not go on without a user?
- * @sk:	connection that is closed, or was; its lock is held
+ * esp_orphan_refused() - Must a connection be given up when it has no user?
+ * @sk:	connection that is being closed, or closed already; its lock is held
  *
  * As with TCP: there are too many orphans, or all sockets together use too much memory and this
  * one has some.
  *
- * Return: true if it must be given up
+ * Return: true if it must
  */
 bool esp_orphan_refused(const struct sock *sk)
 {
@@ -48,17 +48,27 @@ bool esp_orphan_refused(const struct sock *sk)
 }
 
 /**
- * esp_orphan_waits_short() - Is there no room for an orphan that only waits?
+ * esp_orphans_crowd() - Are there more than half as many orphans as there may be?
+ *
+ * Then an orphan in FIN_WAIT2 or TIME_WAIT, which has nothing to lose, ends at once, so that those
+ * that have data of their users find room.
+ *
+ * Return: true if there are
+ */
+bool esp_orphans_crowd(void)
+{
+	return atomic_read(&esp_orphans) > READ_ONCE(esp_max_orphans) / 2;
+}
+
+/**
+ * esp_orphan_waits_short() - Must an orphan that only waits end at once? Count it
  * @sk:	orphan in FIN_WAIT2 or TIME_WAIT; its lock is held
  *
- * Such orphans have nothing to lose. They may be half of all, so that those that have data of
- * their users find room.
- *
- * Return: true if it is to end at once
+ * Return: esp_orphans_crowd()
  */
 bool esp_orphan_waits_short(struct sock *sk)
 {
-	if (atomic_read(&esp_orphans) <= READ_ONCE(esp_max_orphans) / 2)
+	if (!esp_orphans_crowd())
 		return false;
 	ESP_INC(sock_net(sk), TimeWaitOverflow);
 	return true;

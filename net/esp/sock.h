@@ -13,6 +13,7 @@ void esp_set_state(struct sock *sk, int state);
 extern int esp_max_orphans;
 
 bool esp_orphan_refused(const struct sock *sk);
+bool esp_orphans_crowd(void);
 bool esp_orphan_waits_short(struct sock *sk);
 void esp_orphan(struct sock *sk);
 void esp_start_orphan_timer(struct sock *sk);

@@ -117,7 +117,7 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 static bool split_is_too_much(struct sock *sk, struct sk_buff *skb)
 {
 	if (skb == skb_peek(&sk->sk_write_queue) ||
-	    sk->sk_wmem_queued >> 1 <= sk->sk_sndbuf + 2 * ESP_GSO_MAX)
+	    sk->sk_wmem_queued >> 1 <= (s64)sk->sk_sndbuf + 2 * ESP_GSO_MAX)
 		return false;
 	ESP_INC(sock_net(sk), WqueueTooBig);
 	return true;

@@ -192,6 +192,7 @@ static void list_while(struct __test_metadata *_metadata, bool changes)
 
 	MUST(setrlimit(RLIMIT_NOFILE, &limit));
 	sysctl(B, "time_wait_ms", 1);
+	sysctl(B, "fin_timeout_ms", 3600000);	/* A closes its sockets late */
 	l = listener(B, SOCK_STREAM, PORT, 16);
 	for (i = 0; i < 3 * MANY; i++) {
 		/* a socket that stays between two that may not */
