@@ -30,6 +30,7 @@ run_pair() {
 	PAIR=$(mktemp -d "$SRC/build/log/pair.XXXXXX")
 	# The path of a socket must be short.
 	SOCKETS=$(mktemp -d)
+	at_end 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$PAIR" "$SOCKETS"'
 	for role in a b; do
 		k=$1
 		[ $role = b ] && k=$2
@@ -37,8 +38,7 @@ run_pair() {
 			test_begin() { :; }
 			test_end() { :; }
 			job "$k"
-			trap 'kill_guests; rm -rf "$JOB"' EXIT
-			trap 'exit 130' INT TERM
+			at_end 'kill_guests; rm -rf "$JOB"'
 			peer=b mac=1
 			[ $role = b ] && peer=a mac=2
 			setenv ROLE $role
@@ -62,14 +62,11 @@ run_pair() {
 			echo "$STATUS" >"$PAIR/status.$role"
 		) &
 	done
-	trap 'kill $(jobs -p) 2>/dev/null' INT TERM
 	wait
-	trap - INT TERM
 	for role in a b; do
 		s=$(cat "$PAIR/status.$role" 2>/dev/null || echo 255)
 		[ "$status" = 0 ] && status=$s
 	done
-	rm -rf "$PAIR" "$SOCKETS"
 	return "$status"
 }
 
@@ -89,8 +86,7 @@ kunit() {
 	command='insmod $BUILD/esp.ko $PARAMETERS && cat /sys/kernel/debug/kunit/*/results || exit; '
 	command+='rmmod esp || printf "    %s\n" "# Subtest: module" "not ok 1 unloads"'
 	addtest kunit 300 "$command"
-	trap 'kill_guests; rm -rf "$JOB"' EXIT
-	trap 'exit 130' INT TERM
+	at_end 'kill_guests; rm -rf "$JOB"'
 	run_guest "$1" show_line >"$JOB/ktap"
 	grep -aE '^ +# ' "$JOB/ktap"
 	awk '/^ *# Subtest:/ { suite = $3 }
@@ -124,8 +120,7 @@ check() {
 	done
 	PASSED=0 FAILED=0 SKIPPED=0
 	LIST=$(mktemp)
-	trap 'kill_guests; kill $beside 2>/dev/null; rm -rf "$LIST" "$LIST".* "$JOB"' EXIT
-	trap 'exit 130' INT TERM
+	at_end 'kill_guests; kill $beside 2>/dev/null; rm -rf "$LIST" "$LIST".* "$JOB"'
 	# Lines "TARGET NAME SECONDS COMMAND".
 	[ "$VARIANT" != gcov ] || kunit_test >"$LIST"
 	while read -r name on seconds c command; do
@@ -224,8 +219,7 @@ worker() {
 
 	: >"$sum"
 	(
-		trap 'kill_guests; [ -z "$RUNS" ] || kill -- "-$RUNS" 2>/dev/null; rm -rf "$JOB"' EXIT
-		trap 'exit 130' INT TERM
+		at_end 'kill_guests; [ -z "$RUNS" ] || kill -- "-$RUNS" 2>/dev/null; rm -rf "$JOB"'
 		PASSED=0 FAILED=0 SKIPPED=0 GUEST= FROM=0 TICKS=0 RUNS=
 		while t=$(next); do
 			target "$t"

@@ -17,6 +17,14 @@ JOBS=$(nproc)
 say() { echo "$@" >&2; }
 die() { echo "vm: $*" >&2; exit 1; }
 
+# at_end COMMANDS: run them when this shell ends, also when a signal ends it. Further signals do not
+# interrupt them; make, for example, sends its own SIGTERM after the one to its process group.
+at_end() {
+	# shellcheck disable=SC2064
+	trap "trap '' HUP INT TERM; $1" EXIT
+	trap "trap '' HUP INT TERM; exit 130" HUP INT TERM
+}
+
 # need PACKAGE...: install the packages that are missing, from the machine's own suites.
 need() {
 	local p missing=()

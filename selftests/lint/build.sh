@@ -170,8 +170,7 @@ compilers()
 main()
 {
 	WORK=$(mktemp -d "${TMPDIR:-/tmp}/esp-build.XXXXXX") || exit
-	trap 'rm -rf "$WORK"' EXIT
-	trap 'exit 130' INT TERM
+	at_end 'rm -rf "$WORK"'
 	need gcc make git kmod rsync libc6-dev libelf-dev libgsl-dev libmnl-dev libopenmpi-dev pkgconf
 	"$HARNESS/vm" fetch "$KERNEL" || exit
 	HEADERS=$CACHE/kernels/$KERNEL/root/usr/src/linux-headers-$(cat "$CACHE/kernels/$KERNEL/release")

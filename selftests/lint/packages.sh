@@ -368,8 +368,7 @@ main()
 	[ "$SUITE" != --guest ] || TMPDIR=/tmp
 	WORK=$(mktemp -d "${TMPDIR:-/var/tmp}/esp-packages.XXXXXX") || exit
 	ROOT=$WORK/root
-	trap 'umount -Rl "$WORK" 2>/dev/null; rm -rf --one-file-system "$WORK"' EXIT
-	trap 'exit 130' INT TERM
+	at_end 'umount -Rl "$WORK" 2>/dev/null; rm -rf --one-file-system "$WORK"'
 	[ "$SUITE" != --guest ] || guest "$2"
 	need git musl rsync xz-utils zstd
 	fetch_root "$SUITE"

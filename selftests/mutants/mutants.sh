@@ -167,8 +167,8 @@ main()
 	LOGS=$SRC/build/log/mutants
 	mkdir -p "$LOGS"
 	WORK=$(mktemp -d "${TMPDIR:-/var/tmp}/esp-mutants.XXXXXX") || exit
-	trap 'rm -rf "$WORK"' EXIT
-	trap 'exit 130' INT TERM
+	# shellcheck disable=SC2016
+	at_end 'rm -rf "$WORK"'
 	COPY=$WORK/tree
 	git -C "$SRC" ls-files -z | rsync -a --from0 --files-from=- "$SRC/" "$COPY/" || exit
 	for test in "${tests[@]}"; do
