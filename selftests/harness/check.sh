@@ -106,9 +106,31 @@ kunit() {
 # hang, and no other ones, however much other work the machine does.
 patience() { echo $(($1 < 150 ? 600 : 4 * $1)); }
 
+# known_targets LIST: end if it has a name that no test has for its target.
+known_targets() {
+	local t known targets
+
+	known=$(awk '!/^(#|$)/ { print $2 }' "$SRC/selftests/tests" | tr , '\n' | sort -u)
+	IFS=, read -ra targets <<<"$1"
+	for t in "${targets[@]}"; do
+		grep -qxF -e "$t" <<<"$known" || die "unknown kernel '$t'; KERNEL= takes some of ${known//$'\n'/,}"
+	done
+}
+
+# no_test WANT KERNELS LONG ELSEWHERE: say that no test is chosen, and why, and end. LONG has the
+# names of long tests that match, ELSEWHERE the targets of tests that match on other kernels only.
+no_test() {
+	local on
+
+	[ -z "$3" ] || die "only long tests match TEST=$1${2:+ KERNEL=$2}, make check-long runs them:$3"
+	[ -n "$4" ] || die "no test matches TEST=$1; selftests/tests has their names"
+	on=$(tr ' ' '\n' <<<"$4" | sort -u | xargs)
+	die "no test matches TEST=$1 KERNEL=$2; it runs on ${on// /, }"
+}
+
 # check [TEST=GLOB] [KERNEL=LIST] [long]
 check() {
-	local a targets='' t want='*' kernels='' class=check beside='' most
+	local a targets='' t want='*' kernels='' class=check beside='' most here long='' elsewhere=''
 
 	for a; do
 		case $a in
@@ -118,6 +140,11 @@ check() {
 		*) die "vm check: unknown argument '$a'" ;;
 		esac
 	done
+	known_targets "$kernels"
+	# The workers close it, so that only this shell holds the lock.
+	mkdir -p "$SRC/build"
+	exec 7>"$SRC/build/.check"
+	flock -n 7 || die "another \"make check\" is running in this checkout"
 	PASSED=0 FAILED=0 SKIPPED=0
 	LIST=$(mktemp)
 	at_end 'kill_guests; kill $beside 2>/dev/null; rm -rf "$LIST" "$LIST".* "$JOB"'
@@ -132,14 +159,26 @@ check() {
 		$want) ;;
 		*) continue ;;
 		esac
-		# Long tests run on top of the others, or when asked for by name.
-		[ "$c" = check ] || [ $class = long ] || [ "$want" = "$name" ] || continue
+		here=
 		for t in ${on//,/ }; do
 			case ,$kernels, in
-			,, | *",$t,"*) echo "$t $name $seconds $command" >>"$LIST" ;;
+			,, | *",$t,"*) here+=" $t" ;;
 			esac
 		done
+		if [ -z "$here" ]; then
+			elsewhere+=" ${on//,/ }"
+			continue
+		fi
+		# Long tests run on top of the others, or when asked for by name.
+		if [ "$c" != check ] && [ $class != long ] && [ "$want" != "$name" ]; then
+			long+=" $name"
+			continue
+		fi
+		for t in $here; do
+			echo "$t $name $seconds $command" >>"$LIST"
+		done
 	done <"$SRC/selftests/tests"
+	[ -s "$LIST" ] || no_test "$want" "$kernels" "$long" "$elsewhere"
 	targets=$(awk '!seen[$1]++ { print $1 }' "$LIST")
 	if ! (programs); then
 		FAILED=1
@@ -225,7 +264,7 @@ worker() {
 			target "$t"
 		done
 		echo "$PASSED $FAILED $SKIPPED" >"$sum"
-	) &
+	) 7>&- &
 	beside+=" $!"
 }
 
