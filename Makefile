@@ -9,6 +9,9 @@ KBUILD = MAKE="$(MAKE)" DESTDIR="$(DESTDIR)" tools/packaging/kbuild "$(KDIR)"
 VM := selftests/harness/vm
 KERNEL ?=
 TEST ?= *
+# Recipes take these from the environment, because their values may have quotes. They say "exec",
+# so that the program gets the signal that make sends to its child.
+export KERNEL TEST
 
 all: modules ## the module for the kernel in KDIR (default: the running one)
 
@@ -39,19 +42,19 @@ demo: ## a demonstration in User-Mode Linux, from nothing
 	@$(VM) run uml --pin -- selftests/net/demo.sh
 
 check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
-	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)'
+	@exec $(VM) check "TEST=$$TEST" "KERNEL=$$KERNEL"
 
 check-long: ## the long tests too
-	@$(VM) check 'TEST=$(TEST)' 'KERNEL=$(KERNEL)' long
+	@exec $(VM) check "TEST=$$TEST" "KERNEL=$$KERNEL" long
 
 coverage: ## which lines and branches of the module the tests run (15 minutes)
-	@$(VM) coverage 'TEST=$(TEST)'
+	@exec $(VM) coverage "TEST=$$TEST"
 
 fuzz: ## fuzzers, with new seeds until time is over (SECONDS=600)
 	@selftests/fuzz/fuzz.sh $(SECONDS)
 
 mutants: ## bugs planted in the module: a test must catch each (TEST=glob; 20 minutes)
-	@selftests/mutants/mutants.sh '$(TEST)'
+	@exec selftests/mutants/mutants.sh "$$TEST"
 
 model: ## the models of the flow control, checked by spin (15 minutes)
 	@selftests/model/run.sh
