@@ -4,13 +4,15 @@
 # Find which file of net/esp includes and calls which other, by their text. No file may
 # reach itself. A header belongs to the .c file of its name. Calls through function
 # pointers (struct proto, esp_ackq_ops, the functions of timers) go to higher floors, and
-# don't count. Each object that net/esp/Makefile names must have its source.
+# don't count. Each object that net/esp/Makefile names must have its source, and each source its
+# object. A file of core/ includes headers of core/ only.
 #
 #	floors.sh	the check, as TAP
 #	floors.sh -p	the floors: a line for each file with the files that it calls and
 #			includes; files that need no others come first
 
 cd "${0%/*}/../.." || exit 1
+shopt -s lastpipe	# verdict counts in this shell
 # shellcheck source=../harness/fetch.sh
 . selftests/harness/fetch.sh
 need universal-ctags
@@ -48,6 +50,20 @@ code()
 		  print out }'
 }
 
+# includes FILE: print the path of each header that the file includes by #include "HEADER", or
+# "?HEADER" if it is neither in the file's folder nor in the project's.
+includes()
+{
+	local header path
+
+	sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]+)".*/\1/p' "$1" | while read -r header; do
+		path="?$header"
+		[ ! -e "$header" ] || path=$header
+		[ ! -e "${1%/*}/$header" ] || path=$(realpath --relative-to=. "${1%/*}/$header")
+		echo "$path"
+	done
+}
+
 # arrows: print "FROM TO include|NAME"; file names without net/esp/ and suffix.
 arrows()
 {
@@ -56,13 +72,7 @@ arrows()
 	for file in net/esp/*.[ch] net/esp/core/*.[ch]; do
 		[[ $file == *.mod.c ]] && continue
 		code "$file" | grep -oE '\b(sock_)?esp_[a-z0-9_]+ ?\(' | tr -d ' (' | sort -u | sed "s,^,$file ,"
-		sed -nE 's/^#include "([a-z_\/]+\.h)"/\1/p' "$file" | while read -r header; do
-			case $file:$header in
-			net/esp/core/*:selftests/*) ;;
-			net/esp/core/*) echo "$file @net/esp/core/$header" ;;
-			*) echo "$file @net/esp/$header" ;;
-			esac
-		done
+		sed "s,^,$file @," <(includes "$file")
 	done | awk '
 		function stem(f) { sub(/^net\/esp\//, "", f); sub(/\.[ch]$/, "", f); return f }
 		NR == FNR { where[$1] = $2; next }
@@ -79,48 +89,57 @@ if [ "$1" = -p ]; then
 	exit
 fi
 
-echo 1..4
-status=0
+# verdict TEXT: the test has failed if stdin lists faults, else passed.
+verdict()
+{
+	local wrong
+	wrong=$(cat)
+
+	number=$((number + 1))
+	if [ -n "$wrong" ]; then
+		echo "# ${wrong//$'\n'/$'\n'# }"
+		echo "not ok $number - $1"
+		status=1
+	else
+		echo "ok $number - $1"
+	fi
+}
+
+echo 1..5
+number=0 status=0
 n=$(wc -l <<<"$ARROWS")
-if [ "$n" -gt 100 ]; then
-	echo "ok 1 - $n arrows are found"
-else
-	echo "not ok 1 - only $n arrows are found"
-	status=1
-fi
+{ [ "$n" -gt 100 ] || echo "only $n arrows are found"; } | verdict "arrows are found"
+
 # The module's own objects, esp.o and esp_diag.o, are linked from the others.
 objects=$(grep '^esp[_a-z]*-' net/esp/Makefile | grep -oE '[a-z0-9_/]+\.o( |$)' | tr -d ' ')
-missing=$(for object in $objects; do
-	[ -e "net/esp/${object%.o}.c" ] || echo "$object"
-done)
-if [ -n "$objects" ] && [ -z "$missing" ]; then
-	echo "ok 2 - each object of net/esp/Makefile has its source"
-else
-	echo "# without a source: ${missing//$'\n'/ }"
-	echo "not ok 2 - each object of net/esp/Makefile has its source"
-	status=1
-fi
+{
+	for object in $objects; do
+		[ -e "net/esp/${object%.o}.c" ] || echo "$object has no source"
+	done
+	for file in net/esp/*.c net/esp/core/*.c; do
+		object=${file#net/esp/}
+		[[ $file == *.mod.c ]] || grep -qxF "${object%.c}.o" <<<"$objects" || echo "$file is not compiled"
+	done
+} | verdict "each object of net/esp/Makefile has its source, and each source its object"
+
+awk '$2 ~ /^\?/ { print $1 " includes " substr($2, 2) ", which is not there"; next }
+	$1 ~ /^core\// && $2 !~ /^core\// && $3 == "include" && $1 " " $2 != "core/pure selftests/lib/pure-user" {
+		print $1 " includes " $2 ", which is not in core/"
+	}' <<<"$ARROWS" | verdict "each header is found, and core/ includes headers of core/ only"
+
 # Print each arrow that does not go to a file further up in the Makefile.
-wrong=$(sed -n 's/^esp-y [:+]= //p' net/esp/Makefile | tr ' ' '\n' | sed 's/\.o$//' | awk '
+sed -n 's/^esp-y [:+]= //p' net/esp/Makefile | tr ' ' '\n' | sed 's/\.o$//' | awk '
 	NR == FNR { place[$1] = NR; next }
-	$1 in place && $2 in place && place[$1] <= place[$2] { print "# " $1 " needs " $2 ": " $3 }' - <(echo "$ARROWS"))
-if [ -z "$wrong" ]; then
-	echo "ok 3 - a file calls and includes only files that precede it in the Makefile"
-else
-	echo "$wrong"
-	echo "not ok 3 - a file calls and includes only files that precede it in the Makefile"
-	status=1
-fi
+	$1 in place && $2 in place && place[$1] <= place[$2] { print $1 " needs " $2 ": " $3 }' - <(echo "$ARROWS") |
+	verdict "a file calls and includes only files that precede it in the Makefile"
+
 cycle=$(awk 'NR == FNR { allowed[$1, $2]; next } !(($1, $2) in allowed) { print $1, $2 }' <(echo "$ALLOWED") - <<<"$ARROWS" |
 	tsort 2>&1 >/dev/null | sed 's/^tsort: //')
-if [ -z "$cycle" ]; then
-	echo "ok 4 - no file of net/esp reaches itself by includes and calls"
-	exit $status
-fi
 # Print each cycle that tsort lists after "input contains a loop:": a line for each file, and why.
 awk '
 	NR == FNR { why[$1, $2] = why[$1, $2] " " $3; next }
-	/contains a loop/ { last = ""; print "# a cycle:"; next }
-	{ if (last != "") print "#   " last " -> " $1 ":" why[last, $1]; last = $1 }' <(echo "$ARROWS") - <<<"$cycle"
-echo "not ok 4 - no file of net/esp reaches itself by includes and calls"
-exit 1
+	/contains a loop/ { last = ""; print "a cycle:"; next }
+	last != "" { print "  " last " -> " $1 ":" why[last, $1] }
+	{ last = $1 }' <(echo "$ARROWS") - <<<"$cycle" |
+	verdict "no file of net/esp reaches itself by includes and calls"
+exit $status
