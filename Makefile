@@ -4,6 +4,8 @@
 # the module does so in a virtual machine, see selftests/harness/vm --help.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
+# Make it absolute once, because the makes that install have folders of their own.
+override DESTDIR := $(if $(DESTDIR),$(shell realpath -ms -- "$(DESTDIR)"))
 # The kernel's build system, for the kernel in KDIR.
 KBUILD = MAKE="$(MAKE)" DESTDIR="$(DESTDIR)" tools/packaging/kbuild "$(KDIR)"
 VM := selftests/harness/vm
@@ -27,10 +29,10 @@ install: ## install module, command, libraries, manual pages, modprobe's alias, 
 	+$(KBUILD) modules_install
 	depmod $(if $(DESTDIR),-b "$(DESTDIR)") \
 		"$$(awk -F'"' '/UTS_RELEASE/ { print $$2 }' "$(KDIR)/include/generated/utsrelease.h")"
-	$(MAKE) -C tools/esp install
-	$(MAKE) -C tools/run install
-	$(MAKE) -C tools/trace install
-	$(MAKE) -C tools/am install
+	$(MAKE) -C tools/esp install DESTDIR="$(DESTDIR)"
+	$(MAKE) -C tools/run install DESTDIR="$(DESTDIR)"
+	$(MAKE) -C tools/trace install DESTDIR="$(DESTDIR)"
+	$(MAKE) -C tools/am install DESTDIR="$(DESTDIR)"
 	install -D -m 644 tools/packaging/modprobe.d/esp.conf "$(DESTDIR)/lib/modprobe.d/esp.conf"
 	install -D -m 644 tools/packaging/systemd/esp@.service "$(DESTDIR)/lib/systemd/system/esp@.service"
 
