@@ -47,7 +47,7 @@ builds() { make -j2 -C "$TREE" KDIR="$HEADERS" modules tools && [ -e "$TREE/net/
 
 again()
 {
-	touch "$TREE/net/esp/window.c"
+	touch "$TREE/net/esp/core/window.c"
 	make -j2 -C "$TREE" KDIR="$HEADERS" && [ "$(grep -c ' CC \[M\] ' "$WORK/log")" = 1 ]
 }
 
@@ -70,6 +70,17 @@ installs()
 		[ -e "$root/usr/local/$f" ] || return
 	done
 	[ "$(find "$root/lib/modules" -name 'esp*.ko*' | wc -l)" = 2 ]
+}
+
+# relative: install below a relative path, with a umask that lets only root read files.
+relative()
+{
+	local root="$TREE/stage/re l"
+
+	(umask 077 && make -C "$TREE" KDIR="$HEADERS" install DESTDIR="stage/re l") || return
+	[ "$(find "$root" -name 'esp*.ko*' -o -name libam.a -o -name esp-ackq -o -name esp.conf | wc -l)" = 5 ] &&
+		[ -z "$(find "$root" -type f -name 'libam*' ! -perm -444)" ] || return
+	rm -r "$TREE/stage" && [ -z "$(find "$TREE" -name stage)" ]
 }
 
 # together: make goals that depend on each other in one command.
@@ -110,11 +121,15 @@ given()
 	[ "$out" = "$1" ]
 }
 
-# refused TEXT: the build fails, and one line of its messages has TEXT.
+# refused TEXT [ARGUMENT...]: the build fails, and one line of its messages has TEXT.
 refused()
 {
-	! PATH=$WORK/bin:$CLEAN make -C "$TREE" KDIR="$WORK/kernel" modules && [ "$(grep -c "$1" "$WORK/log")" = 1 ]
+	! PATH=$WORK/bin:$CLEAN make -C "$TREE" KDIR="$WORK/kernel" "${@:2}" modules &&
+		[ "$(grep -c "$1" "$WORK/log")" = 1 ]
 }
+
+# not_built: "make install" of a source that is not built says so.
+not_built() { ! make -C "$TREE" KDIR="$HEADERS" install DESTDIR="$WORK/none" && grep -q 'nothing is built' "$WORK/log"; }
 
 # dkms GUESS: run the command of dkms.conf as DKMS does, with the guess that DKMS appends.
 dkms()
@@ -165,6 +180,8 @@ compilers()
 	check "a missing tool is named" refused 'ld.lld-19 is missing'
 	clangs 19.1.7
 	check "and a missing clang" refused 'clang is missing'
+	check "missing headers are named" refused 'install linux-headers-' KDIR=/nonexistent
+	check "O= is refused" refused 'O= is for the tools' O="$WORK"
 }
 
 main()
@@ -180,10 +197,12 @@ main()
 
 	echo TAP version 13
 	compilers
+	check "nothing is installed that is not built" not_built
 	check "modules and tools build in a path with a space" builds
 	check "only what changed is built again" again
 	check "the other programs build" others
 	check "all is installed, below a path with a space" installs
+	check "... and below a relative path" relative
 	check "goals are made in their order" together
 	check "all is cleaned" cleans
 	echo "1..$number"
