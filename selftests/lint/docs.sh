@@ -8,6 +8,7 @@
 
 cd "${0%/*}/../.." || exit 1
 shopt -s lastpipe	# verdict counts in this shell
+export LC_ALL=C.UTF-8	# Lines are measured in characters.
 # shellcheck source=selftests/harness/fetch.sh
 . selftests/harness/fetch.sh
 need mandoc python3-sphinx
