@@ -131,6 +131,10 @@ both() { n0 esp show -a "$@" && n1 esp show -a "$@"; }
 check "its last timer is shown" timers 'timers:\(conn,[1-5][0-9]{4}\.[0-9]{3}ms\)' both -e
 check "... as JSON" timers '"timers_us":\{"conn":[1-5][0-9]{7}\}' both -e -j
 check "a state that there isn't" gives 1 "'time' is no state" n0 esp show -S estab,time
+check "a peer without a port" gives 1 "no port; write MAC[%DEV]:PORT" n0 esp connect "$PEER%v0"
+check "... and without a device" gives 1 "no port; write MAC[%DEV]:PORT" n0 esp connect "$PEER"
+check "an address to listen on, without a port" gives 1 "no port; write [%DEV]:PORT" n1 esp listen "$PEER"
+
 none() { both "$@" >"$TMP/out" && [ ! -s "$TMP/out" ]; }
 check "none is in these" none -S close-wait,ESTAB
 check "by state" timers TIME-WAIT both -S fin-wait-2,time-wait

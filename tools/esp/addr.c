@@ -73,24 +73,6 @@ void address_fail(const struct address *addr, const char *what)
 	      esp ? hint(err) : "");
 }
 
-/* Cut ":PORT" off the end of @text. */
-static unsigned int split_port(char *text, bool passive)
-{
-	char *colon = strrchr(text, ':'), *end;
-	unsigned long port;
-
-	if (!colon)
-		error(EXIT_USAGE, 0, "%s: no port; write %s", text,
-		      passive ? "[%DEV]:PORT" : "MAC[%DEV]:PORT");
-	*colon++ = '\0';
-	port = strtoul(colon, &end, 10);
-	if (!isdigit((unsigned char)*colon) || *end || port > 65535 ||
-	    (!port && !passive))
-		error(EXIT_USAGE, 0, "'%s' is not a port (%d to 65535)",
-		      colon, passive ? 0 : 1);
-	return port;
-}
-
 static bool parse_mac(const char *text, struct ether_addr *mac)
 {
 	int i;
@@ -101,6 +83,25 @@ static bool parse_mac(const char *text, struct ether_addr *mac)
 			return false;
 	}
 	return i == 17 && ether_aton_r(text, mac);
+}
+
+/* Cut ":PORT" off the end of @text. If its last colon belongs to a MAC address, it has no port. */
+static unsigned int split_port(char *text, bool passive)
+{
+	char *colon = strrchr(text, ':'), *end;
+	struct ether_addr mac;
+	unsigned long port;
+
+	if (!colon || strchr(colon, '%') || parse_mac(text, &mac))
+		error(EXIT_USAGE, 0, "%s: no port; write %s", text,
+		      passive ? "[%DEV]:PORT" : "MAC[%DEV]:PORT");
+	*colon++ = '\0';
+	port = strtoul(colon, &end, 10);
+	if (!isdigit((unsigned char)*colon) || *end || port > 65535 ||
+	    (!port && !passive))
+		error(EXIT_USAGE, 0, "'%s' is not a port (%d to 65535)",
+		      colon, passive ? 0 : 1);
+	return port;
 }
 
 void address_parse(struct address *addr, const char *text, int type,
