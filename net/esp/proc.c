@@ -21,7 +21,10 @@ static const struct {
 #undef ESP_MIB_NAME
 };
 
-/* Names in the previous release. They are printed, too, until the next release. */
+/*
+ * Names in the previous release. They are printed, too, until the next release, after a line that
+ * begins with "#".
+ */
 static const struct {
 	const char	*name;
 	int		item;
@@ -52,6 +55,7 @@ static int stat_show(struct seq_file *seq, void *v)
 	for (i = 0; i < ARRAY_SIZE(esp_mib_names); i++)
 		seq_printf(seq, "%s %lu\n", esp_mib_names[i].name,
 			   mib_fold(net, esp_mib_names[i].item));
+	seq_puts(seq, "# old names, until the next release\n");
 	for (i = 0; i < ARRAY_SIZE(esp_mib_old_names); i++)
 		seq_printf(seq, "%s %lu\n", esp_mib_old_names[i].name,
 			   mib_fold(net, esp_mib_old_names[i].item));

@@ -135,6 +135,11 @@ check "a peer without a port" gives 1 "no port; write MAC[%DEV]:PORT" n0 esp con
 check "... and without a device" gives 1 "no port; write MAC[%DEV]:PORT" n0 esp connect "$PEER"
 check "an address to listen on, without a port" gives 1 "no port; write [%DEV]:PORT" n1 esp listen "$PEER"
 
+# Old names of counters follow a line that begins with "#", and are not shown.
+shown() { n1 esp show stats "$@" | tr , '\n' | wc -l; }
+counters=$(n1 sed '/^#/,$d' /proc/net/esp/stat | wc -l)
+check "each counter is shown once" [ "$counters" -gt 50 -a "$(shown)" = "$counters" ]
+check "... as JSON" [ "$(shown -j)" = "$counters" ]
 none() { both "$@" >"$TMP/out" && [ ! -s "$TMP/out" ]; }
 check "none is in these" none -S close-wait,ESTAB
 check "by state" timers TIME-WAIT both -S fin-wait-2,time-wait

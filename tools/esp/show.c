@@ -376,8 +376,8 @@ static void show_stats(const struct show *show)
 
 	if (show->json)
 		putchar('{');
-	while (fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "#")] = '\0';
+	/* After a line that begins with "#" the same counters follow under their old names. */
+	while (fgets(line, sizeof(line), file) && *line != '#') {
 		if (sscanf(line, "%127s %llu", name, &value) != 2 ||
 		    (show->nonzero && !value))
 			continue;
