@@ -325,6 +325,28 @@ tests()
 	done
 } | verdict "files that are named exist"
 
+# readme_names FILE: print the names of files that a folder's README has: words with a suffix or a
+# slash, and the words in front of two spaces. The build makes those in build/ and *.so, and the
+# kernel has kselftest_harness.h.
+readme_names()
+{
+	{
+		grep -oE '[A-Za-z0-9_.*/-]+' "$1" | sed 's/[.]$//' | grep -E '[a-z*]\.([a-z]+|[1-8])$|[a-z.*]/[a-z*]?'
+		sed -nE 's/^([^ ]+(, [^ ]+)*)  +[^ ].*/\1/p' "$1" | tr -s ', ' '\n'
+	} | sort -u | grep -vE '^build/|\.so$|^kselftest_harness\.h$'
+}
+
+# A name is of the README's folder or the one above, of the project's, or of the documentation; a
+# program's name can stand for its source.
+find Documentation net selftests tools -name README | while read -r file; do
+	readme_names "$file" | while read -r name; do
+		for found in "${file%README}"{"$name","$name.c","../$name"} "$name" "$DOC/$name"; do
+			! compgen -G "$found" >/dev/null || continue 2
+		done
+		echo "$file: there is no $name"
+	done
+done | verdict "files that the folders' READMEs name exist"
+
 # selftests/tests must run each of these tests.
 tests | grep -v '^test/' | while read -r file; do
 	name=${file%.*}
@@ -363,7 +385,7 @@ sed -n '/^#include <stdio.h>$/,/^\.EE$/{/^\.EE$/d; s/\\e/\\/g; p}' Documentation
 sphinx-build -q -n -C -b html $DOC "$WORK/html" 2>&1 | verdict "reStructuredText, by Sphinx"
 
 { selftests/lint/words.sh 2>&1 || echo "words.sh: exit status $?"; } |
-	verdict "each sentence names its actor, a summary is an imperative"
+	verdict "none of a few pronouns stands for an actor; each summary is an imperative"
 
 grep -nE '.{101}' $DOC/*.rst | cut -c1-80 | verdict "no line is longer than 100"
 

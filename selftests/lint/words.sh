@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# words.sh [FILE...]: print the sentences of comments and documentation that do not name
-# their actor, the kernel-doc summaries that are no imperatives, and the comments of fields
-# that lean on the field before. docs.sh fails on the output. Without FILE: the whole tree.
+# words.sh [FILE...]: print the lines of comments and documentation that have one of a few
+# pronouns for an actor, or a phrase as bare; the kernel-doc summaries that are no imperatives; and
+# the comments of fields that lean on the field before. docs.sh fails on the output. Without FILE:
+# the whole tree.
 
 cd "${0%/*}/../.." || exit 1
 files=("$@")
