@@ -52,7 +52,8 @@ static void usage(FILE *out)
 	      "  -m NAMES     most of one host (64)\n"
 	      "  -p           print what is registered; no server may use the file\n"
 	      "  -d NAME      take NAME from it; likewise\n"
-	      "  -V           version\n", out);
+	      "  -V, --version\n"
+	      "  -h, --help   this text\n", out);
 }
 
 static uint64_t seconds(void)
@@ -221,13 +222,18 @@ static int serve(eb_t bundle, char **addresses, int n)
 
 int main(int argc, char **argv)
 {
+	static const struct option names[] = {
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
 	const char *path = NULL, *unwanted = NULL;
 	struct registry *g = &server.registry;
 	bool printing = false;
 	int c, error, code;
 	eb_t bundle;
 
-	while ((c = getopt(argc, argv, "f:n:m:pd:Vh")) != -1) {
+	while ((c = getopt_long(argc, argv, "f:n:m:pd:Vh", names, NULL)) != -1) {
 		switch (c) {
 		case 'f':
 			path = optarg;
