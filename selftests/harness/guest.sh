@@ -23,7 +23,7 @@ job() {
 	setenv KERNEL "$k"
 	setenv BUILD "$out"
 	setenv LOAD "$LOAD"
-	setenv PATH "$out:$HARNESS:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	setenv PATH "$out:$HARNESS:$SRC/tools/trace:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	case $k in
 	uml*)
 		setenv TTY tty0

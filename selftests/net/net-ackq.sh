@@ -10,7 +10,6 @@
 
 . "${0%/*}/../lib/lib.sh"
 
-PATH=$SRC/tools/trace:$PATH
 SENDERS=6
 
 hosts 2
