@@ -112,7 +112,7 @@ echo
 echo "  there\$ esp dev enable v1"
 echo "  here\$  esp dev enable v0"
 echo "  there\$ esp listen :5000 | sha256sum"
-echo "  here\$  head -c $BYTES /dev/urandom | esp connect $peer%v0:5000"
+echo "  here\$  timeout $LIMIT head -c $BYTES /dev/urandom | esp connect $peer%v0:5000"
 
 mkfifo "$TMP/sent" "$TMP/received"
 sha256sum <"$TMP/sent" >"$TMP/here" &
@@ -179,7 +179,7 @@ awk -v data="$in_order" -v empty="$empty" -v fast="$fast" -v parked="$parked" -v
 echo
 echo "  How many of the round trips took how long:"
 echo
-print "" ESP TCP
+printf '%33s%35s\n' ESP TCP
 distribution "$TMP/esp-rtt" "$TMP/tcp-rtt"
 
 # With the delay senders wait for grants long enough to be seen.
@@ -187,7 +187,7 @@ echo
 echo "  Six senders at once, on a cable that takes a millisecond: who waits when in the receiver's ACK queue"
 echo
 n0 tc qdisc add dev v0 root netem limit 10000 delay 1ms && ip -n n0 link set v0 gso_max_segs 1 &&
-	"${SRC:-.}/tools/trace/esp-ackq" -c 100 ip netns exec n0 esp perf -i 0 -j -n 4M -l 4M -P 6 -c "$peer%v0:5201" >"$TMP/queue" ||
+	esp-ackq -c 100 ip netns exec n0 esp perf -i 0 -j -n 4M -l 4M -P 6 -c "$peer%v0:5201" >"$TMP/queue" ||
 	die "the ACK queue cannot be watched"
 sed -n '/^ACK queue/,/^open/s/^/  /p' "$TMP/queue"
 waits=$(sed -n 's/^ACK queue.* \([0-9]*\) let go.*/\1/p' "$TMP/queue")
