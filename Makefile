@@ -43,10 +43,10 @@ install: | $(filter clean all modules tools,$(MAKECMDGOALS))
 demo: ## a demonstration in User-Mode Linux, from nothing
 	@$(VM) run uml --pin -- selftests/net/demo.sh
 
-check: ## all tests (TEST=glob KERNEL=uml,6.1,… select)
+check: ## tests (TEST=glob KERNEL=uml,6.1,… select)
 	@exec $(VM) check "TEST=$$TEST" "KERNEL=$$KERNEL"
 
-check-long: ## the long tests too
+check-long: ## all tests, the long ones too
 	@exec $(VM) check "TEST=$$TEST" "KERNEL=$$KERNEL" long
 
 coverage: ## which lines and branches of the module the tests run (15 minutes)
