@@ -258,7 +258,7 @@ worker() {
 
 	: >"$sum"
 	(
-		at_end 'kill_guests; [ -z "$RUNS" ] || kill -- "-$RUNS" 2>/dev/null; rm -rf "$JOB"'
+		at_end 'kill_guests; [ -z "$RUNS" ] || kill -- "$RUNS" "-$RUNS" 2>/dev/null; rm -rf "$JOB"'
 		PASSED=0 FAILED=0 SKIPPED=0 GUEST= FROM=0 TICKS=0 RUNS=
 		while t=$(next); do
 			target "$t"
@@ -379,8 +379,12 @@ check_pair() {
 		processor
 		FROM=$TICKS
 		TIME=$(patience "$seconds")
-		(run_pair "$k1" "$k2" "$command") >"$LOGS/$name.log" 2>&1 5<&-
+		# In the background, because a trap runs only after a command in the foreground.
+		(run_pair "$k1" "$k2" "$command") >"$LOGS/$name.log" 2>&1 5<&- &
+		RUNS=$!
+		wait "$RUNS"
 		status=$?
+		RUNS=
 		processor
 		sed -E 's/^[ab]: (ok|not ok|1\.\.)/\1/' "$LOGS/$name.log" >"$LOGS/$name.out"
 		verdict "$name" $status $((SECONDS - start)) "$LOGS/$name.out" ''

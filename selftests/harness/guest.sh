@@ -96,7 +96,8 @@ follow() {
 	GUEST=$!
 	(
 		sleep 180
-		[ -e "$JOB/started" ] || kill_guests
+		# A run that was ended has removed $JOB, and another process may have the guest's number.
+		[ ! -e "$JOB" ] || [ -e "$JOB/started" ] || kill_guests
 	) </dev/null >/dev/null 2>&1 &
 	watcher=$!
 	while IFS= read -r line <&4 || [ -n "$line" ]; do
