@@ -689,32 +689,27 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		goto drop;
 	}
 	f->read = 0;
-	/* look again, under the lock */
-	if (esp_cookie_used(slot, f->cookie, f->peer_cookie)) {
-		reason = echo_again(net, ed, skb);
-		goto drop;
-	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
 		reason = SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 		goto drop;
 	}
-	reason = SKB_DROP_REASON_NOMEM;
-	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
-	if (!child) {
-		ESP_INC(net, OutAllocFail);
+	if (!esp_cookie_use(slot, f->cookie, f->peer_cookie)) {
+		reason = echo_again(net, ed, skb);
 		goto drop;
 	}
+	reason = SKB_DROP_REASON_NOMEM;
+	child = esp_sock_alloc(net, NULL, sk->sk_type, 0, GFP_ATOMIC);
+	if (!child)
+		goto fail;
 	esp_mem_nobodys(child);
 	sock_hold(child);
 	bh_lock_sock_nested(child);
 	if (!child_make(sk, child, ed, skb)) {
-		ESP_INC(net, OutAllocFail);
 		bh_unlock_sock(child);
 		sock_put(child);
-		goto drop;
+		goto fail;
 	}
-	esp_cookie_use(slot, f->cookie, f->peer_cookie);
 	ESP_INC_BH(esp_net(net), PassiveOpens);
 	list_add_tail(&esp_sk(child)->acceptq, &esp_sk(sk)->acceptq);
 	sk_acceptq_added(sk);
@@ -722,6 +717,9 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 	esp_start_keepalive(child);
 	__release(&child->sk_lock.slock);	/* for sparse: the caller unlocks it */
 	return child;
+fail:
+	ESP_INC(net, OutAllocFail);
+	esp_cookie_return(slot, f->cookie, f->peer_cookie);
 drop:
 	sk_skb_reason_drop(sk, skb, reason);
 	return NULL;

@@ -14,6 +14,7 @@
 #include "cookie.h"
 
 #define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
+#define ESP_COOKIE_RETURNED	(~0ull << 32)	/* no cookie is 0: in no use, but not free */
 
 /* Cookies that have made a connection, of one slot. Open addressing; 0: free. */
 struct cookie_table {
@@ -21,7 +22,7 @@ struct cookie_table {
 	unsigned int	used;
 };
 
-/* The present slot. The lock guards all fields; slot and until are read without it, too. */
+/* The present slot. The lock guards all fields; slot, until and keys are read without it, too. */
 static struct {
 	spinlock_t		lock;	/* see above */
 	u32			slot;	/* number of the present slot */
@@ -120,24 +121,25 @@ u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 	return cookie ? cookie : 1;
 }
 
+static u64 cookie_key(u32 cookie, u32 peer_cookie)
+{
+	return (u64)peer_cookie << 32 | cookie;
+}
+
 /*
- * Find the entry of a cookie, or the free one where it belongs; NULL: the slot is over, and
- * with it the cookie. There always is a free entry.
+ * Find the entry of a cookie, or the free one where it belongs. There always is a free one. The
+ * caller holds the lock, or only looks, and the slot may end meanwhile.
  */
 static u64 *cookie_find(u32 slot, u32 cookie, u32 peer_cookie)
-	__must_hold(&cookies.lock)
 {
-	u64 key = (u64)peer_cookie << 32 | cookie, h = cookies.key[0];
-	struct cookie_table *t = &cookies.table[slot & 1];
+	u64 key = cookie_key(cookie, peer_cookie), h = cookies.key[0], k;
+	u64 *keys = cookies.table[slot & 1].keys;
 	unsigned int i;
 
-	lockdep_assert_held(&cookies.lock);
-	if (cookies.slot - slot > 1)
-		return NULL;
 	h += cookies.key[1] * cookie + cookies.key[2] * peer_cookie;
-	for (i = (h >> 32) & cookies.mask; t->keys[i] && t->keys[i] != key;)
+	for (i = (h >> 32) & cookies.mask; (k = READ_ONCE(keys[i])) && k != key;)
 		i = (i + 1) & cookies.mask;
-	return &t->keys[i];
+	return &keys[i];
 }
 
 /**
@@ -146,46 +148,66 @@ static u64 *cookie_find(u32 slot, u32 cookie, u32 peer_cookie)
  * @cookie:		the listener's cookie
  * @peer_cookie:	the client's cookie
  *
- * Return: true if it has, or if its slot has just ended
+ * This only saves work: esp_cookie_use() decides, under the lock.
+ *
+ * Return: true if it has
  */
 bool esp_cookie_used(u32 slot, u32 cookie, u32 peer_cookie)
 {
-	bool used;
-	u64 *e;
-
-	spin_lock_bh(&cookies.lock);
-	e = cookie_find(slot, cookie, peer_cookie);
-	used = !e || *e;
-	spin_unlock_bh(&cookies.lock);
-	return used;
+	return READ_ONCE(*cookie_find(slot, cookie, peer_cookie));
 }
 
 /**
- * esp_cookie_use() - Remember that a cookie has made a connection
+ * esp_cookie_use() - Use a cookie for a connection, if it has made none
  * @slot:		as for esp_cookie_used()
  * @cookie:		the listener's cookie
  * @peer_cookie:	the client's cookie
  *
  * A slot ends early when its table is half full. Clients may still use the cookies that they
  * got in it. When they have filled three quarters of the table, the next slot ends, too.
+ *
+ * Return: false if it has made one, or if its slot has just ended
  */
-void esp_cookie_use(u32 slot, u32 cookie, u32 peer_cookie)
+bool esp_cookie_use(u32 slot, u32 cookie, u32 peer_cookie)
 {
 	struct cookie_table *t = &cookies.table[slot & 1];
+	bool unused = false;
 	unsigned int most;
 	u64 *e;
 
 	spin_lock_bh(&cookies.lock);
+	if (cookies.slot - slot > 1)
+		goto out;
 	e = cookie_find(slot, cookie, peer_cookie);
-	if (e && !*e) {
-		*e = (u64)peer_cookie << 32 | cookie;
-		t->used++;
-		most = cookies.mask / 4 * (slot == cookies.slot ? 2 : 3);
-		if (t->used > most) {
-			cookie_next_slot(1);
-			WRITE_ONCE(cookies.until, esp_now() + ESP_COOKIE_SLOT_US);
-		}
+	unused = !*e;
+	if (!unused)
+		goto out;
+	WRITE_ONCE(*e, cookie_key(cookie, peer_cookie));
+	t->used++;
+	most = cookies.mask / 4 * (slot == cookies.slot ? 2 : 3);
+	if (t->used > most) {
+		cookie_next_slot(1);
+		WRITE_ONCE(cookies.until, esp_now() + ESP_COOKIE_SLOT_US);
 	}
+out:
+	spin_unlock_bh(&cookies.lock);
+	return unused;
+}
+
+/**
+ * esp_cookie_return() - Let a cookie be used again, because the connection was not made
+ * @slot:		as for esp_cookie_used()
+ * @cookie:		the listener's cookie
+ * @peer_cookie:	the client's cookie
+ */
+void esp_cookie_return(u32 slot, u32 cookie, u32 peer_cookie)
+{
+	u64 *e;
+
+	spin_lock_bh(&cookies.lock);
+	e = cookie_find(slot, cookie, peer_cookie);
+	if (*e)		/* the entry stays, because others may stand behind it */
+		WRITE_ONCE(*e, ESP_COOKIE_RETURNED);
 	spin_unlock_bh(&cookies.lock);
 }
 

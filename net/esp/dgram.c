@@ -48,7 +48,7 @@ static int dgram_autobind(struct sock *sk)
 		return 0;
 	err = esp_bind_port(sk, 0);
 	if (err)
-		return -EAGAIN;
+		return err == -EADDRINUSE ? -EAGAIN : err;	/* as UDP's */
 	return esp_hash(sk);
 }
 

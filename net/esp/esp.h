@@ -332,7 +332,7 @@ struct esp_opt {
 	u32			rrq_credit;
 	/** @rrq_una: snd.una_seq at the last RRQ */
 	u32			rrq_una;
-	/** @orphaned_at: when @orphan was set, microseconds */
+	/** @orphaned_at: when the time of a closed socket began, microseconds; 0: not yet */
 	u64			orphaned_at;
 	/** @syn_since: when the peer's first SYN for another connection came, microseconds */
 	u64			syn_since;

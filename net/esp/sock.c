@@ -88,7 +88,6 @@ void esp_orphan(struct sock *sk)
 	if (esp->orphan)
 		return;
 	atomic_inc(&esp_orphans);
-	esp->orphaned_at = esp_now();
 	esp->orphan = ESP_ORPHAN_PINS;
 	/* a frame that refers to a user's memory holds the socket as long as a device wants */
 	if (atomic_read(&sk->sk_zckey))
@@ -110,14 +109,13 @@ void esp_start_orphan_timer(struct sock *sk)
 	u64 wait, now;
 
 	sock_owned_by_me(sk);
-	if (!sock_flag(sk, SOCK_DEAD) || !esp->orphan)
+	if (!esp->orphan)
 		return;
-	now = esp_now();
 	wait = 1000ull * READ_ONCE(esp->ns->conf.fin_timeout_ms);
 	switch (sk->sk_state) {
 	case TCP_TIME_WAIT:
 		if (esp_orphan_waits_short(sk))
-			esp_timer_set(esp, ESP_T_CONN, now);
+			esp_timer_set(esp, ESP_T_CONN, esp_now());
 		break;
 	case TCP_FIN_WAIT2:
 		if (esp_orphan_waits_short(sk))
@@ -126,6 +124,9 @@ void esp_start_orphan_timer(struct sock *sk)
 	case TCP_FIN_WAIT1:
 	case TCP_CLOSING:
 	case TCP_LAST_ACK:
+		now = esp_now();
+		if (!esp->orphaned_at)
+			esp->orphaned_at = now;
 		esp_timer_set(esp, ESP_T_CONN,
 			      min(now + wait, esp->orphaned_at + ESP_ORPHAN_TIMES * wait));
 		break;

@@ -211,14 +211,14 @@ result "... of a stream" $?
 
 # Without "retries" the protocol's default counts, whether the file or the command line names the
 # protocol.
-for setting in "" retries=10 retries=60; do
+for setting in "" retries=10 retries=200; do
 	# shellcheck disable=SC2086
 	solve "$WORK/model" protocol=esp network.fail=1 $setting
 	value frames
 done >"$WORK/frames"
 [ "$(sed -n 1p "$WORK/frames")" = "$(sed -n 3p "$WORK/frames")" ] &&
 	[ "$(sed -n 1p "$WORK/frames")" != "$(sed -n 2p "$WORK/frames")" ]
-result "a stream has 60 retries, also if the command line says that it is one" $?
+result "a stream has 200 retries, also if the command line says that it is one" $?
 "$TOOL" -x network.fail:0.001:0.1:3:log "$WORK/model" >"$WORK/out" 2>&1
 awk 'NR > 1 && NF == 4 && $2 > last { last = $2; n++ } END { exit n != 3 }' "$WORK/out"
 result "a sweep: three lines, each longer than the last" $?

@@ -181,8 +181,10 @@ static bool injected(const char *call)
 
 #define HOLDS(cond) do {						\
 	errno = 0;							\
+	where = NULL;							\
 	if (!(cond)) {							\
-		where = #cond;						\
+		if (!where)	/* or the call in it that failed */	\
+			where = #cond;					\
 		return false;						\
 	}								\
 } while (0)
@@ -630,8 +632,8 @@ static void lossy_end(void)
 	run("tc qdisc delete dev vb root");
 }
 
-#define CONNECTED "sock.h af_esp.c sock.c first_burst.c connect.c sendmsg.c write_queue.c output.c " \
-		  "recvmsg.c sockopt.c"
+#define CONNECTED "sock.h af_esp.c sock.c hash.c first_burst.c connect.c sendmsg.c write_queue.c " \
+		  "output.c recvmsg.c sockopt.c"
 
 static const struct scenario {
 	const char	*name;
@@ -664,7 +666,7 @@ static const struct scenario {
 	{ .name = "namespace", .run = namespace, .files = "sysctl.c proc.c delayed_ack.c" },
 	{ .name = "device", .run = device, .files = "dev.c notifier.c link.c first_burst.c sysctl.c", .quick = true },
 	{ .name = "module", .run = module, .begin = module_begin,
-	  .files = "module.c af_esp.c sock.c hash.c dev.c notifier.c link.c",
+	  .files = "module.c af_esp.c sock.c hash.c cookie.c dev.c notifier.c link.c",
 	  .tries = 1 },
 };
 #define SCENARIOS	(sizeof(scenarios) / sizeof(scenarios[0]))
