@@ -15,24 +15,8 @@ need mandoc python3-sphinx
 DOC=Documentation
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
-number=0 status=0
-
-# verdict TEXT: the test has failed if stdin lists faults, else passed.
-verdict()
-{
-	local wrong
-	wrong=$(cat)
-
-	number=$((number + 1))
-	if [ -n "$wrong" ]; then
-		echo "# ${wrong//$'\n'/$'\n'# }"
-		echo "not ok $number - $1"
-		status=1
-	else
-		echo "ok $number - $1"
-	fi
-}
-
+# shellcheck source=selftests/lint/verdict.sh
+. selftests/lint/verdict.sh
 # all_in FILE: each word of stdin must be in FILE, and there must be words.
 all_in()
 {

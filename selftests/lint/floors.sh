@@ -89,24 +89,9 @@ if [ "$1" = -p ]; then
 	exit
 fi
 
-# verdict TEXT: the test has failed if stdin lists faults, else passed.
-verdict()
-{
-	local wrong
-	wrong=$(cat)
-
-	number=$((number + 1))
-	if [ -n "$wrong" ]; then
-		echo "# ${wrong//$'\n'/$'\n'# }"
-		echo "not ok $number - $1"
-		status=1
-	else
-		echo "ok $number - $1"
-	fi
-}
-
+# shellcheck source=selftests/lint/verdict.sh
+. selftests/lint/verdict.sh
 echo 1..5
-number=0 status=0
 n=$(wc -l <<<"$ARROWS")
 { [ "$n" -gt 100 ] || echo "only $n arrows are found"; } | verdict "arrows are found"
 
