@@ -764,7 +764,7 @@ void esp_conn_timeout(struct sock *sk)
 	sock_owned_by_me(sk);
 	if (!opening && !esp->handshake_unconfirmed) {
 		if (sk->sk_state == TCP_TIME_WAIT ||
-		    (sk->sk_state == TCP_FIN_WAIT2 && esp_orphans_crowd())) {
+		    (sk->sk_state == TCP_FIN_WAIT2 && esp->orphan && esp_orphans_crowd())) {
 			esp_done(sk, 0);
 		} else if (sock_flag(sk, SOCK_DEAD)) {
 			ESP_INC(net, AbortOnTimeout);

@@ -228,7 +228,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 		return;
 	rrq_credit(esp);
 	p = skb_peek(&sk->sk_write_queue);
-	if (esp->rrq_credit <= ESP_RRQ_STEPS && !r[0].offset &&
+	if (p && esp->rrq_credit <= ESP_RRQ_STEPS && !r[0].offset &&
 	    f->ack_seq == esp->snd.una_seq && rrq_first_is_old(esp, p, (u32)now)) {
 		esp_retransmit(sk, p, esp->snd.una_seq, esp->snd.una_seq + 1);
 		return;
