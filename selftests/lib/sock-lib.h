@@ -49,7 +49,7 @@
 
 #define PORT		2000	/* the servers' port */
 #define SHORT		50	/* ms after which nothing more happens */
-#define LONG		10000	/* ms within which an expected event happens */
+#define LONG		60000	/* ms within which an expected event happens */
 
 struct host {
 	int		ns;
