@@ -83,6 +83,26 @@ run_guest() {
 	done
 }
 
+# watch_start: end a guest that doesn't start. Its processor time decides, because a guest that gets
+# little of it on a busy host takes long to start: three minutes of it are used up, or none was used
+# for a minute.
+watch_start() {
+	local used=0 idle=0 now p
+
+	# A run that was ended has removed $JOB, and another process may have the guest's number.
+	while sleep 10 && [ -e "$JOB" ] && [ ! -e "$JOB/started" ]; do
+		now=0
+		for p in $(cat "/proc/$GUEST/task/$GUEST/children"); do
+			now=$((now + $(ps -o cputimes= -p "$p")))
+		done
+		idle=$((now > used ? 0 : idle + 10))
+		used=$now
+		[ "$used" -lt 180 ] && [ $idle -lt 60 ] && continue
+		kill_guests
+		return
+	done
+}
+
 follow() {
 	local line seconds=60 name= taint=0 old=0 n watcher bye=
 
@@ -94,11 +114,7 @@ follow() {
 	STATUS= SPLAT= JUDGED= name=
 	exec 4< <(boot "$1" $seconds </dev/null 2>&1)
 	GUEST=$!
-	(
-		sleep 180
-		# A run that was ended has removed $JOB, and another process may have the guest's number.
-		[ ! -e "$JOB" ] || [ -e "$JOB/started" ] || kill_guests
-	) </dev/null >/dev/null 2>&1 &
+	watch_start </dev/null >/dev/null 2>&1 &
 	watcher=$!
 	while IFS= read -r line <&4 || [ -n "$line" ]; do
 		line=${line%$'\r'}
