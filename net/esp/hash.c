@@ -6,7 +6,6 @@
  * lock. A new socket becomes the first of its bucket, and its walk_pos is higher
  * than that of the sockets after it.
  */
-#include <linux/jhash.h>
 #include <linux/mm.h>
 #include <net/netns/hash.h>
 #include "esp.h"
@@ -27,7 +26,6 @@ static struct esp_bucket esp_ports[ESP_PORTS];	/* of struct esp_port */
 static struct esp_bucket esp_listeners[ESP_PORTS];
 static struct esp_bucket *esp_conns;
 static unsigned int esp_conns_mask;
-static u32 esp_hash_seed;
 static u64 esp_conn_key[4];
 
 /* Is it an EDP socket? The two reliable types share a port space, EDP has its own. */
@@ -36,12 +34,12 @@ static bool sock_is_dgram(const struct sock *sk)
 	return sk->sk_type == SOCK_DGRAM;
 }
 
+/* As TCP's: ports that follow one another are in buckets that do. */
 static struct esp_bucket *port_bucket(struct esp_bucket *table,
 				      const struct net *net, __be16 port,
 				      bool dgram)
 {
-	return &table[jhash_3words((__force u32)port, net_hash_mix(net), dgram,
-				   esp_hash_seed) % ESP_PORTS];
+	return &table[(ntohs(port) + net_hash_mix(net) + dgram) % ESP_PORTS];
 }
 
 static struct esp_bucket *conn_bucket(const struct net *net, int ifindex,
@@ -655,7 +653,6 @@ int esp_hash_init(void)
 		return -ENOMEM;
 	esp_conns_mask = n - 1;
 	esp_max_orphans = n / 2;	/* as TCP's: half as many as there are buckets */
-	esp_hash_seed = get_random_u32();
 	get_random_bytes(esp_conn_key, sizeof(esp_conn_key));
 	hash_init_table(esp_conns, n);
 	hash_init_table(esp_ports, ESP_PORTS);
