@@ -184,6 +184,21 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 		esp_ack_soon(sk, 0);
 }
 
+/**
+ * esp_ack_asked() - Answer a peer that asks about the connection
+ * @sk:	socket; its owner calls
+ *
+ * The answer carries the size of packets that this end's device takes (rule 9). It is rate-limited
+ * like esp_ack_now().
+ */
+void esp_ack_asked(struct sock *sk)
+{
+	if (esp_now() - esp_sk(sk)->last_ack_us >= ESP_DUP_ACK_US)
+		esp_send_mss(sk);
+	else
+		esp_ack_now(sk);
+}
+
 /* Send an ACK at once if packets have none yet: the sender may wait for it. */
 void esp_ack_answer(struct sock *sk)
 {

@@ -17,6 +17,7 @@ struct esp_consumed {
 void esp_ack_now(struct sock *sk);
 void esp_ack_soon(struct sock *sk, u32 us);
 void esp_ack_consumed(struct sock *sk, struct esp_consumed *c);
+void esp_ack_asked(struct sock *sk);
 void esp_ack_answer(struct sock *sk);
 void esp_ack_timeout(struct sock *sk);
 void esp_ack_tell_cut(struct sock *sk);

@@ -12,6 +12,7 @@
 #include "grant.h"
 #include "hash.h"
 #include "output.h"
+#include "rcv_part.h"
 #include "sock.h"
 #include "timer.h"
 #include "write_queue.h"
@@ -48,6 +49,8 @@ void esp_purge_ooo(struct esp_opt *esp)
 		__kfree_skb(skb);
 	}
 	esp->grant.ooo_pkts = 0;
+	if (esp->part)
+		esp_part_forget(&esp->sk);
 }
 
 /*
@@ -289,7 +292,7 @@ static bool close_sends_reset(struct sock *sk)
 	sock_owned_by_me(sk);
 	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_TIME_WAIT)
 		return false;
-	return esp->rcv_bytes || esp->grant.ooo_pkts ||
+	return esp->rcv_bytes || esp->grant.ooo_pkts || esp->part ||
 	       (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime);
 }
 

@@ -5,7 +5,7 @@
  *   client                                 listener (no state before the echo)
  *   SYN        cookie 0, own cookie C  -->
  *              <--  SYN|ACK  cookie C, own cookie S = hash(MACs, ports, device,
- *                            C, first burst, type, CRC or not, time),
+ *                            C, first burst, type, features, time),
  *                            grant = first burst
  *   connected
  *   ACK, data  cookie S, C, MSS, type, first burst  -->  S is right: a child
@@ -70,7 +70,8 @@ static void conn_learn_peer(struct sock *sk, const struct esp_frame *f)
 	esp->queue_acked_seq = esp->recv_seq;
 	esp->ooo_high = esp->recv_seq;
 	esp_grant_init(&esp->grant, esp->recv_seq);
-	esp->grant.rcv_est = SKB_TRUESIZE(esp_own_mss(esp->dev) + ESP_HLEN_MAX);
+	esp->mss_told = esp_own_mss(esp->dev);
+	esp->grant.rcv_est = SKB_TRUESIZE(esp->mss_told + ESP_HLEN_MAX);
 	esp_update_mss(sk);
 }
 
@@ -109,7 +110,7 @@ static void conn_forget(struct sock *sk)
 	esp->advertise_any = 0;
 	esp->to_ack = 0;
 	esp->ack_pending = 0;
-	esp->retransmits = 0;
+	WRITE_ONCE(esp->retransmits, 0);
 	esp->probes = 0;
 	esp->probe_tries = 0;
 	esp->keep_probes = 0;
@@ -249,6 +250,7 @@ static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	WRITE_ONCE(esp->crc, !!(f->features & ESP_FEATURE_CRC32C));
+	esp->peer_parts = !!(f->features & ESP_FEATURE_PARTS);
 	esp->handshake_unconfirmed = 1;
 	esp->syn_advice = f->grant;
 	esp->snd.advice = f->grant;
@@ -315,7 +317,7 @@ static enum skb_drop_reason syn_crossed(struct sock *sk, struct sk_buff *skb)
 	}
 	ESP_INC(sock_net(sk), SimultaneousOpens);
 	esp_hello(sk, &f);
-	f.features |= in->features & ESP_FEATURE_CRC32C;
+	f.features = esp_agree(f.features, in->features);
 	f.grant = esp_link_handshake(esp->dev, esp->daddr);
 	handshake_reply(sock_net(sk), esp->dev, skb, &f,
 			syn_probe_size(min_t(int, in->read, esp_dev_mtu(esp->dev))));
@@ -344,6 +346,8 @@ static enum skb_drop_reason syn_echoed(struct sock *sk, struct sk_buff *skb)
 		return SKB_DROP_REASON_SKB_CSUM;
 	}
 	WRITE_ONCE(esp->crc, crc);
+	/* with a CRC the echo has no room to tell it */
+	esp->peer_parts = !crc && (f->features & ESP_FEATURE_PARTS);
 	conn_learn_peer(sk, f);
 	conn_remember_ts(esp, f, esp_now());
 	conn_established(sk);
@@ -464,9 +468,12 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		.type		= sk->sk_type,
 		.ts_ecr		= in->ts_val,
 	};
-	/* its owner may set another option just now, in the same word */
-	bool crc = data_race(!!esp_sk(sk)->user_crc) || (in->features & ESP_FEATURE_CRC32C);
+	u8 own = ESP_FEATURE_PARTS;
 
+	/* its owner may set another option just now, in the same word */
+	if (data_race(!!esp_sk(sk)->user_crc))
+		own |= ESP_FEATURE_CRC32C;
+	f.features = esp_agree(own, in->features);
 	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
 		ESP_INC(net, InCookie);
 		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
@@ -481,14 +488,13 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
 	f.grant = esp_link_handshake(ed, eth_hdr(skb)->h_source);
-	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in, f.grant, crc,
+	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in, f.grant, f.features,
 					  esp_cookie_slot());
 	f.pkt_seq = esp_isn(f.peer_cookie);
 	f.ts_val = (u32)esp_now() + esp_ts_offset(f.peer_cookie);
 	f.mss = esp_own_mss(ed);
 	f.burst = esp_own_burst(sk);
 	f.to_ack = esp_packets_to_ack(sk);
-	f.features = crc ? ESP_FEATURE_CRC32C : 0;
 	/* as large as the peer's SYN, to probe this direction too; never larger */
 	handshake_reply(net, ed, skb, &f,
 			syn_probe_size(min_t(int, in->read, esp_dev_mtu(ed))));
@@ -557,6 +563,7 @@ static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	conn_set_cookie(child, f->cookie);
 	esp->accepted = 1;
 	esp->crc = !!(f->opts & ESP_HAS(ESP_OPT_CRC));
+	esp->peer_parts = !!(f->features & ESP_FEATURE_PARTS);	/* listen_check_echo() */
 	esp->burst_told = f->advice;
 	refcount_inc(&ed->ref);
 	esp->ifindex = ed->ifindex;
@@ -602,29 +609,59 @@ static enum skb_drop_reason echo_again(struct net *net, struct esp_dev *ed, stru
 
 #define ECHO_SLOTS	0x7fff	/* bits of a slot that f->read holds */
 
+/* Find the slot in which the listener gave a client its cookie. False: in none that counts. */
+static bool echo_find_slot(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb,
+			   u8 features, u32 *slot)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	u32 now = esp_cookie_slot();
+
+	for (*slot = now; now - *slot < 2; --*slot)
+		if (f->cookie == esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), f, f->advice,
+						   features, *slot))
+			return true;
+	return false;
+}
+
+/*
+ * Find the features on which the client and the listener have agreed; the cookie stands for them,
+ * too. The echo tells them, unless it has a CRC instead. False: it is not the listener's cookie.
+ */
+static bool echo_fits(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb, u32 *slot)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+
+	if (!(f->opts & ESP_HAS(ESP_OPT_CRC))) {
+		f->features &= ESP_FEATURE_PARTS;
+		return echo_find_slot(sk, ed, skb, f->features, slot);
+	}
+	f->features = ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS;
+	if (echo_find_slot(sk, ed, skb, f->features, slot))
+		return true;
+	f->features = ESP_FEATURE_CRC32C;
+	return echo_find_slot(sk, ed, skb, f->features, slot);
+}
+
 /*
  * Is a frame that isn't a SYN an echo of the listener's cookie? If so, note the cookie's slot in
- * f->read, and return 0; else why the frame is dropped. The listener isn't locked.
+ * f->read and the features in f->features, and return 0; else why the frame is dropped. The
+ * listener isn't locked.
  */
 static enum skb_drop_reason listen_check_echo(struct sock *sk, struct esp_dev *ed,
 					      struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct net *net = sock_net(sk);
-	const struct ethhdr *eth = eth_hdr(skb);
 	bool crc = f->opts & ESP_HAS(ESP_OPT_CRC);
 	u8 must = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
-	u32 slot = esp_cookie_slot();
+	u32 slot;
 
 	if (crc)
 		must &= ~ESP_HAS(ESP_OPT_TYPE);
 	if ((f->opts & must) != must || (f->flags & (ESP_RST | ESP_SYN)))
 		goto bad;
-	if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, slot)) {
-		slot--;
-		if (f->cookie != esp_listen_cookie(sk, ed->ifindex, eth, f, f->advice, crc, slot))
-			goto bad;
-	}
+	if (!echo_fits(sk, ed, skb, &slot))
+		goto bad;
 	if ((f->opts & ESP_HAS(ESP_OPT_TYPE)) && f->type != sk->sk_type)
 		goto bad;
 	if (crc && !esp_crc_right(skb)) {

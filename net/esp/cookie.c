@@ -83,7 +83,7 @@ u32 esp_cookie_slot(void)
  * @eth:	header of a frame from the peer
  * @f:		the same frame: ports, and the peer's cookie
  * @advice:	first burst that the listener gave the peer
- * @crc:	true if both sides agreed on a CRC
+ * @features: ESP_FEATURE_* that both sides agreed on
  * @slot:	esp_cookie_slot() when the cookie was made
  *
  * The cookie stands for all that the listener told the peer and doesn't keep.
@@ -91,7 +91,7 @@ u32 esp_cookie_slot(void)
  * Return: the cookie, never 0
  */
 u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
-		      const struct esp_frame *f, u16 advice, bool crc, u32 slot)
+		      const struct esp_frame *f, u16 advice, u8 features, u32 slot)
 {
 	struct {
 		u8	macs[2 * ETH_ALEN];
@@ -101,7 +101,7 @@ u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 		u32	peer_cookie;
 		u16	advice;
 		u8	type;
-		u8	crc;
+		u8	features;
 		u32	slot;
 	} __packed __aligned(8) in = {
 		.sport		= f->sport,
@@ -110,7 +110,7 @@ u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 		.peer_cookie	= f->peer_cookie,
 		.advice		= advice,
 		.type		= sk->sk_type,
-		.crc		= crc,
+		.features	= features,
 		.slot		= slot,
 	};
 	u32 cookie;

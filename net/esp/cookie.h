@@ -7,7 +7,7 @@
 
 u32 esp_cookie_slot(void);
 u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
-		      const struct esp_frame *f, u16 advice, bool crc, u32 slot);
+		      const struct esp_frame *f, u16 advice, u8 features, u32 slot);
 bool esp_cookie_used(u32 slot, u32 cookie, u32 peer_cookie);
 bool esp_cookie_use(u32 slot, u32 cookie, u32 peer_cookie);
 void esp_cookie_return(u32 slot, u32 cookie, u32 peer_cookie);

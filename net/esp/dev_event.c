@@ -10,6 +10,7 @@
 #include "negotiate.h"
 #include "output.h"
 #include "timer.h"
+#include "write_queue.h"
 
 /*
  * Report to a socket that its device has left, or has another address. A connection ends,
@@ -26,21 +27,34 @@ static void sock_lost_device(struct sock *sk)
 	esp_done(sk, -ENETDOWN);
 }
 
-static void sock_new_mtu(struct sock *sk)
+/**
+ * esp_packet_max_changed() - Adopt a new size of packets, and cut the write queue anew
+ * @sk:	connection; its owner calls
+ *
+ * Ends the connection if a packet can't be sent any more (rule 9).
+ */
+void esp_packet_max_changed(struct sock *sk)
 {
-	struct esp_opt *esp = esp_sk(sk);
-	struct sk_buff *skb;
-	int room;
-
+	sock_owned_by_me(sk);
 	esp_update_mss(sk);
-	room = esp_dev_mtu(esp->dev) - esp_data_hlen(esp);
-	skb_queue_walk(&sk->sk_write_queue, skb) {
-		if (min_t(int, skb->len, ESP_TX(skb)->size) <= room)
-			continue;
+	if (!esp_resegment(sk)) {
 		ESP_INC(sock_net(sk), AbortOnMTU);
 		esp_abort(sk, -EMSGSIZE);
-		return;
 	}
+}
+
+/* Tell the peer how large packets the device takes, unless it knows. */
+static void sock_tell_mss(struct sock *sk)
+{
+	if (!((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_SYN_SENT | TCPF_TIME_WAIT)) &&
+	    esp_sk(sk)->mss_told != esp_own_mss(esp_sk(sk)->dev))
+		esp_send_mss(sk);
+}
+
+static void sock_new_mtu(struct sock *sk)
+{
+	esp_packet_max_changed(sk);
+	sock_tell_mss(sk);
 }
 
 static bool sock_mac_changed(struct esp_opt *esp)
@@ -92,8 +106,11 @@ void esp_dev_events_run(struct sock *sk)
 	}
 	if (ev & ESP_EV_MTU)
 		sock_new_mtu(sk);
-	if ((ev & ESP_EV_UP) && esp->deadline[ESP_T_SEND])
+	if (!(ev & ESP_EV_UP) || sk->sk_state == TCP_CLOSE)
+		return;
+	if (esp->deadline[ESP_T_SEND])
 		esp_timer_set(esp, ESP_T_SEND, esp_now());
+	sock_tell_mss(sk);	/* the MTU may have changed while the device was down */
 }
 
 /*

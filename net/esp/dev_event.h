@@ -14,6 +14,7 @@
 
 struct esp_dev;
 
+void esp_packet_max_changed(struct sock *sk);
 void esp_dev_events_run(struct sock *sk);
 void esp_dev_tell(struct esp_dev *ed, u8 event);
 void esp_dev_enabled(struct esp_dev *ed);

@@ -225,6 +225,8 @@ struct esp_opt {
 	u32			ooo_high;
 	/** @ooo: packets that came out of order, by number */
 	struct rb_root		ooo;
+	/** @part: packet @recv_seq as far as parts of it have come (rcv_part.c); NULL: none */
+	struct sk_buff		*part;
 	/** @rcv_records: ends of records on the receive queue */
 	u32			rcv_records;
 	/** @rrq_wait: time for which the RRQ timer was set last, microseconds */
@@ -376,6 +378,10 @@ struct esp_opt {
 	u8			path_small;
 	/** @advice_tries: times that @burst_told was told since it changed */
 	u8			advice_tries;
+	/** @peer_parts: the peer takes packets in parts (rule 9) */
+	u8			peer_parts;
+	/** @mss_told: payload that this end's device takes, as the peer was told last, bytes */
+	u16			mss_told;
 
 	/* Options: the owner writes them, in setsockopt(). */
 

@@ -132,6 +132,11 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_start_orphan_timer(sk);
 		esp_update_mss(sk);
 	}
+	if (unlikely(f->opts & ESP_HAS(ESP_OPT_MSS))) {
+		esp_mss_rcv(sk, f->mss);
+		if (sk->sk_state == TCP_CLOSE || esp->rst_linger)
+			goto out;
+	}
 	esp_ack_rcv(sk, skb, now, late);
 	if (sk->sk_state == TCP_CLOSE)
 		goto out;

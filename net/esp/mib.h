@@ -34,11 +34,14 @@
 	X(InOutOfOrder)		/* data packets received out of order and kept */ \
 	X(InResets)		/* RSTs accepted */ \
 	X(InResetsIgnored)	/* RSTs with the wrong cookie or number */ \
+	X(InParts)		/* frames with a part of a packet that were of use */ \
+	X(InPartDrop)		/* frames with a part, dropped because others were missing */ \
 	X(InData)		/* data packets queued in order */ \
 	X(InEmpty)		/* empty packets received, including RRQs */ \
 	X(OutData)		/* data packets sent for the first time */ \
 	X(OutEmpty)		/* empty packets sent, without RRQs */ \
 	X(OutRetrans)		/* data packets retransmitted */ \
+	X(OutParts)		/* frames with a part of a packet sent */ \
 	X(OutResets)		/* RSTs sent */ \
 	X(OutAllocFail)		/* frames or connections not made because memory was short */ \
 	X(OutRRQ)		/* retransmission requests sent */ \

@@ -7,6 +7,34 @@
 #include "dev.h"
 #include "negotiate.h"
 
+/* Return the largest payload that a header of @hlen bytes leaves room for on the path. */
+static u32 path_mss(struct esp_opt *esp, u32 hlen)
+{
+	int mtu = max(esp_dev_mtu(esp->dev), ESP_MTU_MIN);
+	u32 mss;
+
+	if (esp->path_small)
+		mtu = min(mtu, ETH_DATA_LEN);
+	mss = mtu - hlen;
+	if (esp->peer_mss)	/* it assumes a header without options */
+		mss = min(mss, esp->peer_mss - (hlen - ESP_HLEN));
+	return mss;
+}
+
+/**
+ * esp_packet_max() - Compute the largest payload of a packet that this end's device and the
+ * peer's take
+ * @sk:	connection
+ *
+ * Return: bytes; the user may have asked for smaller packets: esp_update_mss()
+ */
+u32 esp_packet_max(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	return path_mss(esp, esp_data_hlen(esp));
+}
+
 /**
  * esp_update_mss() - Compute the payload of a full packet from all its limits
  * @sk:	socket with a device
@@ -14,16 +42,8 @@
 void esp_update_mss(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	int mtu = esp_dev_mtu(esp->dev);
-	u32 mss, hlen = esp->handshake_unconfirmed ? ESP_HLEN_MAX : esp_data_hlen(esp);
+	u32 mss = path_mss(esp, esp->handshake_unconfirmed ? ESP_HLEN_MAX : esp_data_hlen(esp));
 
-	if (mtu < ESP_MTU_MIN)
-		mtu = ESP_MTU_MIN;
-	if (esp->path_small)
-		mtu = min(mtu, ETH_DATA_LEN);
-	mss = mtu - hlen;
-	if (esp->peer_mss)	/* it assumes a header without options */
-		mss = min(mss, esp->peer_mss - (hlen - ESP_HLEN));
 	if (esp->user_mss)
 		mss = min(mss, esp->user_mss);
 	WRITE_ONCE(esp->mss, mss);
@@ -88,6 +108,18 @@ u32 esp_ack_each(struct sock *sk)
 }
 
 /**
+ * esp_agree() - Find the features that a connection has
+ * @own:	ESP_FEATURE_* of this end
+ * @peers:	those in the peer's SYN
+ *
+ * Return: CRC32C if one end wants it, PARTS if both take them
+ */
+u8 esp_agree(u8 own, u8 peers)
+{
+	return ((own | peers) & ESP_FEATURE_CRC32C) | (own & peers & ESP_FEATURE_PARTS);
+}
+
+/**
  * esp_hello() - Fill in the options that the handshake's frames carry
  * @sk:	socket
  * @f:	frame to be completed
@@ -105,8 +137,10 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 	f->type = sk->sk_type;
 	f->burst = esp_own_burst(sk);
 	f->to_ack = esp_packets_to_ack(sk);
-	/* one end's wish is enough; the end that answers a SYN knows both */
-	f->features = esp->user_crc || esp->crc ? ESP_FEATURE_CRC32C : 0;
+	/* one end's wish is enough for a CRC; the end that answers a SYN knows both */
+	f->features = ESP_FEATURE_PARTS;
+	if (esp->user_crc || esp->crc)
+		f->features |= ESP_FEATURE_CRC32C;
 	if (READ_ONCE(esp->handshake_unconfirmed)) {
 		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->syn_advice;

@@ -8,12 +8,14 @@
 
 struct esp_dev;
 
+u32 esp_packet_max(struct sock *sk);
 void esp_update_mss(struct sock *sk);
 u16 esp_own_mss(struct esp_dev *ed);
 u16 esp_own_burst(struct sock *sk);
 void esp_set_burst(struct sock *sk);
 u32 esp_packets_to_ack(struct sock *sk);
 u32 esp_ack_each(struct sock *sk);
+u8 esp_agree(u8 own, u8 peers);
 void esp_hello(struct sock *sk, struct esp_frame *f);
 
 #endif /* _ESP_NEGOTIATE_H */

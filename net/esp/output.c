@@ -85,15 +85,35 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		 */
 		f->opts = ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = READ_ONCE(esp->snd.advice);
-		/* a peer that has lost the connection replies to the cookie: esp_reply_reset() */
-		if (!len && ((flags & ESP_TXS) ||
-			     READ_ONCE(esp->probes) >= ESP_FORGOTTEN)) {
+		/*
+		 * a peer that has lost the connection replies to the cookie: esp_reply_reset().
+		 * Another one tells its MSS: esp_ack_asked()
+		 */
+		if (!len && ((flags & ESP_TXS) || READ_ONCE(esp->probes) >= ESP_FORGOTTEN ||
+			     READ_ONCE(esp->retransmits) >= ESP_FORGOTTEN)) {
 			f->opts |= ESP_HAS(ESP_OPT_COOKIE);
 			f->peer_cookie = esp->cookie;
 		}
 	}
 	if (READ_ONCE(esp->crc) && !(flags & (ESP_SYN | ESP_RST)))
 		f->opts |= ESP_HAS(ESP_OPT_CRC);
+}
+
+/* Allocate a frame with the header @f, and with room for @payload bytes after it. */
+static struct sk_buff *frame_alloc(struct sock *sk, const struct esp_frame *f, u16 payload)
+{
+	unsigned int room = esp_dev_headroom(esp_sk(sk)->dev);
+	struct sk_buff *skb;
+
+	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
+	if (!skb) {
+		ESP_INC(sock_net(sk), OutAllocFail);
+		return NULL;
+	}
+	skb_reserve(skb, room);
+	esp_wire_build(skb_put(skb, esp_wire_hlen(f)), f);
+	esp_skb_classify(skb, sk);
+	return skb;
 }
 
 /**
@@ -111,23 +131,11 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 				 u32 pkt_seq)
 {
-	struct esp_opt *esp = esp_sk(sk);
 	struct esp_frame f;
-	struct sk_buff *skb;
-	unsigned int room;
 
-	frame_fill(esp, &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
+	frame_fill(esp_sk(sk), &f, flags, flags & ESP_SYN ? 0 : payload, pkt_seq,
 		   (u32)esp_now());
-	room = esp_dev_headroom(esp->dev);
-	skb = alloc_skb(room + ESP_HLEN_MAX + payload, GFP_ATOMIC);
-	if (!skb) {
-		ESP_INC(sock_net(sk), OutAllocFail);
-		return NULL;
-	}
-	skb_reserve(skb, room);
-	esp_wire_build(skb_put(skb, esp_wire_hlen(&f)), &f);
-	esp_skb_classify(skb, sk);
-	return skb;
+	return frame_alloc(sk, &f, payload);
 }
 
 /**
@@ -228,6 +236,75 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	return esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr);
 }
 
+/* Send the bytes @at to before @at + @len of the packet in a buffer; 0 or ENOMEM. */
+static int part_xmit(struct sock *sk, struct sk_buff *skb, u32 at, u32 len)
+{
+	struct esp_tx_cb *cb = ESP_TX(skb);
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_frame f;
+	struct sk_buff *out;
+
+	frame_fill(esp, &f, cb->flags | ESP_ACK, len, cb->seq, (u32)esp_now());
+	f.opts |= ESP_HAS(ESP_OPT_PART);
+	f.part_at = at;
+	f.part_size = skb->len;
+	out = frame_alloc(sk, &f, len);
+	if (!out)
+		return -ENOMEM;
+	if (skb_copy_bits(skb, at, skb_put(out, len), len)) {
+		kfree_skb_reason(out, SKB_DROP_REASON_NOMEM);
+		return -ENOMEM;
+	}
+	frame_ack_left(esp, len);
+	ESP_INC(sock_net(sk), OutParts);
+	esp_finish_frame(esp->dev, out, out->len, 0);
+	esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr);
+	return 0;
+}
+
+/**
+ * esp_send_in_parts() - Retransmit a packet that the path does not take as a whole any more
+ * @sk:		socket; its owner calls. The peer takes parts: peer_parts
+ * @skb:	buffer on the write queue with this packet alone; stays there
+ *
+ * Rule 9: the packet keeps its number, because the peer may have it. A part that can't be sent now
+ * counts as lost. A frame of the handshake has no room for the option.
+ */
+void esp_send_in_parts(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct esp_tx_cb *cb = ESP_TX(skb);
+	u32 most = esp_packet_max(sk) - ESP_PART_ROOM, at;
+
+	sock_owned_by_me(sk);
+	esp->sent_at = esp_now();
+	cb->sent_us = (u32)esp->sent_at;
+	if (READ_ONCE(esp->handshake_unconfirmed))
+		return;
+	/* each part is in a page, which there is */
+	most = min_t(u32, most, SKB_MAX_ORDER(esp_dev_headroom(esp->dev) + ESP_HLEN_MAX, 0));
+	for (at = 0; at < skb->len; at += most)
+		if (part_xmit(sk, skb, at, min(most, skb->len - at)))
+			return;
+	trace_esp_again(sk, cb->seq, 1);
+	cb->retrans = 1;
+	esp->stats.retrans++;
+	ESP_INC(sock_net(sk), OutRetrans);
+}
+
+/* Send an empty packet that is not an RRQ; 0 or ENETDOWN. */
+static int empty_xmit(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	frame_ack_left(esp, 0);
+	esp->last_ack_us = esp_now();
+	esp->stats.tx_empty++;
+	ESP_INC_NS(esp->ns, OutEmpty);
+	esp_finish_frame(esp->dev, skb, skb->len, 0);
+	return esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
+}
+
 /**
  * esp_send_empty() - Build and send an empty packet
  * @sk:		socket; its owner calls
@@ -250,18 +327,34 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
 	if (!skb)
 		return;
-	frame_ack_left(esp, 0);
-	esp->last_ack_us = esp_now();
-	esp->stats.tx_empty++;
-	ESP_INC_NS(esp->ns, OutEmpty);
-	esp_finish_frame(esp->dev, skb, skb->len, 0);
-	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
+	empty_xmit(sk, skb);
 }
 
 /* Send an ACK of the data that have arrived, with the present grant. */
 void esp_send_ack(struct sock *sk)
 {
 	esp_send_empty(sk, 0, esp_sk(sk)->snd.send_next);
+}
+
+/**
+ * esp_send_mss() - Tell the peer how large packets the device takes, beside an ACK
+ * @sk:	connection beyond the handshake; its owner calls
+ *
+ * Rule 9: the peer adopts a size that is smaller than what it knows.
+ */
+void esp_send_mss(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+	struct esp_frame f;
+
+	sock_owned_by_me(sk);
+	frame_fill(esp, &f, ESP_ACK, 0, esp->snd.send_next, (u32)esp_now());
+	f.opts |= ESP_HAS(ESP_OPT_MSS);
+	f.mss = esp_own_mss(esp->dev);
+	skb = frame_alloc(sk, &f, 0);
+	if (skb && !empty_xmit(sk, skb))
+		esp->mss_told = f.mss;
 }
 
 /**
@@ -310,6 +403,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	struct esp_opt *esp = esp_sk(sk);
 	__be16 r[2 * ESP_RRQ_RANGES];
 	u32 next = esp->recv_seq;
+	struct esp_frame f;
 	struct sk_buff *skb;
 	struct rb_node *n;
 	u32 count = 0;
@@ -330,8 +424,12 @@ void esp_send_rrq(struct sock *sk, u32 end)
 		count += rrq_put_range(r + 2 * count, esp->recv_seq, next, end);
 	if (!count)
 		return;
-	skb = esp_skb_alloc_sk(sk, ESP_ACK | ESP_RRQ, 4 * count,
-			       esp->snd.send_next);
+	frame_fill(esp, &f, ESP_ACK | ESP_RRQ, 4 * count, esp->snd.send_next, (u32)esp_now());
+	if (esp->rrqs) {	/* what was requested has not come: was it too large? */
+		f.opts |= ESP_HAS(ESP_OPT_MSS);
+		f.mss = esp_own_mss(esp->dev);
+	}
+	skb = frame_alloc(sk, &f, 4 * count);
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);

@@ -6,6 +6,7 @@
 #include "esp.h"
 #include "close.h"
 #include "dev.h"
+#include "dev_event.h"
 #include "first_burst.h"
 #include "link.h"
 #include "rcv_ack.h"
@@ -143,7 +144,7 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		ESP_INC(sock_net(sk), HoldsReceived);
 	}
 	if (res & ESP_ACK_PROGRESS) {
-		esp->retransmits = 0;
+		WRITE_ONCE(esp->retransmits, 0);
 		esp_clean_write_queue(sk);
 		sk->sk_write_space(sk);
 		esp_start_orphan_timer(sk);
@@ -162,7 +163,7 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	if (held && !esp->snd.on_hold && esp->retransmits &&
 	    esp->snd.una_seq != esp->snd.send_next) {
 		/* packets that the receiver had no memory for find some now */
-		esp->retransmits = 0;
+		WRITE_ONCE(esp->retransmits, 0);
 		esp_timer_set(esp, ESP_T_SEND, now);
 	}
 }
@@ -260,6 +261,11 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 					break;
 				continue;
 			}
+			if (unlikely(esp_leaves_in_parts(sk, p))) {
+				if (from == esp->snd.una_seq && rrq_pay(sk, 1, ESP_RRQ_STEPS))
+					esp_retransmit(sk, p, from, from + 1);
+				return;
+			}
 			paid = rrq_pay(sk, end - from, ESP_RRQ_STEPS);
 			if (paid)
 				p = esp_retransmit(sk, p, from, from + paid);
@@ -306,8 +312,8 @@ void esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
 
 	sock_owned_by_me(sk);
 	ack_take(sk, f, now, late);
-	/* the handshake's option, beside MSS, is no echo of a cut */
-	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_MSS)))
+	/* the handshake's option, beside BURST, is no echo of a cut */
+	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_BURST)))
 		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)
 		rrq_rcv(sk, skb, now);
@@ -317,4 +323,25 @@ void esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
 		esp_ask_for_ack(sk);
 	if (esp->fin_queued && esp_after(esp->snd.una_seq, esp->fin_seq))
 		fin_acked(sk);
+}
+
+/**
+ * esp_mss_rcv() - Take the size of packets that the peer's device takes
+ * @sk:		connection; its lock is held
+ * @mss:	payload of ESP_OPT_MSS, bytes
+ *
+ * Rule 9: only a smaller size than the known one counts. A repeated echo of the handshake carries
+ * the old one, and each change has the write queue cut anew, which a peer must not cause without
+ * end. Ends the connection if it can't send smaller packets.
+ */
+void esp_mss_rcv(struct sock *sk, u16 mss)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	sock_owned_by_me(sk);
+	mss = max_t(u16, mss, ESP_MSS_MIN);
+	if (mss >= esp->peer_mss)
+		return;
+	esp->peer_mss = mss;
+	esp_packet_max_changed(sk);
 }

@@ -8,6 +8,7 @@
 #define ESP_LATE_US	(1000 * 1000)	/* longest time by which a frame is overtaken */
 
 void esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late);
+void esp_mss_rcv(struct sock *sk, u16 mss);
 
 /* Has everything been sent that this frame acknowledges? Nothing else of it is believed if not. */
 static inline bool esp_ack_valid(const struct esp_opt *esp, const struct esp_frame *f)

@@ -19,6 +19,7 @@
 #include "output.h"
 #include "rcv_coalesce.h"
 #include "rcv_data.h"
+#include "rcv_part.h"
 #include "recvmsg.h"
 #include "sock.h"
 #include "timer.h"
@@ -313,6 +314,15 @@ static bool data_unwanted(struct sock *sk, struct esp_frame *f)
 	return true;
 }
 
+/* There is no memory for data. The sender learns it, and the reader, who may wait for more. */
+static void data_refused(struct sock *sk)
+{
+	ESP_INC(sock_net(sk), InMemDrop);
+	WRITE_ONCE(esp_sk(sk)->grant.rcv_mem_pressure, 1);
+	sk->sk_data_ready(sk);
+	esp_ack_now(sk);
+}
+
 static void data_duplicate(struct sock *sk, u32 n)
 {
 	esp_sk(sk)->stats.rx_dup += n;
@@ -383,6 +393,54 @@ static void data_one_by_one(struct sock *sk, struct sk_buff *skb)
 	sk_skb_reason_drop(sk, skb, reason);
 }
 
+/*
+ * Take a part of a packet (rule 9). The sender retransmits packets in parts from the oldest one
+ * on, so only the next packet is put together. Parts of others are dropped, and retransmitted
+ * when their turn has come. Consumes @skb. Returns the packet once it is complete, or a frame to be
+ * refused as if it were whole.
+ */
+static struct sk_buff *data_part(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
+	enum skb_drop_reason reason;
+
+	reason = SKB_DROP_REASON_TCP_OFO_QUEUE_PRUNE;
+	if (f->segs > 1) {	/* only this host makes such a frame, and ESP doesn't */
+		ESP_INC(sock_net(sk), InPartDrop);
+		goto drop;
+	}
+	if (f->pkt_seq - esp->recv_seq >= ESP_SEQ_WINDOW || esp->fin_rcvd)
+		return skb;
+	if (f->pkt_seq == esp->recv_seq && !esp->part && !f->part_at) {
+		struct sk_buff *whole;
+
+		reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
+		if (data_unwanted(sk, f))
+			goto drop;
+		whole = esp_part_begin(skb);
+		reason = whole ? data_no_memory(sk, whole) : SKB_DROP_REASON_NOMEM;
+		if (reason) {
+			consume_skb(whole);
+			data_refused(sk);
+			goto drop;
+		}
+		esp_set_owner_r(whole, sk);
+		esp->part = whole;
+	}
+	if (f->pkt_seq == esp->recv_seq && esp->part && esp_part_add(esp->part, skb)) {
+		ESP_INC(sock_net(sk), InParts);
+		consume_skb(skb);
+		return esp_part_take(sk);
+	}
+	reason = SKB_DROP_REASON_TCP_OFO_QUEUE_PRUNE;
+	ESP_INC(sock_net(sk), InPartDrop);
+	esp_gap_seen(sk, f->pkt_seq + 1);
+drop:
+	sk_skb_reason_drop(sk, skb, reason);
+	return NULL;
+}
+
 /**
  * esp_data_rcv() - Receive packets with a number: data, or one FIN
  * @sk:		socket of a connection; its lock is held
@@ -400,6 +458,12 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	u32 seq;
 
 	sock_owned_by_me(sk);
+	if (unlikely(f->opts & ESP_HAS(ESP_OPT_PART))) {
+		skb = data_part(sk, skb);
+		if (!skb)
+			return;
+		f = &ESP_RX(skb)->f;
+	}
 	if (esp_before(f->pkt_seq, esp->recv_seq)) {
 		u32 n = esp->recv_seq - f->pkt_seq;
 
@@ -432,10 +496,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		return;
 	}
 	if (reason) {
-		ESP_INC(net, InMemDrop);
-		WRITE_ONCE(esp->grant.rcv_mem_pressure, 1);
-		sk->sk_data_ready(sk);
-		esp_ack_now(sk);
+		data_refused(sk);
 		goto drop;
 	}
 	if (seq != esp->recv_seq) {
@@ -461,6 +522,8 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	told = esp->rcv_bytes &&
 	       esp_readable(sk, READ_ONCE(sk->sk_rcvlowat));
 	data_consume(sk, skb, &c);
+	if (unlikely(esp->part))	/* the packet has come as a whole meanwhile */
+		esp_part_forget(sk);
 	if (esp->grant.ooo_pkts)
 		ooo_consume(sk, &c);
 	if ((esp_ackq_consumed(&esp->link->ackq, &esp->grant) || pump) &&
@@ -489,21 +552,26 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 seq = f->pkt_seq;
-	/* a question, or the handshake's echo again: our first reply was lost */
-	bool answer = (f->flags & ESP_TXS) || (f->opts & ESP_HAS(ESP_OPT_COOKIE));
+	/*
+	 * The handshake's echo again, because our first reply was lost, or a question of a sender
+	 * whose packets don't arrive: they may be too large for this end's device.
+	 */
+	bool asked = f->opts & ESP_HAS(ESP_OPT_COOKIE);
 
 	esp->stats.rx_empty++;
 	ESP_INC_BH(esp->ns, InEmpty);
 	if (esp_after(seq, esp->recv_seq) &&
 	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
 		esp_gap_seen(sk, seq);
-		if (answer)
+		if (f->flags & ESP_TXS)
 			esp_ack_now(sk);
+		else if (asked)
+			esp_ack_asked(sk);
 		return;
 	}
 	if (!(f->flags & ESP_TXS)) {
-		if (answer)
-			esp_ack_now(sk);
+		if (asked)
+			esp_ack_asked(sk);
 		return;
 	}
 	if (seq != esp->recv_seq || esp->fin_rcvd) {

@@ -49,15 +49,16 @@ static void send_timeout(struct sock *sk, u64 now)
 		if (esp->probes < 255)
 			WRITE_ONCE(esp->probes, esp->probes + 1);
 		if (esp->retransmits < 255)
-			esp->retransmits++;
+			WRITE_ONCE(esp->retransmits, esp->retransmits + 1);
 		esp->stats.timeouts++;
 		ESP_INC(sock_net(sk), Timeouts);
 		esp->rto_high = esp->snd.send_next;
 		esp->snd.recovering = 1;
 		esp_retransmit(sk, skb, esp->snd.una_seq,
 			       esp->snd.una_seq + 1);
-		if (esp->probes >= ESP_FORGOTTEN)
-			esp_send_ack(sk);	/* its cookie asks about the connection */
+		/* its cookie asks about the connection, and how large packets may be */
+		if (esp->retransmits >= ESP_FORGOTTEN)
+			esp_send_ack(sk);
 	} else if (sk->sk_send_head) {
 		if (send_gave_up(sk, esp->probes + 1u, now))
 			return;

@@ -21,6 +21,7 @@
 #include "esp.h"
 #include "dev.h"
 #include "memory.h"
+#include "negotiate.h"
 #include "output.h"
 #include "timer.h"
 #include "write_queue.h"
@@ -274,6 +275,87 @@ void esp_queue_fin(struct sock *sk)
 	esp_write_queue_append(sk, skb, ESP_FIN);
 }
 
+/* Return the payload of the largest packet in a buffer, bytes. */
+static u32 buffer_packet(const struct sk_buff *skb)
+{
+	return min_t(u32, skb->len, ESP_TX(skb)->size);
+}
+
+/* Has the buffer packets that the path does not take as a whole any more? */
+static bool buffer_too_large(struct sock *sk, const struct sk_buff *skb)
+{
+	return buffer_packet(skb) > esp_sk(sk)->mss && buffer_packet(skb) > esp_packet_max(sk);
+}
+
+/**
+ * esp_leaves_in_parts() - Does a buffer hold packets that are retransmitted in parts?
+ * @sk:		socket; its owner calls
+ * @skb:	buffer on the write queue
+ *
+ * To a peer that takes no parts they leave as they are: one that is lost does less harm.
+ *
+ * Return: true if so (rule 9)
+ */
+bool esp_leaves_in_parts(struct sock *sk, const struct sk_buff *skb)
+{
+	return buffer_too_large(sk, skb) && esp_sk(sk)->peer_parts;
+}
+
+/* Does the path take all packets of the write queue as they are? */
+static bool write_queue_fits(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	int room = esp_dev_mtu(esp->dev) - (int)esp_data_hlen(esp);
+	struct sk_buff *skb;
+
+	room = min_t(int, room, esp_packet_max(sk));
+	skb_queue_walk(&sk->sk_write_queue, skb)
+		if ((int)buffer_packet(skb) > room)
+			return false;
+	return true;
+}
+
+/**
+ * esp_resegment() - Let the write queue fit a path that takes smaller packets
+ * @sk:	connection; its owner calls, after esp_update_mss()
+ *
+ * Rule 9: packets that were not sent are cut anew, and numbered anew. Those that were sent keep
+ * their numbers and, if they are retransmitted, leave in parts.
+ *
+ * A peer that takes no parts, or an MTU that is too small for ESP, leaves the queue as it is.
+ *
+ * Return: true; false: the queue has a packet that can't be sent
+ */
+bool esp_resegment(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb = sk->sk_send_head;
+	u32 seq = esp->snd.send_next;
+
+	sock_owned_by_me(sk);
+	if (!esp->peer_parts || esp_dev_mtu(esp->dev) < ESP_MTU_MIN)
+		return write_queue_fits(sk);
+	if (!skb)
+		return true;
+	skb_queue_walk_from(&sk->sk_write_queue, skb) {
+		struct esp_tx_cb *cb = ESP_TX(skb);
+
+		cb->seq = seq;
+		if (buffer_too_large(sk, skb)) {
+			cb->size = esp->mss;
+			cb->segs = DIV_ROUND_UP(skb->len, cb->size);
+			cb->limit = cb->linear || esp->crc ? cb->size :
+				    esp_dev_gso_bytes(esp->dev, cb->size);
+			skb->ip_summed = CHECKSUM_PARTIAL;
+		}
+		seq += cb->segs;
+		if (cb->flags & ESP_FIN)
+			esp->fin_seq = cb->seq;
+	}
+	esp->snd.send_seq = seq;
+	return true;
+}
+
 /**
  * esp_retransmit() - Retransmit some packets of the write queue
  * @sk:		socket; its owner calls
@@ -281,12 +363,22 @@ void esp_queue_fin(struct sock *sk)
  * @from:	number of the first one
  * @to:		number after the last one
  *
+ * Of packets that leave in parts (rule 9), only the oldest one of the queue is sent, because the
+ * peer puts together only the next packet. The others count as lost.
+ *
  * Return: the buffer that holds them now; NULL: no memory, nothing was sent
  */
 struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 			       u32 to)
 {
+	bool parts = unlikely(esp_leaves_in_parts(sk, skb));
+
 	sock_owned_by_me(sk);
+	if (parts) {
+		if (from != esp_sk(sk)->snd.una_seq)
+			return skb;
+		to = from + 1;
+	}
 	if ((esp_after(from, ESP_TX(skb)->seq) || esp_before(to, esp_tx_end(skb))) &&
 	    split_is_too_much(sk, skb))
 		return NULL;
@@ -299,7 +391,10 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 	if (esp_before(to, esp_tx_end(skb)) &&
 	    !esp_split(sk, skb, to - ESP_TX(skb)->seq))
 		return NULL;
-	esp_skb_xmit(sk, skb, true);
+	if (parts)
+		esp_send_in_parts(sk, skb);
+	else
+		esp_skb_xmit(sk, skb, true);
 	return skb;
 }
 
@@ -468,6 +563,8 @@ u32 esp_push_one_frame(struct sock *sk)
 	}
 	if (n)
 		n = min(n, esp_cwnd_test(sk, skb));
+	if (unlikely(skb->len > cb->limit))	/* a buffer that was resegmented */
+		n = min(n, max(cb->limit / cb->size, 1u));
 	if (!n || (n < cb->segs && (split_is_too_much(sk, skb) || !esp_split(sk, skb, n))))
 		return 0;
 	sk->sk_send_head = skb_queue_is_last(&sk->sk_write_queue, skb) ?

@@ -14,6 +14,8 @@ void esp_fill_up(struct sock *sk, struct sk_buff *skb, u32 most);
 void esp_write_queue_purge(struct sock *sk);
 void esp_clean_write_queue(struct sock *sk);
 void esp_queue_fin(struct sock *sk);
+bool esp_leaves_in_parts(struct sock *sk, const struct sk_buff *skb);
+bool esp_resegment(struct sock *sk);
 struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 			       u32 to);
 bool esp_nagle_defer(struct sock *sk, struct sk_buff *skb);

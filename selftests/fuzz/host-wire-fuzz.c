@@ -39,7 +39,7 @@ static unsigned int valid_frame(u8 *data)
 		.version = ESP_VERSION, .flags = flags[rnd(sizeof(flags))],
 		.grant = rnd(65536), .sport = 1 + rnd(65535), .dport = 1 + rnd(65535),
 		.cookie = rnd(~0u), .pkt_seq = rnd(~0u), .ack_seq = rnd(~0u),
-		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(256) & ~1 : 0,
+		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(256) : 0,
 		.peer_cookie = rnd(~0u), .mss = rnd(65536), .advice = rnd(65536),
 		.burst = rnd(65536), .to_ack = rnd(65536), .type = rnd(256),
 		.features = rnd(256),
@@ -55,6 +55,13 @@ static unsigned int valid_frame(u8 *data)
 		f.len = 4 + 4 * rnd(3);
 	else if (!(f.flags & (ESP_FIN | ESP_RST)))
 		f.len = 1 + rnd(100);
+	if (f.flags & ~(ESP_ACK | ESP_TXS | ESP_TXF | ESP_EOR) || !f.flags)
+		f.opts &= ~ESP_HAS(ESP_OPT_PART);
+	if (f.opts & ESP_HAS(ESP_OPT_PART)) {
+		f.opts &= ESP_HAS(ESP_OPT_PART) | ESP_HAS(ESP_OPT_CRC) | ESP_HAS(ESP_OPT_ADVICE);
+		f.part_at = rnd(2) ? rnd(1000) : 0;
+		f.part_size = f.part_at + f.len + (rnd(2) ? rnd(1000) : 0);
+	}
 	esp_wire_build(data, &f);
 	return esp_wire_hlen(&f) + f.len;
 }
@@ -107,6 +114,8 @@ static void run(void)
 		      "a SYN without its options, or with data");
 		check(!(f.flags & ESP_RRQ) || (f.len >= 4 && f.len <= 12 &&
 					       !(f.len % 4)), "ranges");
+		check(!(f.opts & ESP_HAS(ESP_OPT_PART)) ||
+		      (f.len && (u32)f.part_at + f.len <= f.part_size), "a part beyond its packet");
 		check(esp_wire_hlen(&f) <= f.hlen, "options grew");
 		esp_wire_build(again, &f);
 		check(!esp_wire_parse(again, esp_wire_hlen(&f),

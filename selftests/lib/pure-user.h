@@ -6,6 +6,7 @@
 #ifndef _ESP_PURE_USER_H
 #define _ESP_PURE_USER_H
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -202,13 +202,14 @@ ip1 link set w1 mtu 9000
 check "... the MTU grows: there are more of them" more_runs
 check "... and it goes on" goes_on
 
-# A slow handshake makes packets small (rule 9), so try again until they are large.
+# large_frames OPTION...: start a transfer. A slow handshake makes packets small (rule 9), so try
+# again until they are large.
 large_frames()
 {
 	local i
 
 	for ((i = 0; i < 5; i++)); do
-		start n0 w0 n1 w1 -n $LONG -b 0 -T 20 -p 50
+		start n0 w0 n1 w1 -n $LONG -T 20 "$@"
 		moves n1 || return
 		! n0 esp show -e | grep -q "mss:8968" || return 0
 		end $CONNECTOR
@@ -216,18 +217,38 @@ large_frames()
 	done
 	return 1
 }
-check "a transfer of large frames" large_frames
+check "a transfer of large frames" large_frames -b 0 -p 50
 check "... in super-packets" more_runs
-# Stop the reader, so that unsent packets of the old size are queued.
+ip0 link set w0 mtu 1500
+check "... the sender's MTU shrinks: it goes on" moves n1 500
+check "... new packets are smaller" eval 'n0 esp show -e | grep -q "mss:1468"'
+check "... and nothing is missing" enough
+ip0 link set w0 mtu 9000
+check "a transfer of large frames again" large_frames
+# The cable loses what is on its way to the host whose MTU shrinks.
+timeouts=$(stat n0 Timeouts)
+in_host n0 tc qdisc add dev w0 root netem loss 100% || exit
+check "... some of which are lost" until_true 60 counted n0 Timeouts $((timeouts + 1))
+ip1 link set w1 mtu 1500
+in_host n0 tc qdisc del dev w0 root
+check "... the receiver's MTU shrinks: it goes on" moves n1 500
+check "... what was lost comes in parts" until_true 60 counted n1 InParts 7
+check "... new packets are smaller" eval 'n0 esp show -e | grep -q "mss:1468"'
+check "... and nothing is missing" enough
+ip1 link set w1 mtu 9000
+check "a transfer of large frames once more" large_frames -b 0 -p 50
+# Stop the reader, so that packets are queued.
 kill -STOP $LISTENER
 waiting() { n0 esp show | awk '$4 > 1000000 { found = 1 } END { exit !found }'; }
 check "... whose writer waits" until_true 60 waiting
-ip0 link set w0 mtu 1500
+check "... no connection has ended" eval '! counted n0 AbortOnMTU 1'
+ip0 link set w0 mtu 100
 kill -CONT $LISTENER
-check "... the MTU shrinks: it ends" both_end
+check "... the MTU is too small for ESP: it ends" both_end
 check "... with EMSGSIZE" says connect "Message too long"
 check "... and the peer knows" says listen "reset by peer" "timed out"
 check "... and it is counted" counted n0 AbortOnMTU 1
+ip0 link set w0 mtu 1500
 ip1 link set w1 mtu 1500
 #
 # Down and up, another address, another name, gone

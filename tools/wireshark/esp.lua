@@ -43,10 +43,10 @@ local FLAGS = {
 local TYPES = { [1] = "SOCK_STREAM", [5] = "SOCK_SEQPACKET" }
 local OPTIONS = {
 	[0] = "END", [1] = "COOKIE", [2] = "MSS", [3] = "TYPE", [4] = "FEATURES",
-	[5] = "BURST", [6] = "ADVICE", [7] = "CRC",
+	[5] = "BURST", [6] = "ADVICE", [7] = "CRC", [8] = "PART",
 }
 -- Length of each option, with the bytes of its type and length.
-local OPTION_LEN = { [1] = 6, [2] = 4, [3] = 3, [4] = 3, [5] = 6, [6] = 4, [7] = 6 }
+local OPTION_LEN = { [1] = 6, [2] = 4, [3] = 3, [4] = 3, [5] = 6, [6] = 4, [7] = 6, [8] = 6 }
 
 local f = {
 	version	= ProtoField.uint8("ethesp.version", "Version", base.DEC, nil, 0xf0),
@@ -78,6 +78,10 @@ local f = {
 	burst	= ProtoField.uint16("ethesp.option.burst_length", "burst_length"),
 	to_ack	= ProtoField.uint16("ethesp.option.packets_to_ack", "packets_to_ack"),
 	advice	= ProtoField.uint16("ethesp.option.advice", "First burst that it was advised"),
+	part	= ProtoField.uint16("ethesp.option.part_at", "Offset in the packet",
+				    base.UNIT_STRING, { " byte", " bytes" }),
+	size	= ProtoField.uint16("ethesp.option.part_size", "Length of the packet",
+				    base.UNIT_STRING, { " byte", " bytes" }),
 	crc	= ProtoField.uint32("ethesp.crc", "CRC32c", base.HEX),
 	crc_ok	= ProtoField.bool("ethesp.crc.good", "CRC32c is right"),
 	from	= ProtoField.uint32("ethesp.rrq.from", "First packet that is missing"),
@@ -291,6 +295,20 @@ local function packets(r, me, peer, h, payload)
 	end
 end
 
+-- Add a part of a packet to those before it. Return the packet when it is complete, or nil.
+local function put_together(me, h, payload)
+	local p = me.packet
+
+	if not p or p.seq ~= h.seq or p.length ~= h.whole then
+		p = { seq = h.seq, length = h.whole, bytes = "" }
+		me.packet = p
+	end
+	if payload and h.part <= #p.bytes then
+		p.bytes = p.bytes .. payload:sub(#p.bytes - h.part + 1)
+	end
+	return #p.bytes == p.length and p.bytes or nil
+end
+
 -- Most missing packets that are remembered, because frames may be forged.
 local MISSING_MOST = 65536
 
@@ -338,7 +356,10 @@ local function analyse(pinfo, h, payload)
 		end
 		r.hold = h.grant == 0 and peer.announced and not h.syn and not h.rst
 	end
-	if h.numbered and not h.syn then
+	if h.part then
+		payload = put_together(me, h, payload)
+	end
+	if h.numbered and not h.syn and (payload or not h.part) then
 		packets(r, me, peer, h, h.fin and "" or payload)
 	end
 	advance(r, me, peer)
@@ -478,6 +499,11 @@ local function options(tvb, tree, h)
 			t:add(f.advice, tvb(at + 2, 2))
 		elseif kind == 7 then
 			show_crc(tvb, t:add(f.crc, tvb(at + 2, 4)), h, at + 2)
+		elseif kind == 8 then
+			h.part = tvb(at + 2, 2):uint()
+			h.whole = tvb(at + 4, 2):uint()
+			t:add(f.part, tvb(at + 2, 2))
+			t:add(f.size, tvb(at + 4, 2))
 		elseif n > 2 then
 			t:add(f.opt_raw, tvb(at + 2, n - 2))
 		end

@@ -89,6 +89,9 @@ struct esp_wire {
  *			sender (rule 21)
  * @ESP_OPT_CRC:	6: CRC32c over header, options and payload, with this value
  *			and the checksum as 0; always the first option
+ * @ESP_OPT_PART:	6: the payload is a part of the packet: offset of its first byte in
+ *			the packet, and length of the packet, bytes. All parts have the
+ *			packet's number and its flags
  */
 enum esp_wire_opt {
 	ESP_OPT_END		= 0,
@@ -99,10 +102,13 @@ enum esp_wire_opt {
 	ESP_OPT_BURST		= 5,
 	ESP_OPT_ADVICE		= 6,
 	ESP_OPT_CRC		= 7,
+	ESP_OPT_PART		= 8,
 };
 
 /* Bit of ESP_OPT_FEATURES: each frame except SYN, SYN|ACK and RST has ESP_OPT_CRC. */
 #define ESP_FEATURE_CRC32C	0x01
+/* Bit of ESP_OPT_FEATURES: the sender takes packets in parts, ESP_OPT_PART. */
+#define ESP_FEATURE_PARTS	0x02
 
 /**
  * struct esp_wire_range - consecutive packets that an RRQ asks for

@@ -50,6 +50,27 @@ static bool flags_valid(u8 fl)
 	return true;
 }
 
+static_assert(ESP_OPT_PART <= 8);	/* bits of esp_frame.opts */
+
+/* Length of each option, with the bytes of its type and length. */
+static const u8 option_len[] = {
+	[ESP_OPT_COOKIE]	= 6,
+	[ESP_OPT_MSS]		= 4,
+	[ESP_OPT_TYPE]		= 3,
+	[ESP_OPT_FEATURES]	= 3,
+	[ESP_OPT_BURST]		= 6,
+	[ESP_OPT_ADVICE]	= 4,
+	[ESP_OPT_CRC]		= 6,
+	[ESP_OPT_PART]		= 6,
+};
+
+/* May the frame be a part of a packet? Only data is sent in parts, after the handshake. */
+static bool part_valid(const struct esp_frame *f)
+{
+	return f->len && is_ordinary(f->flags) && !(f->opts & ESP_HAS(ESP_OPT_BURST)) &&
+	       (u32)f->part_at + f->len <= f->part_size;
+}
+
 /**
  * esp_wire_parse_options() - read the options of a parsed header
  * @data:	header; @f->hlen bytes of it are readable
@@ -67,38 +88,21 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
 	while (at < f->hlen && data[at] != ESP_OPT_END) {
 		unsigned int left = f->hlen - at;
 		const u8 *v = data + at + 2;
-		unsigned int len, want;
+		unsigned int len, kind;
 
 		if (left < 2)
 			return ESP_WIRE_OPTION;
 		len = data[at + 1];
 		if (len < 2 || len > left)
 			return ESP_WIRE_OPTION;
-		switch (data[at]) {
-		case ESP_OPT_COOKIE:
-		case ESP_OPT_BURST:
-		case ESP_OPT_CRC:
-			want = 6;
-			break;
-		case ESP_OPT_MSS:
-		case ESP_OPT_ADVICE:
-			want = 4;
-			break;
-		case ESP_OPT_TYPE:
-		case ESP_OPT_FEATURES:
-			want = 3;
-			break;
-		default:
-			want = 0;
-		}
-		if (want) {
-			if (len != want || (f->opts & ESP_HAS(data[at])))
-				return ESP_WIRE_OPTION;
-			if (data[at] == ESP_OPT_CRC && at != ESP_HLEN)
-				return ESP_WIRE_OPTION;
-			f->opts |= ESP_HAS(data[at]);
-		}
-		switch (data[at]) {
+		kind = data[at];
+		at += len;
+		if (kind >= sizeof(option_len))	/* unknown */
+			continue;
+		if (len != option_len[kind] || (f->opts & ESP_HAS(kind)))
+			return ESP_WIRE_OPTION;
+		f->opts |= ESP_HAS(kind);
+		switch (kind) {
 		case ESP_OPT_COOKIE:
 			f->peer_cookie = get32(v);
 			break;
@@ -118,9 +122,18 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
 		case ESP_OPT_FEATURES:
 			f->features = v[0];
 			break;
+		case ESP_OPT_PART:
+			f->part_at = get16(v);
+			f->part_size = get16(v + 2);
+			break;
+		case ESP_OPT_CRC:
+			if (v != data + ESP_CRC_AT)
+				return ESP_WIRE_OPTION;
+			break;
 		}
-		at += len;
 	}
+	if ((f->opts & ESP_HAS(ESP_OPT_PART)) && !part_valid(f))
+		return ESP_WIRE_OPTION;
 	return ESP_WIRE_OK;
 }
 
@@ -204,6 +217,8 @@ unsigned int esp_wire_hlen_options(const struct esp_frame *f)
 		n += 6;
 	if (f->opts & ESP_HAS(ESP_OPT_ADVICE))
 		n += 4;
+	if (f->opts & ESP_HAS(ESP_OPT_PART))
+		n += 6;
 	return (n + 3) & ~3u;
 }
 
@@ -270,6 +285,11 @@ void esp_wire_build(u8 *data, const struct esp_frame *f)
 	if (f->opts & ESP_HAS(ESP_OPT_ADVICE)) {
 		put16(wire_put_option(p, ESP_OPT_ADVICE, 4), f->advice);
 		p += 4;
+	}
+	if (f->opts & ESP_HAS(ESP_OPT_PART)) {
+		put16(wire_put_option(p, ESP_OPT_PART, 6), f->part_at);
+		put16(p + 4, f->part_size);
+		p += 6;
 	}
 	while (p < data + hlen)
 		*p++ = ESP_OPT_END;

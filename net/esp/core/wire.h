@@ -33,11 +33,12 @@ enum esp_malformed {
 	ESP_WIRE_RANGE,
 };
 
-/* Options present in a frame: bits of esp_frame.opts. */
-#define ESP_HAS(opt)	(1u << (opt))
+/* Options present in a frame: bits of esp_frame.opts. ESP_OPT_END has none. */
+#define ESP_HAS(opt)	(1u << ((opt) - 1))
 
 #define ESP_CRC_AT	(ESP_HLEN + 2)	/* offset of the value of ESP_OPT_CRC in the header */
 #define ESP_CRC_ROOM	8	/* bytes of ESP_OPT_CRC in the header, padding included */
+#define ESP_PART_ROOM	12	/* bytes of ESP_OPT_PART and ESP_OPT_ADVICE, padding included */
 
 /* Options that the handshake's frames must carry. */
 #define ESP_HAS_HELLO	(ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | \
@@ -85,10 +86,18 @@ struct esp_frame {
 	};
 	/** @advice: ESP_OPT_ADVICE, packets */
 	u16	advice;
-	/** @burst: ESP_OPT_BURST: burst_length, packets */
-	u16	burst;
-	/** @to_ack: ESP_OPT_BURST: packets_to_ack */
-	u16	to_ack;
+	union {
+		/** @burst: ESP_OPT_BURST: burst_length, packets */
+		u16	burst;
+		/** @part_at: ESP_OPT_PART: offset of the payload in the packet, bytes */
+		u16	part_at;
+	};
+	union {
+		/** @to_ack: ESP_OPT_BURST: packets_to_ack */
+		u16	to_ack;
+		/** @part_size: ESP_OPT_PART: length of the packet, bytes */
+		u16	part_size;
+	};
 	/** @type: ESP_OPT_TYPE: socket type */
 	u8	type;
 	/** @features: ESP_OPT_FEATURES: ESP_FEATURE_* */

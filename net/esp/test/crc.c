@@ -93,7 +93,8 @@ static void crc__client(struct kunit *test)
 
 		new_conn(&c, i);
 		fuzz_connect(test, &c, wish, &f);
-		KUNIT_EXPECT_EQ(test, f.features, wish ? ESP_FEATURE_CRC32C : 0);
+		KUNIT_EXPECT_EQ(test, f.features,
+				ESP_FEATURE_PARTS | (wish ? ESP_FEATURE_CRC32C : 0));
 		c.wish = agreed;
 		conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
 		add_hello(&c, &f);

@@ -101,6 +101,7 @@ static void fuzz_socket(struct kunit *test)
 	u32 i;
 
 	fx.crc = one_in(4);
+	fx.parts = one_in(2);
 	switch (fz.state) {
 	case T_LISTEN:
 		start_listener(test);
@@ -220,6 +221,11 @@ static u32 fuzz_valid(void)
 	if (one_in(8)) {
 		f.opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f.advice = rnd(100);
+	}
+	if (f.len && !(f.flags & ESP_RRQ) && !(f.opts & ESP_HAS(ESP_OPT_COOKIE)) && one_in(4)) {
+		f.opts |= ESP_HAS(ESP_OPT_PART);
+		f.part_at = one_in(2) ? 0 : rnd(2000);
+		f.part_size = f.part_at + f.len + (one_in(2) ? 0 : rnd(4000));
 	}
 	if (!(f.opts & ESP_HAS(ESP_OPT_TYPE)) && one_in(32))
 		f.opts ^= ESP_HAS(ESP_OPT_CRC);

@@ -26,6 +26,7 @@ static struct {
 	struct socket		*listener;
 	bool			paged;	/* payload comes in pages */
 	bool			crc;	/* peers want a CRC */
+	bool			parts;	/* peers take packets in parts */
 	bool			queued;	/* the next device has a queue */
 	atomic_t		refuse;	/* frames that the device does not take */
 	struct page		*page;	/* pages for all payload; NULL: new ones for each frame */
@@ -47,6 +48,7 @@ struct t_conn {
 	u16		advice;		/* first burst that the socket advised */
 	u16		grant;		/* grant in each data packet to the socket */
 	bool		wish;		/* the peer wants a CRC */
+	bool		parts;		/* the peer takes packets in parts */
 	bool		crc;		/* both sides agreed on a CRC */
 	bool		untimed;	/* ts_ecr is no valid sample, so that the budget stays */
 };
@@ -120,6 +122,7 @@ static int packet_init(struct kunit *test)
 
 	fx.paged = false;
 	fx.crc = false;
+	fx.parts = false;
 	atomic_set(&fx.refuse, 0);
 	fx.page = NULL;
 	fx.at = 0;
@@ -456,6 +459,7 @@ static void new_conn(struct t_conn *c, int nr)
 	c->cookie = cookie++;
 	c->seq = esp_isn(c->cookie) + 1;
 	c->wish = fx.crc;
+	c->parts = fx.parts;
 }
 
 /* Add the options of a handshake's frame. */
@@ -465,9 +469,9 @@ static void add_hello(struct t_conn *c, struct esp_frame *f)
 	if (!f->opts)
 		f->opts = ESP_HAS(ESP_OPT_TYPE);
 	f->opts |= ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | ESP_HAS(ESP_OPT_BURST);
-	if (c->wish && (f->flags & ESP_SYN))
+	if (f->flags & ESP_SYN ? c->wish || c->parts : c->parts && !c->crc)
 		f->opts |= ESP_HAS(ESP_OPT_FEATURES);
-	f->features = c->wish ? ESP_FEATURE_CRC32C : 0;
+	f->features = (c->wish ? ESP_FEATURE_CRC32C : 0) | (c->parts ? ESP_FEATURE_PARTS : 0);
 	f->peer_cookie = c->cookie;
 	f->mss = T_MSS;
 	f->type = SOCK_STREAM;

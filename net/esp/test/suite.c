@@ -37,6 +37,7 @@
 #include "../rcv_ack.h"
 #include "../rcv_coalesce.h"
 #include "../rcv_data.h"
+#include "../rcv_part.h"
 #include "../recvmsg.h"
 #include "../sendmsg.h"
 #include "../sock.h"
@@ -64,6 +65,7 @@
 #include "gro.c"
 #include "fuzz.c"
 #include "crc.c"
+#include "parts.c"
 #include "dev_queue.c"
 
 static struct kunit_suite esp_wire_suite = {
@@ -116,6 +118,7 @@ PACKET_SUITE(offload);
 PACKET_SUITE(gro);
 PACKET_SUITE(fuzz);
 PACKET_SUITE(crc);
+PACKET_SUITE(parts);
 PACKET_SUITE(noqueue);
 
 static struct kunit_suite esp_queue_suite = {
@@ -130,5 +133,5 @@ kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_ackq_suite, &esp_connect_suite, &esp_close_suite,
 		  &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
-		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_noqueue_suite,
-		  &esp_queue_suite);
+		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
+		  &esp_noqueue_suite, &esp_queue_suite);

@@ -76,7 +76,8 @@ static void example_syn_frame(struct esp_frame *f)
 			ESP_HAS(ESP_OPT_BURST),
 		.sport = cpu_to_be16(50000), .dport = cpu_to_be16(4660),
 		.pkt_seq = esp_isn(EXAMPLE_A), .ts_val = 1000000,
-		.peer_cookie = EXAMPLE_A, .mss = 1468, .type = 1, .to_ack = 8,
+		.peer_cookie = EXAMPLE_A, .mss = 1468, .type = 1,
+		.features = ESP_FEATURE_PARTS, .to_ack = 8,
 	};
 }
 
@@ -385,6 +386,45 @@ static void wire_parse__crc_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OK);
 }
 
+/* Only data has parts, which don't reach beyond their packet. */
+static void wire_parse__part(struct kunit *test)
+{
+	static const u8 other[] = { 0, ESP_ACK | ESP_RRQ, ESP_ACK | ESP_FIN, ESP_ACK | ESP_RST };
+	struct esp_frame f = {
+		.version = 1, .flags = ESP_ACK | ESP_TXS, .sport = cpu_to_be16(1),
+		.dport = cpu_to_be16(2), .len = 4, .advice = 7,
+		.part_at = 60000, .part_size = 60004,
+		.opts = ESP_HAS(ESP_OPT_CRC) | ESP_HAS(ESP_OPT_ADVICE) | ESP_HAS(ESP_OPT_PART),
+	}, g;
+	unsigned int i;
+	u8 d[64] = {};
+
+	KUNIT_EXPECT_EQ(test, esp_wire_hlen(&f), ESP_HLEN + 4u + ESP_PART_ROOM);
+	esp_wire_build(d, &f);
+	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 52, 52, &g), ESP_WIRE_OK);
+	f.hlen = 48;
+	KUNIT_EXPECT_EQ(test, memcmp(&f, &g, sizeof(f)), 0);
+	f.part_size--;
+	esp_wire_build(d, &f);
+	KUNIT_EXPECT_EQ(test, parse(d, 52), ESP_WIRE_OPTION);
+	f.part_at = 65535;
+	f.part_size = 3;	/* a sum that does not fit 16 bits */
+	esp_wire_build(d, &f);
+	KUNIT_EXPECT_EQ(test, parse(d, 52), ESP_WIRE_OPTION);
+	f.part_at = 0;
+	f.part_size = 4;
+	for (i = 0; i < sizeof(other); i++) {
+		f.flags = other[i];
+		f.len = other[i] & (ESP_FIN | ESP_RST) ? 0 : 4;
+		esp_wire_build(d, &f);
+		KUNIT_EXPECT_EQ(test, parse(d, 52), ESP_WIRE_OPTION);
+	}
+	OPTIONS(d, 11, ESP_OPT_PART, 6, 0, 0, 0, 4, ESP_OPT_BURST, 6, 0, 0, 0, 4);
+	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OPTION);
+	OPTIONS(d, 11, ESP_OPT_BURST, 6, 0, 0, 0, 4, ESP_OPT_PART, 6, 0, 0, 0, 4);
+	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OPTION);
+}
+
 static void wire_parse__unknown_option_skipped(struct kunit *test)
 {
 	struct esp_frame f;
@@ -461,6 +501,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_parse__range),
 	KUNIT_CASE(wire_parse__options),
 	KUNIT_CASE(wire_parse__crc_first),
+	KUNIT_CASE(wire_parse__part),
 	KUNIT_CASE(wire_parse__unknown_option_skipped),
 	KUNIT_CASE(wire_parse__hello_incomplete),
 	KUNIT_CASE(wire_frame__kinds),
