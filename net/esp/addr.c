@@ -75,11 +75,11 @@ static int sock_link_device(struct sock *sk, struct esp_dev *ed)
  * @sk:	socket
  * @a:	address
  *
- * It is the device of SO_BINDTODEVICE; else sesp_ifindex; if that is 0, the only device
- * that is up and enabled.
+ * It is the device of SO_BINDTODEVICE; else sesp_ifindex; if that is 0, the device of
+ * esp_dev_only().
  *
- * Return: the entry, with a reference; ENODEV: the device that is named has left or is no
- * Ethernet device; EHOSTUNREACH: none is named, and there is none, or more than one
+ * Return: the entry, with a reference; ENODEV: the device that is named has left or cannot
+ * carry ESP; EHOSTUNREACH: none is named, and there is none, or more than one
  */
 struct esp_dev *esp_addr_device(struct sock *sk, const struct sockaddr_esp *a)
 {
@@ -111,7 +111,7 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 			return -ENODEV;
 		if (esp_dev_mtu(esp->dev) < ESP_MTU_MIN)
 			return -EMSGSIZE;
-		return esp_dev_usable(esp->dev);
+		return esp_dev_check(esp->dev);
 	}
 	ed = esp_addr_device(sk, a);
 	if (IS_ERR(ed))
@@ -119,7 +119,7 @@ int esp_connect_device(struct sock *sk, const struct sockaddr_esp *a)
 	if (esp_dev_mtu(ed) < ESP_MTU_MIN)
 		err = -EMSGSIZE;
 	else
-		err = esp_dev_usable(ed);
+		err = esp_dev_check(ed);
 	if (err) {
 		esp_dev_put(ed);
 		return err;

@@ -7,6 +7,7 @@
  * waits for RCU readers. So a device can leave at any point.
  */
 #include <linux/hashtable.h>
+#include <linux/if_macvlan.h>
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 #include "esp.h"
@@ -68,11 +69,40 @@ struct esp_dev *esp_dev_get(struct net *net, int ifindex)
 	return ed;
 }
 
+static bool is_passthru(const struct net_device *dev)
+{
+	const struct macvlan_dev *vlan = netdev_priv(dev);
+
+	return netif_is_macvlan(dev) && READ_ONCE(vlan->mode) == MACVLAN_MODE_PASSTHRU;
+}
+
+/*
+ * Do all frames that come in by @dev go to a device above it? They do if @dev is a port of a
+ * bridge, bond or team, or below a macvlan in mode passthru, which take them by a receive handler.
+ * A VRF and batman-adv are masters that leave these frames to their ports. Other receive handlers
+ * take frames to other addresses only, or IP packets.
+ */
+static bool dev_is_port(struct net_device *dev)
+{
+	struct net_device *upper;
+	struct list_head *iter;
+
+	if (!rcu_access_pointer(dev->rx_handler))
+		return false;
+	if (netdev_master_upper_dev_get_rcu(dev) && !netif_is_l3_slave(dev))
+		return true;
+	netdev_for_each_upper_dev_rcu(dev, upper, iter)
+		if (is_passthru(upper))
+			return true;
+	return false;
+}
+
 /**
- * esp_dev_only() - find the only Ethernet device that is up and carries ESP
+ * esp_dev_only() - find the only device by which other hosts can be reached
  * @net:	namespace
  *
- * The loopback device and the ports of a bond or bridge are not counted.
+ * Not counted are devices that are down or not enabled, ports (dev_is_port()), and devices whose
+ * frames stay on this machine.
  *
  * Return: the entry, with a reference; NULL: there is none, or more than one
  */
@@ -85,9 +115,8 @@ struct esp_dev *esp_dev_only(struct net *net)
 	for_each_netdev_rcu(net, dev) {
 		struct esp_dev *ed = esp_dev_rcu(dev);
 
-		if (!ed || !READ_ONCE(ed->enabled) || !(READ_ONCE(dev->flags) & IFF_UP) ||
-		    (dev->flags & IFF_LOOPBACK) ||
-		    netdev_master_upper_dev_get_rcu(dev))
+		if (!ed || ed->local || !READ_ONCE(ed->enabled) ||
+		    !(READ_ONCE(dev->flags) & IFF_UP) || dev_is_port(dev))
 			continue;
 		if (found) {
 			found = NULL;
@@ -217,6 +246,25 @@ int esp_dev_mac(struct esp_dev *ed, u8 *mac)
 	}
 	rcu_read_unlock();
 	return err;
+}
+
+/**
+ * esp_dev_check() - check whether frames can be exchanged over the device
+ * @ed:	device
+ *
+ * Return: 0; ENODEV: a device above this one gets all frames that come in; ENETDOWN: the device
+ * is down, leaving, or not enabled for ESP
+ */
+int esp_dev_check(struct esp_dev *ed)
+{
+	struct net_device *dev;
+	bool port;
+
+	rcu_read_lock();
+	dev = rcu_dereference(ed->dev);
+	port = dev && dev_is_port(dev);
+	rcu_read_unlock();
+	return port ? -ENODEV : esp_dev_usable(ed);
 }
 
 /*

@@ -32,6 +32,8 @@ struct esp_dev {
 	 * makes room if they need more by then
 	 */
 	unsigned int		headroom;
+	/** @local: no frame leaves this machine by the device; set once */
+	bool			local;
 	/** @up: the device is up; the notifier writes it */
 	bool			up;
 	/**
@@ -76,6 +78,7 @@ void esp_dev_release(struct sock *sk);
 struct esp_link *esp_link_get(struct esp_dev *ed);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
+int esp_dev_check(struct esp_dev *ed);
 unsigned int esp_dev_update_headroom(struct esp_dev *ed, const struct net_device *dev);
 void esp_dev_features(struct esp_dev *ed, const struct net_device *dev);
 u32 esp_dev_gso_bytes(struct esp_dev *ed, u32 size);

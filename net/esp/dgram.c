@@ -164,7 +164,7 @@ static struct esp_dev *dgram_device(struct sock *sk, struct sockaddr_esp *a)
 		if (IS_ERR(ed))
 			return ed;
 	}
-	err = esp_dev_usable(ed);
+	err = esp_dev_check(ed);
 	if (err) {
 		esp_dev_put(ed);
 		return ERR_PTR(err);

@@ -31,6 +31,18 @@ static bool dev_stays_here(const struct net_device *dev)
 	return (dev->flags & IFF_LOOPBACK) || dev_is_kind(dev, "dummy");
 }
 
+/*
+ * Do frames of ESP come in by @dev if a peer sends them? A VRF and an ipvlan get IP packets only,
+ * and an ifb what tc redirects to it. The core has a flag for a VRF, and none for the others. A
+ * netkit in mode L3 has no address, so no peer can name it.
+ */
+static bool dev_receives(const struct net_device *dev)
+{
+	return !netif_is_l3_master(dev) && !dev_is_kind(dev, "ipvlan") &&
+	       !dev_is_kind(dev, "ipvtap") && !dev_is_kind(dev, "ifb") &&
+	       ((dev->flags & IFF_LOOPBACK) || !is_zero_ether_addr(dev->dev_addr));
+}
+
 static struct esp_dev *dev_find(const struct net_device *dev)
 {
 	struct esp_dev *ed;
@@ -71,7 +83,7 @@ static int dev_register(struct net_device *dev)
 {
 	struct esp_dev *ed;
 
-	if (!esp_dev_fits(dev) || dev_find(dev))
+	if (!esp_dev_fits(dev) || !dev_receives(dev) || dev_find(dev))
 		return 0;
 	ed = kzalloc_obj(*ed, GFP_KERNEL);
 	if (!ed)
@@ -90,9 +102,10 @@ static int dev_register(struct net_device *dev)
 	ed->up = !!(dev->flags & IFF_UP);
 	esp_dev_update_headroom(ed, dev);
 	esp_dev_features(ed, dev);
+	ed->local = dev_stays_here(dev);
 	/* no frame leaves the machine by these: no administrator has to enable them */
-	ed->enabled = esp_default_enable || dev_stays_here(dev);
-	ed->tx_checksum = dev_stays_here(dev);
+	ed->enabled = esp_default_enable || ed->local;
+	ed->tx_checksum = ed->local;
 	rcu_assign_pointer(ed->dev, dev);
 	dev_find_link(ed, dev);
 	esp_dev_add(ed, dev);
@@ -146,8 +159,12 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 			dev_find_link(ed, info->upper_dev);
 		return NOTIFY_DONE;
 	}
-	/* a bond that fails to take a tunnel becomes Ethernet again without an event of its own */
-	if (event == NETDEV_UP && dev_register(dev))
+	/*
+	 * A bond that fails to take a tunnel becomes Ethernet again without an event of its own.
+	 * A device may get its first address after it was registered.
+	 */
+	if ((event == NETDEV_UP || event == NETDEV_CHANGEADDR) &&
+	    dev->reg_state == NETREG_REGISTERED && dev_register(dev))
 		netdev_warn(dev, "ESP can't use the device: out of memory\n");
 	ed = dev_find(dev);
 	if (!ed)

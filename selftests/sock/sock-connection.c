@@ -464,10 +464,17 @@ TEST_F(hosts, device_choice)
 	EXPECT_EQ(0, do_connect(fd, a));
 	EXPECT_LE(0, accept(l, NULL, NULL));
 
-	/* two are up, so none is chosen */
+	/* a device whose frames stay here doesn't count */
 	make_dev("dummy", "other");
 	dev_up(A, "other", true);
 	other = if_nametoindex("other");
+	fd = esp_socket(A, variant->type);
+	EXPECT_EQ(0, do_connect(fd, a));
+	EXPECT_LE(0, accept(l, NULL, NULL));
+
+	/* two are up, so none is chosen */
+	run("ip link add second type veth peer name third && ip link set second up");
+	sysctl(A, "dev/second/enable", 1);
 	fd = esp_socket(A, variant->type);
 	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, a));
 	a.sesp_ifindex = 12345;
@@ -505,12 +512,12 @@ TEST_F(hosts, device_choice)
 	EXPECT_LE(0, accept(l, NULL, NULL));
 
 	/* one is up again; sesp_ifindex names a device that is gone */
-	dev_up(A, "other", false);
+	dev_up(A, "second", false);
 	fd = esp_socket(A, variant->type);
 	a.sesp_ifindex = 12345;
 	EXPECT_ERRNO(ENODEV, do_connect(fd, a));
 
-	/* none is up; the loopback device doesn't count unless it is named */
+	/* none is up; loopback and dummy devices don't count unless they are named */
 	dev_up(A, "va", false);
 	fd = esp_socket(A, variant->type);
 	EXPECT_ERRNO(EHOSTUNREACH, do_connect(fd, at(B, PORT)));

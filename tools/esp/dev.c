@@ -31,7 +31,7 @@ static int set(const char *dev, const char *value)
 	snprintf(path, sizeof(path), "/proc/sys/net/esp/dev/%s/enable", dev);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
-		error(0, 0, "%s is not an Ethernet device", dev);
+		error(0, 0, "%s is not an Ethernet device, or gets IP packets only", dev);
 		return EXIT_UNREACHABLE;
 	}
 	if (fd < 0 || write(fd, value, 1) != 1) {

@@ -67,6 +67,7 @@
 #include "crc.c"
 #include "parts.c"
 #include "dev_queue.c"
+#include "dev.c"
 
 static struct kunit_suite esp_wire_suite = {
 	.name		= "esp_wire",
@@ -120,6 +121,7 @@ PACKET_SUITE(fuzz);
 PACKET_SUITE(crc);
 PACKET_SUITE(parts);
 PACKET_SUITE(noqueue);
+PACKET_SUITE(choice);
 
 static struct kunit_suite esp_queue_suite = {
 	.name		= "esp_queue",
@@ -134,4 +136,4 @@ kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
-		  &esp_noqueue_suite, &esp_queue_suite);
+		  &esp_noqueue_suite, &esp_queue_suite, &esp_choice_suite);
