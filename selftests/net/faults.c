@@ -419,6 +419,60 @@ static bool bulk(void)
 	return connected(SOCK_STREAM, fd) && moves(fd[0], fd[1], MUCH, 0, true) && ends(fd);
 }
 
+/* Receive @n bytes, or fail after a while. */
+static bool receives(int fd, size_t n)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	static __u8 in[CHUNK];
+	size_t got = 0;
+	ssize_t r;
+
+	while (got < n) {
+		HOLDS(poll(&p, 1, LONG) > 0);
+		r = TRY(recv(fd, in, CHUNK, MSG_DONTWAIT));
+		if (r < 0 && errno == EAGAIN)
+			continue;
+		HOLDS(r > 0);
+		HOLDS(right(in, got, r));
+		got += r;
+	}
+	return true;
+}
+
+/* A packet is lost, and is too large by the time when it is retransmitted. */
+static bool shrinks(void)
+{
+	static __u8 out[8000];
+	int fd[2];
+
+	if (!connected(SOCK_STREAM, fd))
+		return false;
+	fill(out, 0, sizeof(out));
+	enter(A);
+	run("tc qdisc add dev va root netem loss 100%%");
+	DO(send(fd[0], out, sizeof(out), MSG_NOSIGNAL));
+	run("ip link set va mtu 1500 && tc qdisc delete dev va root");
+	HOLDS(receives(fd[1], sizeof(out)));
+	run("ip link set va mtu 9000");
+	return ends(fd);
+}
+
+static void large_begin(void)
+{
+	enter(B);
+	run("ip link set vb mtu 9000");
+	enter(A);
+	run("ip link set va mtu 9000");
+}
+
+static void large_end(void)
+{
+	enter(B);
+	run("ip link set vb mtu 1500");
+	enter(A);
+	run("ip link set va mtu 1500");
+}
+
 /* Packet sockets: for all frames of A, for all of B, and for ESP frames that B's device gets. */
 static int sniffers[3];
 
@@ -663,6 +717,8 @@ static const struct scenario {
 	  .files = "offload.c", .tries = 1 },
 	{ .name = "lossy", .run = bulk, .begin = lossy_begin, .end = lossy_end,
 	  .files = "sendmsg.c write_queue.c output.c rcv_data.c rcv_coalesce.c", .tries = 50 },
+	{ .name = "shrinks", .run = shrinks, .begin = large_begin, .end = large_end,
+	  .files = "rcv_part.c", .tries = 10 },
 	{ .name = "namespace", .run = namespace, .files = "sysctl.c proc.c delayed_ack.c" },
 	{ .name = "device", .run = device, .files = "dev.c notifier.c link.c first_burst.c sysctl.c", .quick = true },
 	{ .name = "module", .run = module, .begin = module_begin,
