@@ -208,13 +208,27 @@ static bool connected(int type, int fd[2])
 	return true;
 }
 
+/* Receive what is there, and check it. @got: bytes received before; updated. */
+static bool takes(int fd, size_t *got)
+{
+	static __u8 in[CHUNK];
+	ssize_t r = TRY(recv(fd, in, CHUNK, MSG_DONTWAIT));
+
+	if (r < 0 && errno == EAGAIN)
+		return true;
+	HOLDS(r > 0);
+	HOLDS(right(in, *got, r));
+	*got += r;
+	return true;
+}
+
 /*
  * Move bytes from one end to the other. The writer's memory does not change, so it may be lent
  * (MSG_ZEROCOPY). @lags: the reader waits until the writer can't go on.
  */
 static bool moves(int from, int to, size_t n, int flags, bool lags)
 {
-	static __u8 out[MUCH], in[CHUNK];
+	static __u8 out[MUCH];
 	size_t sent = 0, got = 0;
 	long long end = now_ms() + 6 * LONG;
 
@@ -237,12 +251,7 @@ static bool moves(int from, int to, size_t n, int flags, bool lags)
 			if (lags && r > 0)
 				continue;
 		}
-		r = TRY(recv(to, in, CHUNK, MSG_DONTWAIT));
-		if (r < 0 && errno == EAGAIN)
-			continue;
-		HOLDS(r > 0);
-		HOLDS(right(in, got, r));
-		got += r;
+		HOLDS(takes(to, &got));
 	}
 	return true;
 }
@@ -423,18 +432,11 @@ static bool bulk(void)
 static bool receives(int fd, size_t n)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	static __u8 in[CHUNK];
 	size_t got = 0;
-	ssize_t r;
 
 	while (got < n) {
 		HOLDS(poll(&p, 1, LONG) > 0);
-		r = TRY(recv(fd, in, CHUNK, MSG_DONTWAIT));
-		if (r < 0 && errno == EAGAIN)
-			continue;
-		HOLDS(r > 0);
-		HOLDS(right(in, got, r));
-		got += r;
+		HOLDS(takes(fd, &got));
 	}
 	return true;
 }
