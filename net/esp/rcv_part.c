@@ -61,7 +61,7 @@ static bool part_copy(struct sk_buff *whole, u32 at, const struct sk_buff *skb, 
  * @whole:	packet, as esp_part_begin() made it
  * @skb:	a part of the same packet
  *
- * The peer may cut the packet anew before it sends it again. So the beginning of the part may be
+ * The peer may cut the packet anew before it retransmits it. So the beginning of the part may be
  * here already.
  *
  * Return: true if all of the part is here now; false: bytes before it are missing, or it is a part
