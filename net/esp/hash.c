@@ -42,8 +42,8 @@ static struct esp_bucket *port_bucket(struct esp_bucket *table,
 	return &table[(ntohs(port) + net_hash_mix(net) + dgram) % ESP_PORTS];
 }
 
-static struct esp_bucket *conn_bucket(const struct net *net, int ifindex,
-				      __be16 sport, __be16 dport, const u8 *mac)
+static inline struct esp_bucket *conn_bucket(const struct net *net, int ifindex,
+					     __be16 sport, __be16 dport, const u8 *mac)
 {
 	u32 ports = (__force u32)sport << 16 | (__force u32)dport;
 	u32 lo = mac[2] << 24 | mac[3] << 16 | mac[4] << 8 | mac[5];

@@ -41,11 +41,11 @@ static enum skb_drop_reason reset_rcv(struct sock *sk, struct esp_frame *f)
 		 * Genuine perhaps, but outdated. The probe asks the peer for a RST with the right
 		 * number, even if the peer has forgotten the connection by now.
 		 */
-		ESP_INC(sock_net(sk), InResetsIgnored);
+		ESP_INC_BH(esp->ns, InResetsIgnored);
 		esp_send_probe(sk);
 		return SKB_DROP_REASON_TCP_RESET;
 	}
-	ESP_INC(sock_net(sk), InResets);
+	ESP_INC_BH(esp->ns, InResets);
 	switch (sk->sk_state) {
 	case TCP_CLOSE_WAIT:
 		esp_done(sk, -EPIPE);
@@ -85,6 +85,25 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 	esp_send_probe(sk);
 }
 
+/* Handle a SYN or a RST for a connection, or any frame for one that was reset. */
+static noinline enum skb_drop_reason unusual_rcv(struct sock *sk, struct esp_frame *f, u64 now)
+{
+	sock_owned_by_me(sk);
+	if (f->flags & ESP_SYN) {
+		if (!(f->flags & ESP_ACK)) {
+			stale_connection(sk, f, now);
+			return SKB_DROP_REASON_TCP_INVALID_SYN;
+		}
+		esp_ack_now(sk);	/* our echo was lost */
+		return SKB_CONSUMED;
+	}
+	if (!esp_sk(sk)->rst_linger)
+		return reset_rcv(sk, f);
+	if (!(f->flags & ESP_RST))
+		esp_send_reset(sk, f->ack_seq);
+	return SKB_DROP_REASON_TCP_CLOSE;
+}
+
 /*
  * Handle a frame with the right cookie, or a SYN, for a connection beyond the handshake.
  * The socket's lock is held. Consumes @skb.
@@ -98,27 +117,12 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 	bool late;
 
 	sock_owned_by_me(sk);
-	if (f->flags & ESP_SYN) {
-		if (f->flags & ESP_ACK) {
-			esp_ack_now(sk);	/* our echo was lost */
-		} else {
-			reason = SKB_DROP_REASON_TCP_INVALID_SYN;
-			stale_connection(sk, f, now);
-		}
-		goto out;
-	}
-	if (esp->rst_linger) {
-		reason = SKB_DROP_REASON_TCP_CLOSE;
-		if (!(f->flags & ESP_RST))
-			esp_send_reset(sk, f->ack_seq);
-		goto out;
-	}
-	if (f->flags & ESP_RST) {
-		reason = reset_rcv(sk, f);
+	if (unlikely((f->flags & (ESP_SYN | ESP_RST)) || esp->rst_linger)) {
+		reason = unusual_rcv(sk, f, now);
 		goto out;
 	}
 	if (!esp_ack_valid(esp, f)) {
-		ESP_INC(sock_net(sk), InAckInvalid);
+		ESP_INC_BH(esp->ns, InAckInvalid);
 		reason = SKB_DROP_REASON_TCP_ACK_UNSENT_DATA;
 		goto out;
 	}
@@ -160,7 +164,7 @@ out:
 }
 
 /* Handle an echo for a listener, whose lock is held. Consumes @skb. */
-static void listen_rcv(struct sock *sk, struct sk_buff *skb)
+static noinline void listen_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct sock *child;
 
@@ -191,13 +195,14 @@ static void listen_rcv(struct sock *sk, struct sk_buff *skb)
 static bool sock_crc_fits(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
+	struct esp_opt *esp = esp_sk(sk);
 
-	if (likely(!esp_sk(sk)->crc))
+	if (likely(!esp->crc))
 		return true;
 	if (f->opts & ESP_HAS(ESP_OPT_CRC) ? esp_crc_right(skb) :
 	    f->flags & (ESP_SYN | ESP_RST))
 		return true;
-	ESP_INC(sock_net(sk), InCRC);
+	ESP_INC_BH(esp->ns, InCRC);
 	return false;
 }
 
@@ -233,7 +238,7 @@ static inline void esp_do_rcv(struct sock *sk, struct sk_buff *skb)
 	default:
 		/* the frame may have been for the listener that this socket was */
 		if (unlikely(!sock_cookie_fits(sk, &ESP_RX(skb)->f))) {
-			ESP_INC(sock_net(sk), InCookie);
+			ESP_INC_BH(esp_sk(sk)->ns, InCookie);
 			sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_INVALID_SEQUENCE);
 			break;
 		}

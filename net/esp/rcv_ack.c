@@ -141,13 +141,15 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		WRITE_ONCE(esp->advice_echo, 1);
 	if (res & ESP_ACK_HOLD) {
 		esp->stats.holds_rx++;
-		ESP_INC(sock_net(sk), HoldsReceived);
+		ESP_INC_BH(esp->ns, HoldsReceived);
 	}
 	if (res & ESP_ACK_PROGRESS) {
 		WRITE_ONCE(esp->retransmits, 0);
 		esp_clean_write_queue(sk);
-		sk->sk_write_space(sk);
-		esp_start_orphan_timer(sk);
+		if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
+			sk->sk_write_space(sk);
+		if (esp->orphan)
+			esp_start_orphan_timer(sk);
 		if (esp->snd.recovering) {
 			if (esp_before(esp->snd.una_seq, esp->rto_high))
 				ack_recover(sk, f, (u32)now);
@@ -206,12 +208,12 @@ static u32 rrq_pay(struct sock *sk, u32 n, u32 each)
 
 	esp->rrq_credit -= paid * each;
 	if (paid < n)
-		ESP_INC(sock_net(sk), RRQLimited);
+		ESP_INC_BH(esp->ns, RRQLimited);
 	return paid;
 }
 
 /* Retransmit the packets that an RRQ names, unless they are on their way (rule 19). */
-static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
+static noinline_for_stack void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
@@ -221,7 +223,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 	struct sk_buff *p;
 
 	esp->stats.rrq_rx++;
-	ESP_INC(sock_net(sk), InRRQ);
+	ESP_INC_BH(esp->ns, InRRQ);
 	trace_esp_rrq_in(sk, f->ack_seq, n);
 	if (skb_copy_bits(skb, f->hlen, r, f->len))
 		return;
@@ -256,7 +258,7 @@ static void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64 now)
 			if (!esp_before(from, end))
 				break;
 			if ((u32)now - ESP_TX(p)->sent_us < proof) {
-				ESP_ADD(sock_net(sk), RRQIgnored, end - from);
+				ESP_ADD_BH(esp->ns, RRQIgnored, end - from);
 				if (end == to)	/* the next range may be in this buffer */
 					break;
 				continue;

@@ -40,16 +40,17 @@ static bool rcvq_extend_fragment(struct sk_buff *to, struct sk_buff *skb, int *d
 static bool rcvq_coalesce(struct sock *sk, struct sk_buff *skb)
 {
 	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
-	u32 most = min_t(u32, U16_MAX, (u32)READ_ONCE(sk->sk_rcvbuf) / 8);
 	struct esp_frame *f = &ESP_RX(skb)->f, *to;
 	u32 front = f->hlen + f->read, len = f->len - f->read;
 	bool stolen = false;
 	int delta;
+	u32 most;
 
 	/* the packet's front, which was here already, may be in pages */
 	if (!tail || skb_headlen(skb) < front)
 		return false;
 	to = &ESP_RX(tail)->f;
+	most = min_t(u32, U16_MAX, (u32)READ_ONCE(sk->sk_rcvbuf) / 8);
 	if ((to->flags & ESP_EOR) || to->len + len > most)
 		return false;
 	if (skb_headlen(skb) != front || !rcvq_extend_fragment(tail, skb, &delta)) {

@@ -61,6 +61,21 @@ static void fin_rcv(struct sock *sk)
 	sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 }
 
+/* Consume a FIN in order; @end: number after it. */
+static noinline void fin_consume(struct sock *sk, u32 end, struct esp_consumed *c)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (esp->grant.recv_announced) {	/* its TXF never came */
+		esp_ackq_leave(sk, true);
+		WRITE_ONCE(esp->expiries, 0);
+		c->at_once = true;
+	}
+	data_update_recv_seq(esp, end);
+	fin_rcv(sk);
+	c->at_once |= sk->sk_state != TCP_CLOSE_WAIT;
+}
+
 /* Consume packets in order (rule 18: TXS and TXF act here, once). */
 static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c)
 {
@@ -71,16 +86,9 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 	u16 segs = f->segs;
 	u8 flags = f->flags;
 
-	if (flags & ESP_FIN) {
+	if (unlikely(flags & ESP_FIN)) {
 		consume_skb(skb);
-		if (g->recv_announced) {	/* its TXF never came */
-			esp_ackq_leave(sk, true);
-			WRITE_ONCE(esp->expiries, 0);
-			c->at_once = true;
-		}
-		data_update_recv_seq(esp, end);
-		fin_rcv(sk);
-		c->at_once |= sk->sk_state != TCP_CLOSE_WAIT;
+		fin_consume(sk, end, c);
 		return;
 	}
 	if (!(flags & ESP_TXF) && !g->recv_announced) {
@@ -138,7 +146,7 @@ static void ooo_consume(struct sock *sk, struct esp_consumed *c)
 		if (ESP_RX(skb)->f.flags & ESP_FIN)
 			c->at_once = true;
 		if (esp->fin_rcvd) {
-			ESP_INC(sock_net(sk), InAfterFin);
+			ESP_INC_BH(esp->ns, InAfterFin);
 			data_update_recv_seq(esp, esp_rx_end(skb));
 			sk_skb_reason_drop(sk, skb, SKB_DROP_REASON_TCP_CLOSE);
 			continue;
@@ -267,7 +275,7 @@ static bool data_was_allowed(struct sock *sk, struct esp_frame *f)
  * Find memory for a data packet: a granted packet always gets some (rule 20). The packet
  * is charged when it is queued. Returns 0, or the reason why there is no memory.
  */
-static enum skb_drop_reason data_no_memory(struct sock *sk, struct sk_buff *skb)
+static __always_inline enum skb_drop_reason data_no_memory(struct sock *sk, struct sk_buff *skb)
 {
 	u32 size = skb_shinfo(skb)->gso_size, segs = ESP_RX(skb)->f.segs;
 	struct esp_opt *esp = esp_sk(sk);
@@ -304,20 +312,23 @@ static void data_wake_reader(struct sock *sk, bool told)
 		sk->sk_data_ready(sk);
 }
 
-/* Reset the connection if data comes for a socket that the user has closed; true if so. */
-static bool data_unwanted(struct sock *sk, struct esp_frame *f)
+/* Has data come for a socket that the user has closed? */
+static inline bool data_unwanted(struct sock *sk, struct esp_frame *f)
 {
-	if (!f->len || !sock_flag(sk, SOCK_DEAD))
-		return false;
-	ESP_INC(sock_net(sk), AbortOnData);
+	return unlikely(sock_flag(sk, SOCK_DEAD)) && f->len;
+}
+
+/* Reset a connection that gets data which nobody will read. */
+static void data_abort(struct sock *sk)
+{
+	ESP_INC_BH(esp_sk(sk)->ns, AbortOnData);
 	esp_reset_and_linger(sk);
-	return true;
 }
 
 /* There is no memory for data. The sender learns it, and the reader, who may wait for more. */
 static void data_refused(struct sock *sk)
 {
-	ESP_INC(sock_net(sk), InMemDrop);
+	ESP_INC_BH(esp_sk(sk)->ns, InMemDrop);
 	WRITE_ONCE(esp_sk(sk)->grant.rcv_mem_pressure, 1);
 	sk->sk_data_ready(sk);
 	esp_ack_now(sk);
@@ -326,7 +337,7 @@ static void data_refused(struct sock *sk)
 static void data_duplicate(struct sock *sk, u32 n)
 {
 	esp_sk(sk)->stats.rx_dup += n;
-	ESP_ADD(sock_net(sk), InDuplicate, n);
+	ESP_ADD_BH(esp_sk(sk)->ns, InDuplicate, n);
 	esp_ack_now(sk);
 }
 
@@ -372,7 +383,7 @@ static void data_one_by_one(struct sock *sk, struct sk_buff *skb)
 		struct esp_frame *f;
 
 		if (!one) {	/* the remaining packets count as lost */
-			ESP_ADD(sock_net(sk), InMemDrop, all.segs - i);
+			ESP_ADD_BH(esp->ns, InMemDrop, all.segs - i);
 			reason = SKB_DROP_REASON_NOMEM;
 			break;
 		}
@@ -407,7 +418,7 @@ static struct sk_buff *data_part(struct sock *sk, struct sk_buff *skb)
 
 	reason = SKB_DROP_REASON_TCP_OFO_QUEUE_PRUNE;
 	if (f->segs > 1) {	/* only this host makes such a frame, and ESP doesn't */
-		ESP_INC(sock_net(sk), InPartDrop);
+		ESP_INC_BH(esp->ns, InPartDrop);
 		goto drop;
 	}
 	if (f->pkt_seq - esp->recv_seq >= ESP_SEQ_WINDOW || esp->fin_rcvd)
@@ -415,9 +426,11 @@ static struct sk_buff *data_part(struct sock *sk, struct sk_buff *skb)
 	if (f->pkt_seq == esp->recv_seq && !esp->part && !f->part_at) {
 		struct sk_buff *whole;
 
-		reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
-		if (data_unwanted(sk, f))
+		if (data_unwanted(sk, f)) {
+			data_abort(sk);
+			reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
 			goto drop;
+		}
 		whole = esp_part_begin(skb);
 		reason = whole ? data_no_memory(sk, whole) : SKB_DROP_REASON_NOMEM;
 		if (reason) {
@@ -429,12 +442,12 @@ static struct sk_buff *data_part(struct sock *sk, struct sk_buff *skb)
 		esp->part = whole;
 	}
 	if (f->pkt_seq == esp->recv_seq && esp->part && esp_part_add(esp->part, skb)) {
-		ESP_INC(sock_net(sk), InParts);
+		ESP_INC_BH(esp->ns, InParts);
 		consume_skb(skb);
 		return esp_part_take(sk);
 	}
 	reason = SKB_DROP_REASON_TCP_OFO_QUEUE_PRUNE;
-	ESP_INC(sock_net(sk), InPartDrop);
+	ESP_INC_BH(esp->ns, InPartDrop);
 	esp_gap_seen(sk, f->pkt_seq + 1);
 drop:
 	sk_skb_reason_drop(sk, skb, reason);
@@ -451,7 +464,6 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	struct esp_opt *esp = esp_sk(sk);
 	enum skb_drop_reason reason;
-	struct net *net = sock_net(sk);
 	struct esp_consumed c = {};
 	struct rb_node *parent;
 	bool pump, told;
@@ -472,21 +484,22 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		if (n >= f->segs)
 			goto drop;
 		data_trim_front(skb, n);
-	}
-	seq = f->pkt_seq;
-	if (seq + f->segs - 1 - esp->recv_seq >= ESP_SEQ_WINDOW) {
-		ESP_INC(net, InBeyondWindow);
+	} else if (f->pkt_seq - esp->recv_seq + f->segs - 1 >= ESP_SEQ_WINDOW) {
+		ESP_INC_BH(esp->ns, InBeyondWindow);
 		reason = SKB_DROP_REASON_TCP_OVERWINDOW;
 		goto drop;
 	}
+	seq = f->pkt_seq;
 	if (esp->fin_rcvd) {
-		ESP_INC(net, InAfterFin);
+		ESP_INC_BH(esp->ns, InAfterFin);
 		reason = SKB_DROP_REASON_TCP_CLOSE;
 		goto drop;
 	}
-	reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
-	if (data_unwanted(sk, f))
+	if (data_unwanted(sk, f)) {
+		data_abort(sk);
+		reason = SKB_DROP_REASON_TCP_ABORT_ON_DATA;
 		goto drop;
+	}
 	reason = SKB_NOT_DROPPED_YET;
 	if (!(f->flags & ESP_FIN) || seq != esp->recv_seq)	/* a FIN in order is not kept */
 		reason = data_no_memory(sk, skb);
@@ -506,7 +519,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 			goto drop;
 		}
 		esp->stats.rx_ooo += f->segs;
-		ESP_ADD(net, InOutOfOrder, f->segs);
+		ESP_ADD_BH(esp->ns, InOutOfOrder, f->segs);
 		pump = esp_grant_arrived(sk, f);
 		esp_gap_seen(sk, seq);
 		if (pump)
