@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 	static const struct option names[] = {
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
-		{}
+		{ NULL, 0, NULL, 0 }
 	};
 	const char *path = NULL, *unwanted = NULL;
 	struct registry *g = &server.registry;
