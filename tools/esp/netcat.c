@@ -3,6 +3,7 @@
  * esp listen, esp connect: stdin and stdout over a connection.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,20 @@ static int flow_fill(struct flow *flow, int type)
 	return 0;
 }
 
+static bool stdout_is_socket;
+static bool stdout_blocks;	/* a pipe that can't be opened anew, for lack of /proc */
+
+/* Write to stdout what can be written at once. */
+static ssize_t write_stdout(const char *from, size_t len)
+{
+	if (stdout_is_socket)
+		return send(STDOUT_FILENO, from, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* poll() has told that there is room for so much */
+	if (stdout_blocks && len > PIPE_BUF)
+		len = PIPE_BUF;
+	return write(STDOUT_FILENO, from, len);
+}
+
 static int flow_drain(struct flow *flow, int type)
 {
 	/* The bytes of one read() are a record. */
@@ -79,7 +94,7 @@ static int flow_drain(struct flow *flow, int type)
 	ssize_t n;
 
 	if (flow->out == STDOUT_FILENO)
-		n = write(flow->out, from, flow->len);
+		n = write_stdout(from, flow->len);
 	else
 		n = send(flow->out, from, flow->len, flags);
 	if (n < 0)
@@ -120,27 +135,27 @@ static void flow_poll(const struct flow *flow, struct pollfd *pfd)
 }
 
 /*
- * stdout doesn't block: a pipe that isn't emptied must not keep data from going the other way. Its
- * flags are restored at the end, because other processes may share them.
+ * Writing to stdout must not block: a pipe that isn't emptied must not keep data from going the
+ * other way. Other processes may share the pipe as it is open, with its flags, so this one opens it
+ * anew. To a socket each write says so: write_stdout().
  */
-static int stdout_flags = -1;
-
-static void stdout_restore(void)
-{
-	if (stdout_flags >= 0)
-		fcntl(STDOUT_FILENO, F_SETFL, stdout_flags);
-}
-
 static void stdout_nonblock(void)
 {
 	struct stat st;
+	int fd;
 
-	if (fstat(STDOUT_FILENO, &st) ||
-	    !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+	if (fstat(STDOUT_FILENO, &st))
 		return;
-	stdout_flags = fcntl(STDOUT_FILENO, F_GETFL);
-	set_nonblock(STDOUT_FILENO, true);
-	atexit(stdout_restore);
+	stdout_is_socket = S_ISSOCK(st.st_mode);
+	if (!S_ISFIFO(st.st_mode))
+		return;
+	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0) {
+		dup2(fd, STDOUT_FILENO);
+		close(fd);
+	} else {
+		stdout_blocks = true;
+	}
 }
 
 /*
@@ -176,7 +191,6 @@ static int relay(int sock, int in, const struct options *o)
 		if (!down.open && !down.len) {
 			if (shut || o->keep)
 				break;
-			stdout_restore();
 			close(STDOUT_FILENO);
 		}
 
