@@ -7,6 +7,7 @@
 #include "dev.h"
 #include "hash.h"
 #include "link.h"
+#include "tcp.h"
 
 /**
  * esp_addr_check() - check that this is the address of an ESP socket
@@ -144,14 +145,19 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 	if (err)
 		return err;
 	port = ntohs(a->sesp_port);
-	if (port && port < 1024 &&
-	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
-		return -EACCES;
 
 	lock_sock(sk);
 	bound = sk->sk_bound_dev_if;
+	err = -EACCES;
+	/* who has TCP's listener needs no permission for its port, and gets no other */
+	if (port && port < 1024 && !esp->tcp &&
+	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
+		goto out;
 	err = -EINVAL;
 	if (sk->sk_state != TCP_CLOSE || esp->sport)
+		goto out;
+	err = -EADDRNOTAVAIL;
+	if (esp->tcp && (!port || port != esp_tcp_port(sk)))
 		goto out;
 	if (a->sesp_ifindex && !esp->dev) {
 		struct esp_dev *ed = esp_dev_get(net, a->sesp_ifindex);

@@ -203,6 +203,8 @@ static int esp_listen(struct socket *sock, int backlog)
 	if (sk->sk_state != TCP_CLOSE)
 		goto out;
 	if (!esp_sk(sk)->sport) {
+		if (esp_sk(sk)->tcp)	/* it is to have TCP's port */
+			goto out;
 		err = esp_bind_port(sk, 0);
 		if (err)
 			goto out;

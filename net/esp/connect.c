@@ -27,6 +27,7 @@
 #include "negotiate.h"
 #include "output.h"
 #include "sock.h"
+#include "tcp.h"
 #include "timer.h"
 
 #define ESP_SYN_RTO_US		(20 * 1000)	/* of the first SYN; then doubled */
@@ -249,6 +250,11 @@ static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 		esp_done(sk, -ECONNREFUSED);
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
+	if (esp->tcp_name && !(f->features & ESP_FEATURE_TCP)) {
+		ESP_INC(sock_net(sk), TcpMismatch);
+		esp_done(sk, -ECONNREFUSED);
+		return SKB_DROP_REASON_NO_SOCKET;
+	}
 	WRITE_ONCE(esp->crc, !!(f->features & ESP_FEATURE_CRC32C));
 	esp->peer_parts = !!(f->features & ESP_FEATURE_PARTS);
 	esp->handshake_unconfirmed = 1;
@@ -313,6 +319,11 @@ static enum skb_drop_reason syn_crossed(struct sock *sk, struct sk_buff *skb)
 	}
 	if (in->type != sk->sk_type) {
 		ESP_INC(sock_net(sk), TypeMismatch);
+		return SKB_DROP_REASON_NO_SOCKET;
+	}
+	/* a client that wants a TCP server wants no client; its peer is none either */
+	if (esp->tcp_name || (in->features & ESP_FEATURE_TCP)) {
+		ESP_INC(sock_net(sk), TcpMismatch);
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	ESP_INC(sock_net(sk), SimultaneousOpens);
@@ -468,7 +479,7 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		.type		= sk->sk_type,
 		.ts_ecr		= in->ts_val,
 	};
-	u8 own = ESP_FEATURE_PARTS;
+	u8 own = ESP_FEATURE_PARTS | ESP_FEATURE_TCP;
 
 	/* its owner may set another option just now, in the same word */
 	if (data_race(!!esp_sk(sk)->user_crc))
@@ -483,8 +494,16 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		esp_reply_reset(net, ed, skb);
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
+	if ((in->features & ESP_FEATURE_TCP) &&
+	    !esp_tcp_accepts(sk, skb->dev, esp_frame_name(in))) {
+		ESP_INC(net, TcpMismatch);
+		esp_reply_reset(net, ed, skb);
+		return SKB_DROP_REASON_NO_SOCKET;
+	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
+		if (in->features & ESP_FEATURE_TCP)	/* TCP's queue may have room */
+			esp_reply_reset(net, ed, skb);
 		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
 	f.grant = esp_link_handshake(ed, eth_hdr(skb)->h_source);
@@ -631,15 +650,24 @@ static bool echo_fits(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb, 
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
 
+	static const u8 crc[] = {
+		ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS,
+		ESP_FEATURE_CRC32C,
+		ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS | ESP_FEATURE_TCP,
+		ESP_FEATURE_CRC32C | ESP_FEATURE_TCP,
+	};
+	int i;
+
 	if (!(f->opts & ESP_HAS(ESP_OPT_CRC))) {
-		f->features &= ESP_FEATURE_PARTS;
+		f->features &= ESP_FEATURE_PARTS | ESP_FEATURE_TCP;
 		return echo_find_slot(sk, ed, skb, f->features, slot);
 	}
-	f->features = ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS;
-	if (echo_find_slot(sk, ed, skb, f->features, slot))
-		return true;
-	f->features = ESP_FEATURE_CRC32C;
-	return echo_find_slot(sk, ed, skb, f->features, slot);
+	for (i = 0; i < (esp_sk(sk)->tcp ? 4 : 2); i++) {
+		f->features = crc[i];
+		if (echo_find_slot(sk, ed, skb, f->features, slot))
+			return true;
+	}
+	return false;
 }
 
 /*

@@ -385,6 +385,13 @@ struct esp_opt {
 
 	/* Options: the owner writes them, in setsockopt(). */
 
+	/**
+	 * @tcp: ESP_TCP_LISTENER: TCP's listener, with a reference until the socket is freed; NULL:
+	 * none. Set once
+	 */
+	struct sock		*tcp;
+	/** @tcp_name: ESP_TCP_DEST: name of the IP address that connect() asks for; 0: none */
+	u64			tcp_name;
 	/** @user_mss: ESP_MAXSEG, bytes; 0: not set */
 	u32			user_mss;
 	/** @user_burst: ESP_BURST_LENGTH, packets; -1: the sysctl counts */

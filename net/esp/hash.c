@@ -7,11 +7,13 @@
  * than that of the sockets after it.
  */
 #include <linux/mm.h>
+#include <net/inet_sock.h>
 #include <net/netns/hash.h>
 #include "esp.h"
 #include "hash.h"
 #include "link.h"
 #include "sock.h"
+#include "tcp.h"
 
 #define ESP_PORTS	1024	/* buckets of bound ports and of listeners */
 #define ESP_FREE_FIRST	32768	/* free ports: the same range as TCP's */
@@ -96,7 +98,7 @@ static bool port_owned(const struct esp_port *p, struct sock *sk, int dev, bool 
 	struct esp_opt *o;
 
 	hlist_for_each_entry(o, &p->owners, bind_node) {
-		if (devs_differ(dev, READ_ONCE(o->sk.sk_bound_dev_if)))
+		if (devs_differ(dev, READ_ONCE(o->sk.sk_bound_dev_if)) || esp_tcp_gone(&o->sk))
 			continue;
 		/* the owner of o may set sk_reuse just now: either value will do */
 		if (reuse && data_race(!!o->sk.sk_reuse) &&
@@ -503,7 +505,7 @@ struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
 
 	rcu_read_lock();
 	sk_for_each_rcu(sk, &b->head) {
-		if (sock_is_dgram(sk) || !port_matches(sk, net, ifindex, port))
+		if (sock_is_dgram(sk) || !port_matches(sk, net, ifindex, port) || esp_tcp_gone(sk))
 			continue;
 		if (!best || READ_ONCE(sk->sk_bound_dev_if))
 			best = sk;
@@ -512,6 +514,29 @@ struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
 		best = NULL;
 	rcu_read_unlock();
 	return best;
+}
+
+/**
+ * esp_lookup_tcp() - find the listener that stands for a TCP listener
+ * @tcp:	TCP's socket
+ *
+ * Return: the socket with a reference, or NULL
+ */
+struct sock *esp_lookup_tcp(const struct sock *tcp)
+{
+	struct esp_bucket *b = port_bucket(esp_listeners, sock_net(tcp), inet_sk(tcp)->inet_sport,
+					   false);
+	struct sock *sk, *found = NULL;
+
+	rcu_read_lock();
+	sk_for_each_rcu(sk, &b->head) {
+		if (READ_ONCE(esp_sk(sk)->tcp) == tcp && refcount_inc_not_zero(&sk->sk_refcnt)) {
+			found = sk;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
 }
 
 /**

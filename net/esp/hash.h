@@ -27,6 +27,7 @@ struct sock *esp_lookup(struct net *net, int ifindex, __be16 sport,
 			__be16 dport, const u8 *mac);
 struct sock *esp_next_conn(unsigned int *bucket);
 struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port);
+struct sock *esp_lookup_tcp(const struct sock *tcp);
 struct sock *esp_next_dgram(struct net *net, int ifindex, __be16 port,
 			    struct sock *prev);
 void esp_for_each_sock(struct net *net, struct esp_walk *walk,

@@ -112,11 +112,12 @@ u32 esp_ack_each(struct sock *sk)
  * @own:	ESP_FEATURE_* of this end
  * @peers:	those in the peer's SYN
  *
- * Return: CRC32C if one end wants it, PARTS if both take them
+ * Return: CRC32C if one end wants it; PARTS and TCP if both have them
  */
 u8 esp_agree(u8 own, u8 peers)
 {
-	return ((own | peers) & ESP_FEATURE_CRC32C) | (own & peers & ESP_FEATURE_PARTS);
+	return ((own | peers) & ESP_FEATURE_CRC32C) |
+	       (own & peers & (ESP_FEATURE_PARTS | ESP_FEATURE_TCP));
 }
 
 /**
@@ -139,6 +140,8 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 	f->to_ack = esp_packets_to_ack(sk);
 	/* one end's wish is enough for a CRC; the end that answers a SYN knows both */
 	f->features = ESP_FEATURE_PARTS;
+	if (esp->tcp_name)
+		f->features |= ESP_FEATURE_TCP;
 	if (esp->user_crc || esp->crc)
 		f->features |= ESP_FEATURE_CRC32C;
 	if (READ_ONCE(esp->handshake_unconfirmed)) {

@@ -73,8 +73,11 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 		f->ts_ecr = 0;
 	}
 	if ((flags & ESP_SYN) || READ_ONCE(esp->handshake_unconfirmed)) {
-		if (flags == ESP_SYN)
+		if (flags == ESP_SYN) {
 			f->cookie = 0;
+			f->ack_seq = esp->tcp_name >> 32;
+			f->ts_ecr = (u32)esp->tcp_name;
+		}
 		esp_hello(&esp->sk, f);
 	} else if ((!len && !(flags & ESP_RST)) ||
 		   (READ_ONCE(esp->advice_echo) && len + 4u <= READ_ONCE(esp->mss))) {

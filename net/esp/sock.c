@@ -161,6 +161,8 @@ static void esp_destruct(struct sock *sk)
 		sk_sockets_allocated_dec(sk);
 	esp_peer_put(sk);
 	esp_dev_release(sk);
+	if (esp_sk(sk)->tcp)
+		sock_put(esp_sk(sk)->tcp);
 	if (sk->sk_frag.page) {
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;

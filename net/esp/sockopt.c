@@ -5,8 +5,10 @@
 #include <linux/sockios.h>
 #include "esp.h"
 #include "dev.h"
+#include "hash.h"
 #include "negotiate.h"
 #include "sockopt.h"
+#include "tcp.h"
 #include "timer.h"
 #include "write_queue.h"
 
@@ -109,6 +111,12 @@ static int opt_set(struct sock *sk, int name, int v)
 		if (!err)
 			esp->user_crc = v;
 		break;
+	case ESP_TCP_LISTENER:
+		if (sk->sk_type != SOCK_STREAM)
+			return -EOPNOTSUPP;
+		if (!sock_is_idle(sk) || esp->sport)
+			return -EISCONN;
+		return esp_tcp_set_listener(sk, v);
 	case ESP_MTU:
 	case ESP_STATS:
 	case ESP_INFO:
@@ -118,6 +126,15 @@ static int opt_set(struct sock *sk, int name, int v)
 		return -ENOPROTOOPT;
 	}
 	return err;
+}
+
+static int opt_set_tcp_dest(struct sock *sk, sockptr_t val, unsigned int len)
+{
+	if (sk->sk_type != SOCK_STREAM)
+		return -EOPNOTSUPP;
+	if (!sock_is_idle(sk))
+		return -EISCONN;
+	return esp_tcp_set_dest(sk, val, len);
 }
 
 /*
@@ -185,7 +202,10 @@ int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 	if (copy_from_sockptr(&v, val, sizeof(v)))
 		return -EFAULT;
 	lock_sock(sk);
-	err = opt_set(sk, name, v);
+	if (name == ESP_TCP_DEST)
+		err = opt_set_tcp_dest(sk, val, len);
+	else
+		err = opt_set(sk, name, v);
 	release_sock(sk);
 	return err;
 }
@@ -296,6 +316,37 @@ static int opt_get_int(struct sock *sk, int name, int *v)
 	return 0;
 }
 
+/*
+ * Make a descriptor of the socket that stands for the TCP listener @fd, in whichever process that
+ * socket was made: a process with TCP's listener may accept its connections. Returns the
+ * descriptor; EBADF, ENOTSOCK, EINVAL: @fd is no TCP listener; ENOENT: no socket stands for it; or
+ * an error of receive_fd().
+ */
+static int opt_get_tcp_listener(struct net *net, int fd)
+{
+	struct file *file = NULL;
+	struct sock *tcp, *sk;
+	int err;
+
+	tcp = esp_tcp_get(net, fd, &err);
+	if (!tcp)
+		return err;
+	sk = esp_lookup_tcp(tcp);
+	sock_put(tcp);
+	if (!sk)
+		return -ENOENT;
+	lock_sock(sk);	/* it keeps the file, which may be closing, from being freed */
+	if (sk->sk_state == TCP_LISTEN && sk->sk_socket)
+		file = get_file_active(&sk->sk_socket->file);
+	release_sock(sk);
+	sock_put(sk);
+	if (!file)
+		return -ENOENT;
+	err = receive_fd(file, NULL, O_CLOEXEC);
+	fput(file);
+	return err;
+}
+
 int esp_getsockopt(struct socket *sock, int level, int name,
 		   char __user *val, int __user *optlen)
 {
@@ -310,6 +361,17 @@ int esp_getsockopt(struct socket *sock, int level, int name,
 		return -EFAULT;
 	if (len < 0)
 		return -EINVAL;
+	if (name == ESP_TCP_LISTENER) {
+		if (len != sizeof(v))
+			return -EINVAL;
+		if (get_user(v, (int __user *)val))
+			return -EFAULT;
+		v = opt_get_tcp_listener(sock_net(sk), v);
+		if (v < 0)
+			return v;
+		/* a descriptor that can't be told stays open, as in recvmsg() */
+		return put_user(v, (int __user *)val);
+	}
 	lock_sock(sk);
 	switch (name) {
 	case ESP_STATS:

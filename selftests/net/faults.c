@@ -287,11 +287,16 @@ static bool stream(void)
 
 static bool options(void)
 {
+	struct sockaddr_in dest = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
 	socklen_t len = sizeof(int);
 	int fd, v = 0;
 
 	enter(A);
 	DO(fd = socket(AF_ESP, SOCK_STREAM, 0));
+	DO(setsockopt(fd, SOL_ESP, ESP_TCP_DEST, &dest, sizeof(dest)));
 	DO(set_int(fd, SOL_SOCKET, SO_RCVBUF, 100000));
 	DO(set_int(fd, SOL_ESP, ESP_NODELAY, 0));
 	DO(getsockopt(fd, SOL_ESP, ESP_NODELAY, &v, &len));
@@ -703,7 +708,7 @@ static const struct scenario {
 	{ .name = "stream", .run = stream, .files = CONNECTED },
 	{ .name = "charged", .run = stream, .begin = charged_begin, .end = charged_end,
 	  .files = "memory.c" },
-	{ .name = "options", .run = options, .files = "sockopt.c", .quick = true },
+	{ .name = "options", .run = options, .files = "sockopt.c tcp.c", .quick = true },
 	{ .name = "addresses", .run = addresses, .files = "" },
 	{ .name = "refusal", .run = refusal, .files = "connect.c", .quick = true },
 	{ .name = "datagrams", .run = datagrams, .files = "dgram.c af_esp.c sock.c", .quick = true },

@@ -492,6 +492,11 @@ local function options(tvb, tree, h)
 			t:add(f.type, tvb(at + 2, 1))
 		elseif kind == 4 then
 			t:add(f.feat, tvb(at + 2, 1))
+			if h.syn and not h.ack and bit32.band(tvb(at + 2, 1):uint(), 4) ~= 0 then
+				-- the fields of the acknowledgment have the name of an IP address
+				t:append_text(h.ack_seq == 0 and " (TCP server " .. tostring(tvb(24, 4):ipv4()) .. ")" or
+					" (TCP server of IPv6)")
+			end
 		elseif kind == 5 then
 			t:add(f.burst, tvb(at + 2, 2))
 			t:add(f.to_ack, tvb(at + 4, 2))

@@ -86,6 +86,17 @@ struct sockaddr_esp {
  *			not know it. To be set before connect() or listen() (else
  *			EISCONN). get: the value in force of a connected socket; of
  *			any other the value that was set
+ * @ESP_TCP_LISTENER:	(int; stream) descriptor of a TCP listener of the caller, which the
+ *			socket is to stand for. To be set before bind() (else EISCONN), which
+ *			then takes TCP's port only (else EADDRNOTAVAIL), and needs no permission
+ *			for it. The socket answers clients with ESP_TCP_DEST while TCP's listener
+ *			is open and has that address. EINVAL: no TCP listener; EALREADY: set before.
+			get, on any socket: the value is the descriptor of a TCP listener. It is
+			replaced by a new descriptor of the listening socket that stands for it
+			(ENOENT: there is none)
+ * @ESP_TCP_DEST:	(struct sockaddr_in or sockaddr_in6, set; stream) IP address of the TCP
+ *			server that connect() wants: it fails with ECONNREFUSED unless a socket
+ *			with ESP_TCP_LISTENER answers. The port doesn't count
  * @ESP_RECVERR:	not an option, but the type of the control message that
  *			recvmsg() with MSG_ERRQUEUE returns: struct sock_extended_err
  */
@@ -106,6 +117,8 @@ enum esp_sockopt {
 	ESP_ZEROCOPY			= 14,
 	ESP_RECVERR			= 15,
 	ESP_CRC32C			= 16,
+	ESP_TCP_LISTENER		= 17,
+	ESP_TCP_DEST			= 18,
 };
 
 /**

@@ -109,6 +109,12 @@ enum esp_wire_opt {
 #define ESP_FEATURE_CRC32C	0x01
 /* Bit of ESP_OPT_FEATURES: the sender takes packets in parts, ESP_OPT_PART. */
 #define ESP_FEATURE_PARTS	0x02
+/*
+ * Bit of ESP_OPT_FEATURES: in a SYN, the client wants the TCP server of the IP address whose name
+ * the SYN has in ack_seq (high half) and ts_ecr (low half). An IPv4 address is its own name, and
+ * the name of an IPv6 address is its SipHash-2-4 with key 0. In SYN|ACK: such a server answers.
+ */
+#define ESP_FEATURE_TCP		0x04
 
 /**
  * struct esp_wire_range - consecutive packets that an RRQ asks for

@@ -6,6 +6,7 @@
 #ifndef _ESP_COMPAT_H
 #define _ESP_COMPAT_H
 
+#include <linux/file.h>
 #include <linux/hrtimer.h>
 #include <net/sock.h>
 
@@ -20,6 +21,18 @@ struct proto_accept_arg {
 	int	is_empty;
 	bool	kern;
 };
+#endif
+
+#ifdef ESP_OLD_GET_FILE
+/* The caller keeps the memory of *@f from being freed. */
+static inline struct file *get_file_active(struct file **f)
+{
+	struct file *file = READ_ONCE(*f);
+
+	return file && atomic_long_inc_not_zero(&file->f_count) ? file : NULL;
+}
+
+#define receive_fd(file, ufd, flags)	receive_fd(file, flags)
 #endif
 
 #ifdef ESP_OLD_HRTIMER

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* ESP in the place of a TCP connection. */
+#ifndef _ESP_TCP_H
+#define _ESP_TCP_H
+
+#include <net/tcp_states.h>
+#include "esp.h"
+
+struct sock *esp_tcp_get(const struct net *net, int fd, int *err);
+int esp_tcp_set_listener(struct sock *sk, int fd);
+int esp_tcp_set_dest(struct sock *sk, sockptr_t val, unsigned int len);
+u16 esp_tcp_port(const struct sock *sk);
+bool esp_tcp_accepts(const struct sock *sk, const struct net_device *dev, u64 name);
+
+/* Does a listener stand for one of TCP's that has been closed since? Then nobody finds it. */
+static inline bool esp_tcp_gone(const struct sock *sk)
+{
+	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
+
+	return tcp && READ_ONCE(tcp->sk_state) != TCP_LISTEN;
+}
+
+/* Return the name of the IP address that a SYN with ESP_FEATURE_TCP asks for. */
+static inline u64 esp_frame_name(const struct esp_frame *f)
+{
+	return (u64)f->ack_seq << 32 | f->ts_ecr;
+}
+
+#endif /* _ESP_TCP_H */
