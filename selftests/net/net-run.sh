@@ -167,7 +167,7 @@ shut_down()
 gone() { ! listens "$1"; }
 
 if part calls; then
-	for way in accept poll ppoll select pselect epoll edge exclusive threads children signals dup exec; do
+	for way in accept poll ppoll select pselect epoll edge exclusive threads children signals dup moved handed message exec; do
 		check "a server that waits by $way" call block $way 10.1.0.2 0.0.0.0
 	done
 	for way in nonblock epoll bound; do
@@ -689,6 +689,102 @@ on_loopback()
 	! told "ESP"
 }
 
+# A client never talks to a server that TCP would not have given it.
+# nobody_listens PORT: another user's process listens there by ESP; sets NOBODY.
+nobody_listens()
+{
+	nsenter --net=/run/netns/n1 setpriv --reuid=65534 --regid=65534 --clear-groups esp listen -k ":$1" >"$TMP/nobody" &
+	NOBODY=$!
+	until_true 60 listens "$1"
+}
+
+# gone_to_server PORT: the client's data is the server's, and nobody's process has none.
+gone_to_server()
+{
+	run n0 run-calls call block 10.1.0.2 "$1" && wait $SERVER && [ ! -s "$TMP/nobody" ] &&
+		told "to 10.1.0.2:$1: TCP, nothing listens there by ESP"
+	local status=$?
+	end $NOBODY
+	return $status
+}
+
+port_of_others()
+{
+	: >"$LOG"
+	tcp_server 6020 && nobody_listens 6020 && gone_to_server 6020
+}
+
+# The server is run so, but another user had the port before, by ESP.
+port_taken()
+{
+	: >"$LOG"
+	nobody_listens 6021 || return
+	serve run-calls serve accept 0.0.0.0 6021 1
+	until_true 60 told "at 0.0.0.0:6021: TCP, no ESP socket" && gone_to_server 6021
+}
+
+# ... or takes it when the server's ESP listener has been ended.
+port_after_kill()
+{
+	: >"$LOG"
+	serve run-calls serve accept 0.0.0.0 6022 1
+	up 6022 && n1 esp kill -l -p 6022 && nobody_listens 6022 && gone_to_server 6022
+}
+
+# at_other WANT: a server listens at 10.1.0.2 only. By WANT the client does not get it.
+at_other()
+{
+	: >"$LOG"
+	serve run-calls serve accept 10.1.0.2 6023 1
+	up 6023 && fails_with 2 "Connection refused" run n0 run-calls call block "$1" 6023 &&
+		told "6023: TCP, nothing listens there by ESP"
+	local status=$?
+	down
+	return $status
+}
+
+# Two servers on one port, each at an address of its own; the second one goes by TCP.
+two_servers()
+{
+	local second status
+
+	: >"$LOG"
+	serve run-calls serve accept 10.1.0.2 6024 1
+	nsenter --net=/run/netns/n1 run-calls serve accept 10.1.0.3 6024 1 >"$TMP/second" 2>&1 &
+	second=$!
+	up 6024 && until_true 60 in_tcp_at n1 0300010A 6024 && run n0 run-calls call block 10.1.0.3 6024 && wait $second &&
+		grep -q "^10.1.0.3 6024" "$TMP/second" && run n0 run-calls call block 10.1.0.2 6024 && wait $SERVER &&
+		grep -q "^10.1.0.2 6024" "$TMP/server" && told "to 10.1.0.3:6024: TCP" && told "to 10.1.0.2:6024: ESP"
+	status=$?
+	[ $status = 0 ] || cat "$TMP/second" "$LOG"
+	return $status
+}
+in_tcp_at() { in_host "$1" awk -v at="$2:$(printf %04X "$3")" '$4 == "0A" && $2 == at { found = 1 } END { exit !found }' /proc/net/tcp; }
+
+# A full queue sends a client to TCP at once, and the host is not taken for silent.
+full_queue()
+{
+	: >"$LOG"
+	serve /usr/bin/python3 -c 'import select, socket, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("", 6025)); s.listen(0)
+select.select([s], [], []); time.sleep(1000)'
+	until_true 100 in_tcp n1 6025 && up 6025 && serve_second && run n0 /usr/bin/python3 -c 'import socket, time
+def one(port):
+    s = socket.socket(); s.setblocking(False); s.connect_ex(("10.1.0.2", port)); return s
+a = [one(6025) for i in range(4)]
+one(6026)' && told "to 10.1.0.2:6025: TCP, nothing listens there by ESP" && told "to 10.1.0.2:6026: ESP"
+	local status=$?
+	kill $SECOND
+	down
+	return $status
+}
+serve_second()
+{
+	nsenter --net=/run/netns/n1 "${RUN[@]}" run-calls serve accept 0.0.0.0 6026 2 >/dev/null 2>&1 &
+	SECOND=$!
+	up 6026
+}
+
 # refuses WORDS PROGRAM...: esp run refuses the program, and says why.
 refuses() { fails_with 1 "$1" esp run "${@:2}"; }
 set_user_id()
@@ -720,6 +816,14 @@ if part fallback; then
 	check "with --only, nothing goes by TCP" only
 	check "... a host that was not there is found again" by_esp 1 comes_back \
 		"its MAC address was not known lately, either" ip0 neigh flush dev v0
+	ip1 addr add 10.1.0.3/24 dev v1
+	check "another user's ESP listener on a server's port gets nothing" by_tcp port_of_others
+	check "... one that was there first" by_tcp port_taken
+	check "... one that came when the server's was ended" by_tcp port_after_kill
+	check "a server at one address doesn't answer for another one" at_other 10.1.0.3
+	check "... nor one of IPv4 for IPv6" at_other fd01::2
+	check "two servers on a port: each gets its clients" carried n1 ">= 100" ">= 1" two_servers
+	check "a full queue: TCP, and the host isn't silent" full_queue
 	check "a listener on loopback is not to be reached by ESP" on_loopback
 	check "a static program is refused" refuses "linked statically" ldconfig
 	check "... one that there isn't" refuses "there is no such program" nosuch

@@ -380,6 +380,78 @@ static void serve_by_exec(int listener, char *self)
 	must(wait(&status) > 0 && !status);
 }
 
+/*
+ * Another program gets the listener by exec(), and accepts, as in nginx's upgrade. This process has
+ * waited before, and keeps the listener.
+ */
+static void serve_handed(int listener, int n, char *self)
+{
+	char number[12], count[12], way[] = "handed";
+	char *args[] = { self, way, number, count, NULL };
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
+	int status;
+
+	must(poll(&pfd, 1, 0) >= 0);
+	snprintf(number, sizeof(number), "%d", listener);
+	snprintf(count, sizeof(count), "%d", n);
+	if (!fork()) {
+		must(!fcntl(listener, F_SETFD, 0));
+		execv("/proc/self/exe", args);
+		err(1, "exec");
+	}
+	must(wait(&status) > 0 && !status);
+}
+
+static int pass[2] = { -1, -1 };	/* to the process that gets the listener */
+
+/* Send the listener to a process, or receive it with @fd < 0. Returns the received one. */
+static int pass_on(int fd)
+{
+	union {
+		struct cmsghdr hdr;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	char c = 0;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	int got = -1;
+
+	if (fd >= 0) {
+		control.hdr.cmsg_level = SOL_SOCKET;
+		control.hdr.cmsg_type = SCM_RIGHTS;
+		control.hdr.cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(&control.hdr), &fd, sizeof(fd));
+		must(sendmsg(pass[0], &msg, 0) == 1);
+	} else {
+		must(recvmsg(pass[1], &msg, 0) == 1);
+		memcpy(&got, CMSG_DATA(&control.hdr), sizeof(got));
+	}
+	return got;
+}
+
+static void serve_all(const char *way, int listener, int n, char *self);
+
+/* A process that was there before the listener is to serve. */
+static void prepare_other(int n, char *self)
+{
+	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
+	if (fork())
+		return;
+	serve_all("accept", pass_on(-1), n, self);
+	exit(0);
+}
+
+static void serve_by_message(int listener)
+{
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
+	int status;
+
+	must(poll(&pfd, 1, 0) >= 0);
+	pass_on(listener);
+	must(wait(&status) > 0 && !status);
+}
+
 static void serve_all(const char *way, int listener, int n, char *self)
 {
 	static const struct {
@@ -397,6 +469,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		{ "exclusive",	wait_epoll, EPOLLEXCLUSIVE },
 	};
 	int fd, nothing = 0;
+	bool moved = false;
 	size_t i;
 
 	if (!strcmp(way, "threads"))
@@ -407,6 +480,19 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		return serve_with_signals(listener, n);
 	if (!strcmp(way, "shutdown"))
 		return serve_until_shut(listener, n);
+	if (!strcmp(way, "handed"))
+		return serve_handed(listener, n, self);
+	if (!strcmp(way, "message"))
+		return serve_by_message(listener);
+	if (!strcmp(way, "moved")) {	/* the copy waits already when the original is closed */
+		fd = fcntl(listener, F_DUPFD, 50);
+		must(fd >= 50 && !fcntl(fd, F_SETFL, O_NONBLOCK));
+		epoll_for(fd, 0);
+		must(!close(listener));
+		listener = fd;
+		way = "epoll";
+		moved = true;
+	}
 	if (!strcmp(way, "dup")) {
 		must(dup2(listener, 40) == 40);
 		listener = 40;
@@ -424,7 +510,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 	}
 	if (ways[i].wait)
 		must(!fcntl(listener, F_SETFL, O_NONBLOCK));
-	if (ways[i].wait == wait_epoll)
+	if (ways[i].wait == wait_epoll && !moved)
 		epoll_for(listener, ways[i].epoll);
 	while (n) {
 		if (ways[i].wait)
@@ -449,6 +535,8 @@ static void server(char **argv)
 	socklen_t len;
 	union any a;
 
+	if (!strcmp(argv[2], "message"))
+		prepare_other(n, argv[0]);
 	listener = make(argv[3], argv[4], &a, &len);
 	set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
 	must(!bind(listener, &a.sa, len) && !listen(listener, 16));
@@ -582,6 +670,8 @@ int main(int argc, char **argv)
 		client(argv);
 	else if (argc == 3 && !strcmp(argv[1], "inherited"))
 		serve(atoi(argv[2]));
+	else if (argc == 4 && !strcmp(argv[1], "handed"))
+		serve_all("accept", atoi(argv[2]), atoi(argv[3]), argv[0]);
 	else
 		errx(1, "see its first lines");
 	return 0;

@@ -185,8 +185,9 @@ static void preload(void)
 	if (strpbrk(library, ": "))
 		error(EXIT_IO, 0, "%s: the dynamic linker takes no path with a colon or space",
 		      library);
-	if (asprintf(&all, "%s%s%s", library, others && *others ? ":" : "",
-		     others ? others : "") < 0 || setenv("LD_PRELOAD", all, 1))
+	/* some of the others insist on being first: AddressSanitizer's */
+	if (asprintf(&all, "%s%s%s", others ? others : "", others && *others ? ":" : "",
+		     library) < 0 || setenv("LD_PRELOAD", all, 1))
 		error(EXIT_IO, errno, "memory");
 	free(all);
 }
@@ -247,6 +248,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* A script without an interpreter is the shell's, as with execvp(). */
+static void execute_by_shell(char *path, char **program)
+{
+	char shell[] = "/bin/sh";
+	size_t n = 0;
+	char **args;
+
+	while (program[n])
+		n++;
+	args = calloc(n + 2, sizeof(*args));
+	if (!args)
+		error(EXIT_IO, errno, "memory");
+	args[0] = shell;
+	args[1] = path;
+	memcpy(args + 2, program + 1, (n - 1) * sizeof(*args));
+	execv(shell, args);
+}
+
 int cmd_run(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -271,6 +290,8 @@ int cmd_run(int argc, char **argv)
 	if (r.wait)
 		setenv("ESP_RUN_WAIT", r.wait, 1);
 	execv(path, r.program);
+	if (errno == ENOEXEC)
+		execute_by_shell(path, r.program);
 	error(EXIT_IO, errno, "%s", path);
 	return EXIT_IO;
 }

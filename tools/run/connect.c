@@ -247,11 +247,18 @@ static int wait_answer(int fd, int64_t until)
 static int connect_esp(struct attempt *a, int fd, int64_t until)
 {
 	struct sockaddr_esp local = { .sesp_family = AF_ESP, .sesp_halen = ETH_ALEN };
+	struct sockaddr_storage dest;
+	struct name to = a->to;
+	socklen_t len;
 	int err;
 
 	err = run_copy_options(a->fd, fd);
 	if (err)
 		return err;
+	to.family = IN6_IS_ADDR_V4MAPPED(&to.addr) ? AF_INET : AF_INET6;
+	len = run_name_put(&to, a->port, &dest);
+	if (sys_setsockopt(fd, SOL_ESP, ESP_TCP_DEST, &dest, len))
+		return -errno;
 	local.sesp_port = a->sport;
 	if (a->sport && syscall(SYS_bind, fd, &local, sizeof(local)))
 		return -errno;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * Listeners. When the program calls listen(), the library binds an ESP socket to the same port.
- * That listens from the moment when the program waits for connections by a call that the library
- * sees: accept(), poll(), select(), epoll_ctl(). A program that waits in another way (io_uring)
- * never has ESP connections, because it would not accept them: a peer that tries gets an RST, and
- * uses TCP.
+ * Listeners. When the program calls listen(), the library makes an ESP socket that stands for TCP's
+ * listener (ESP_TCP_LISTENER). It listens from the moment when the program waits for connections by
+ * a call that the library sees: accept(), poll(), select(), epoll_ctl(). A program that waits in
+ * another way (io_uring) never has ESP connections, because it would not accept them: a peer that
+ * tries gets an RST, and uses TCP.
  *
- * The processes that share the TCP listener after fork() share the ESP listener, too. exec() closes
- * the ESP listener, and a process that has the TCP listener then makes another.
+ * A TCP listener has one ESP listener, however many descriptors and processes have it. After fork()
+ * they share it. After dup(), after exec(), or in a process that was given TCP's listener, the
+ * library gets a descriptor of it from the kernel. So the process that accepts gets the connection.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +20,6 @@
 #include <sys/time.h>
 #include "run.h"
 
-#define HIDDEN		512	/* descriptors of ESP listeners begin here, if there are so many */
 #define RETRY_MS	100	/* a blocking accept() looks at both queues in this interval */
 
 atomic_bool run_listens;
@@ -53,16 +53,6 @@ struct slot *run_listener(int fd)
 	return slot;
 }
 
-static int out_of_the_way(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIDDEN);
-
-	if (high < 0)
-		return fd;
-	sys_close(fd);
-	return high;
-}
-
 /* Return the device that the listener is restricted to; 0: none, -1: one without ESP. */
 static int device_of(int fd, const struct name *local)
 {
@@ -81,20 +71,29 @@ static int device_of(int fd, const struct name *local)
 }
 
 /*
- * Return the program's timeout in ms; 0: none, or the library's, of another process
- * (bound_accept()).
+ * Get the program's SO_RCVTIMEO; 0 if it is that of the library's, of another process
+ * (accept_bounded()).
  */
-static int timeout_of(int fd)
+static struct timeval timeout_of(int fd)
 {
 	struct timeval t = { 0 };
-	int64_t ms;
 
 	sys_getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-	ms = t.tv_sec * 1000ll + t.tv_usec / 1000;
-	return ms > RETRY_MS && ms <= INT_MAX ? ms : 0;
+	if (!t.tv_sec && t.tv_usec <= RETRY_MS * 1000)
+		t.tv_usec = 0;
+	return t;
 }
 
-static int bind_esp(int fd, in_port_t port, int ifindex)
+/* The same in ms, for poll(); -1: none. */
+static int timeout_ms(int fd)
+{
+	struct timeval t = timeout_of(fd);
+	int64_t ms = t.tv_sec * 1000ll + t.tv_usec / 1000;
+
+	return ms && ms <= INT_MAX ? ms : -1;
+}
+
+static int bind_esp(int fd, int tcp, in_port_t port, int ifindex)
 {
 	struct sockaddr_esp esp = {
 		.sesp_family = AF_ESP,
@@ -105,7 +104,18 @@ static int bind_esp(int fd, in_port_t port, int ifindex)
 	int one = 1;
 
 	sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (sys_setsockopt(fd, SOL_ESP, ESP_TCP_LISTENER, &tcp, sizeof(tcp)))
+		return -1;
 	return syscall(SYS_bind, fd, &esp, sizeof(esp));
+}
+
+/*
+ * Get a descriptor of the ESP socket that listens for the TCP listener already; @any: any ESP
+ * socket. Returns -1 if none listens.
+ */
+static int esp_of(int any, int tcp)
+{
+	return sys_getsockopt(any, SOL_ESP, ESP_TCP_LISTENER, &tcp, sizeof(tcp)) ? -1 : tcp;
 }
 
 /* Bind an ESP socket for the TCP listener @fd. NULL: it can have none. */
@@ -115,7 +125,7 @@ static struct slot *cover(int fd, int backlog)
 	socklen_t len = sizeof(own);
 	struct slot *slot = run_slot(fd);
 	struct name local;
-	int hidden, ifindex, protocol, only = 0;
+	int hidden, shared, ifindex, protocol, only = 0;
 	char name[NAME_STRLEN];
 	in_port_t port;
 
@@ -134,20 +144,22 @@ static struct slot *cover(int fd, int backlog)
 		return NULL;
 	}
 	hidden = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (hidden < 0 || bind_esp(hidden, port, ifindex)) {
+	shared = hidden < 0 ? -1 : esp_of(hidden, fd);
+	if (shared >= 0) {
+		sys_close(hidden);
+		hidden = shared;
+	} else if (hidden < 0 || bind_esp(hidden, fd, port, ifindex)) {
 		run_log("at %s: TCP, no ESP socket: %s", name, run_error());
 		goto fail;
 	}
-	slot->hidden = out_of_the_way(hidden);
+	slot->hidden = run_move_high(hidden);
 	hidden = slot->hidden;
 	slot->cookie = cookie_of(fd);
 	slot->hidden_cookie = cookie_of(hidden);
 	if (!slot->cookie || !slot->hidden_cookie)
 		goto fail;
 	slot->backlog = backlog;
-	slot->armed = false;
-	slot->timeo_set = false;
-	slot->timeo = timeout_of(fd);
+	slot->armed = shared >= 0;
 	slot->local = local;
 	sys_getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	if (!run_name_any(&local) && !IN6_IS_ADDR_V4MAPPED(&local.addr))
@@ -181,9 +193,18 @@ static bool arm(int fd, struct slot *slot)
 	run_name_text(&slot->local, port, name);
 	run_copy_options(fd, slot->hidden);
 	if (syscall(SYS_listen, slot->hidden, slot->backlog)) {
+		listens = errno == EADDRINUSE ? esp_of(slot->hidden, fd) : -1;
+		if (listens >= 0) {	/* another process was quicker */
+			sys_close(slot->hidden);
+			slot->hidden = run_move_high(listens);
+			slot->hidden_cookie = cookie_of(slot->hidden);
+			slot->armed = true;
+			return true;
+		}
 		run_log("at %s: TCP, no ESP listener: %s", name, run_error());
 		sys_close(slot->hidden);
 		slot->hidden = -1;
+		atomic_store(&slot->kind, OTHER);
 		return false;
 	}
 	slot->armed = true;
@@ -203,8 +224,11 @@ struct slot *run_waits(int fd)
 	case OTHER:
 		return NULL;
 	case LISTENER:
-		slot = run_listener(fd);
-		break;
+		if (run_listener(fd)) {
+			slot = run_listener(fd);
+			break;
+		}
+		__attribute__((fallthrough));	/* its ESP listener's descriptor is gone */
 	default:	/* inherited, perhaps */
 		if (sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, sizeof(yes)) || !yes)
 			slot = NULL;
@@ -231,15 +255,20 @@ void run_uncover(int fd)
 		sys_close(slot->hidden);
 }
 
-/* Remember @copy as a copy of @fd. */
+/* Remember @copy as a copy of @fd. A listener's copy has its own descriptor of the ESP listener. */
 void run_copied(int fd, int copy)
 {
 	struct slot *from = run_slot(fd), *to = run_slot(copy);
+	int err = errno;
 
 	if (!from || !to || atomic_load(&from->kind) == UNKNOWN)
 		return;
 	*to = *from;
 	to->epfd = 0;
+	if (atomic_load(&to->kind) == LISTENER) {
+		to->hidden = hides(from) ? fcntl(from->hidden, F_DUPFD_CLOEXEC, RUN_HIGH) : -1;
+		errno = err;
+	}
 }
 
 PUBLIC int listen(int fd, int backlog)
@@ -275,6 +304,7 @@ void run_end(struct slot *slot)
 	if (slot->epfd)
 		syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_DEL, hidden, &slot->event);
 	sys_close(hidden);
+	atomic_store(&slot->kind, OTHER);
 }
 
 /* Accept the next ESP connection. Returns -1 and errno if there is none: EAGAIN. */
@@ -310,22 +340,37 @@ static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t 
 	return fd;
 }
 
-static int accept_tcp(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
-		      int flags)
+/*
+ * Accept, but wait for RETRY_MS at most: another process may have been quicker. A process that
+ * shares the listener sees the library's timeout for this time only. A connection that comes
+ * meanwhile inherits it, and is given the program's.
+ */
+static int accept_bounded(int fd, struct sockaddr_storage *sa, socklen_t *len, int flags)
+{
+	struct timeval own = timeout_of(fd), bound = { .tv_usec = RETRY_MS * 1000 };
+	int child, err;
+
+	sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
+	child = syscall(SYS_accept4, fd, sa, len, flags);
+	err = errno;
+	sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &own, sizeof(own));
+	if (child >= 0)
+		sys_setsockopt(child, SOL_SOCKET, SO_RCVTIMEO, &own, sizeof(own));
+	errno = err;
+	return child;
+}
+
+static int accept_tcp(int fd, struct sockaddr_storage *sa, socklen_t *len, int flags, bool blocks)
 {
 	char text[NAME_STRLEN];
 	struct name name;
 	int child;
 
 	*len = sizeof(*sa);
-	child = syscall(SYS_accept4, fd, sa, len, flags);
+	child = blocks ? accept_bounded(fd, sa, len, flags) :
+			 syscall(SYS_accept4, fd, sa, len, flags);
 	if (child < 0)
 		return -1;
-	if (slot->timeo_set) {
-		struct timeval t = { slot->timeo / 1000, slot->timeo % 1000 * 1000 };
-
-		sys_setsockopt(child, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
-	}
 	if (run_name_get((struct sockaddr *)sa, *len, &name)) {
 		run_name_text(&name, ((struct sockaddr_in *)sa)->sin_port, text);
 		run_log("from %s: TCP", text);
@@ -334,29 +379,17 @@ static int accept_tcp(int fd, struct slot *slot, struct sockaddr_storage *sa, so
 }
 
 /*
- * Bound a blocking accept(): if another process was quicker, it would wait for TCP only. The
- * sockets that it accepts get back the timeout that the program has set before listen().
- */
-static void bound_accept(int fd, struct slot *slot)
-{
-	struct timeval bound = { .tv_usec = RETRY_MS * 1000 };
-
-	if (!slot->timeo_set && !sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound)))
-		slot->timeo_set = true;
-}
-
-/*
  * Must a signal end accept()? After a handler with SA_RESTART the kernel restarts accept(), but not
  * poll(). Which handler it was is not known: if one is without SA_RESTART, the program must be
  * told. The caller asks before and after it waits: a handler may be gone once it ran
  * (SA_RESETHAND), or may have been set meanwhile.
  */
-static bool interrupts(const struct slot *slot)
+static bool interrupts(int timeout)
 {
 	int sig, err = errno;
 	struct sigaction sa;
 
-	if (slot->timeo)
+	if (timeout >= 0)
 		return true;
 	for (sig = 1; sig < NSIG; sig++) {
 		if (!sigaction(sig, NULL, &sa) && sa.sa_handler != SIG_DFL &&
@@ -369,7 +402,7 @@ static bool interrupts(const struct slot *slot)
 
 /* Accept from either queue; each is the first one in turns. */
 static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
-			 int flags, int ready)
+			 int flags, bool blocks, int ready)
 {
 	bool esp_first = atomic_fetch_add(&turn, 1) & 1;
 	int i, child;
@@ -380,7 +413,7 @@ static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa,
 		} else {
 			if (!ready)
 				continue;
-			child = accept_tcp(fd, slot, sa, len, flags);
+			child = accept_tcp(fd, sa, len, flags, blocks);
 		}
 		if (child >= 0 || errno != EAGAIN)
 			return child;
@@ -392,18 +425,17 @@ static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa,
 static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
 			   int flags)
 {
+	int child, n, timeout = timeout_ms(fd);
 	struct pollfd pfds[2];
-	int child, n;
 	bool told;
 
-	bound_accept(fd, slot);
 	for (;;) {
-		told = interrupts(slot);
+		told = interrupts(timeout);
 		pfds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 		pfds[1] = (struct pollfd){ .fd = slot->hidden, .events = POLLIN };
-		n = REAL(poll)(pfds, 2, slot->timeo ? slot->timeo : -1);
+		n = REAL(poll)(pfds, 2, timeout);
 		if (n < 0) {
-			if (errno != EINTR || told || interrupts(slot))
+			if (errno != EINTR || told || interrupts(timeout))
 				return -1;
 			continue;
 		}
@@ -411,10 +443,10 @@ static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *s
 			errno = EAGAIN;
 			return -1;
 		}
-		child = accept_either(fd, slot, sa, len, flags, pfds[0].revents);
+		child = accept_either(fd, slot, sa, len, flags, true, pfds[0].revents);
 		if (child >= 0 || (errno != EAGAIN && errno != EINTR))
 			return child;
-		if (errno == EINTR && (told || interrupts(slot)))
+		if (errno == EINTR && (told || interrupts(timeout)))
 			return -1;
 	}
 }
@@ -430,7 +462,7 @@ PUBLIC int accept4(int fd, struct sockaddr *__restrict addr, socklen_t *__restri
 		return REAL(accept4)(fd, addr, len, flags);
 	how = fcntl(fd, F_GETFL);
 	if (how >= 0 && (how & O_NONBLOCK))
-		child = accept_either(fd, slot, &sa, &real, flags, true);
+		child = accept_either(fd, slot, &sa, &real, flags, false, true);
 	else
 		child = accept_blocking(fd, slot, &sa, &real, flags);
 	if (child < 0)

@@ -3,11 +3,9 @@
  * The settings of "esp run", and the log: a line for each connection and listener.
  */
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include "run.h"
 
@@ -17,20 +15,29 @@ int run_wait_ms = 200;
 static int log_fd = -1;
 static struct stat log_file;
 
-/* Move the log's descriptor out of the program's way. */
-static int out_of_the_way(int fd)
+/*
+ * Move a descriptor of the library out of the program's way. The number is fixed and small, because
+ * the kernel's table of descriptors is as large as the highest one, and is copied by fork().
+ */
+int run_move_high(int fd)
 {
-	struct rlimit limit;
-	int high = -1;
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
 
-	if (fd < 0)
-		return -1;
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > 64)
-		high = fcntl(fd, F_DUPFD_CLOEXEC,
-			     (int)(limit.rlim_cur > INT_MAX ? 1024 : limit.rlim_cur / 2));
 	if (high < 0)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		return fd;
+	sys_close(fd);
 	return high;
+}
+
+/* As run_move_high() for the log. It never has the number of a standard stream. */
+static int move_log(int fd)
+{
+	int high;
+
+	if (fd > STDERR_FILENO)
+		return run_move_high(fd);
+	high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
+	return high < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : high;
 }
 
 /*
@@ -46,9 +53,7 @@ static void open_log(const char *path)
 		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
 	else if (fstat(fd, &st) || S_ISSOCK(st.st_mode))
 		return;
-	log_fd = out_of_the_way(fd);
-	if (fd > STDERR_FILENO)
-		sys_close(fd);
+	log_fd = fd < 0 ? -1 : move_log(fd);
 	if (log_fd >= 0 && fstat(log_fd, &log_file)) {
 		sys_close(log_fd);
 		log_fd = -1;

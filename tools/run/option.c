@@ -81,11 +81,15 @@ static void copy_buffer(int from, int to, int name)
 /* Copy the options of a TCP socket. Returns 0, or -errno: no ESP socket can take its place. */
 int run_copy_options(int from, int to)
 {
+	unsigned long rate = ~0UL;
 	int on = 0, lock = 0, v;
 	size_t i;
 
 	if (!sys_getsockopt(from, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) && on)
 		return -EOPNOTSUPP;	/* ESP's notices differ from TCP's */
+	if (!sys_getsockopt(from, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) &&
+	    rate != ~0UL && rate != ~0U)
+		return -EOPNOTSUPP;	/* ESP doesn't pace */
 	on = 0;
 	copy(from, to, SOL_SOCKET, SO_REUSEADDR, sizeof(int));
 	copy(from, to, SOL_SOCKET, SO_PRIORITY, sizeof(int));
@@ -152,15 +156,28 @@ static int refuse(void)
 	return -1;
 }
 
+static const char congestion[16] = "esp";	/* TCP_CONGESTION of an ESP socket */
+
+/* TCP_CONGESTION takes back what it gave. */
+static int set_congestion(const void *val, socklen_t len)
+{
+	if (len == strlen(congestion) || (len > strlen(congestion) &&
+					  !((const char *)val)[strlen(congestion)])) {
+		if (!memcmp(val, congestion, strlen(congestion)))
+			return 0;
+	}
+	errno = ENOENT;
+	return -1;
+}
+
 static int get_ip_option(int fd, int level, int name, void *val, socklen_t *len)
 {
-	static const char esp[16] = "esp";
 	int v = 0;
 
 	if (level == IPPROTO_TCP && name == TCP_INFO)
 		return get_tcp_info(fd, val, len);
 	if (level == IPPROTO_TCP && name == TCP_CONGESTION)
-		return put(val, len, esp, sizeof(esp));
+		return put(val, len, congestion, sizeof(congestion));
 	if (level == IPPROTO_TCP && name == TCP_MAXSEG) {
 		if (sys_getsockopt(fd, SOL_ESP, ESP_MAXSEG, &v, sizeof(v)))
 			return -1;
@@ -215,6 +232,8 @@ PUBLIC int setsockopt(int fd, int level, int name, const void *val, socklen_t le
 	    (level != IPPROTO_TCP && level != IPPROTO_IP && level != IPPROTO_IPV6) ||
 	    !run_is_esp(fd))
 		return ret;
+	if (level == IPPROTO_TCP && name == TCP_CONGESTION)
+		return set_congestion(val, len);
 	if (level == IPPROTO_TCP && esp_option(name))
 		return REAL(setsockopt)(fd, SOL_ESP, esp_option(name), val, len);
 	return has_no_effect(level, name) ? 0 : refuse();

@@ -50,6 +50,7 @@
 	real_##name;							\
 })
 
+#define RUN_HIGH 512	/* the library's own descriptors begin here, if there are so many */
 #define RUN_FDS 16384	/* descriptors from this number on are not remembered */
 
 /**
@@ -79,8 +80,6 @@ enum kind {
  * @hidden_cookie: LISTENER: SO_COOKIE of the ESP listener
  * @backlog:	LISTENER: the argument of listen()
  * @armed:	LISTENER: the ESP socket listens
- * @timeo_set:	LISTENER: SO_RCVTIMEO is the library's, the program's is @timeo
- * @timeo:	LISTENER: the program's SO_RCVTIMEO in ms, 0: none
  * @prefer:	LISTENER: preferred family of names
  * @esp:	CONNECTED: the peer's address
  * @sport:	CONNECTED: own port
@@ -96,8 +95,6 @@ struct slot {
 	int hidden;
 	int backlog;
 	bool armed;
-	bool timeo_set;
-	int timeo;
 	int prefer;
 	struct sockaddr_esp esp;
 	in_port_t sport;
@@ -144,6 +141,7 @@ extern bool run_only;
 extern int run_wait_ms;
 void run_log(const char *format, ...);
 const char *run_error(void);
+int run_move_high(int fd);
 
 /* route.c */
 struct route {
