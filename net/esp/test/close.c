@@ -77,7 +77,7 @@ static void fin__ack_rides(struct kunit *test)
 	struct esp_frame f;
 	struct t_conn c;
 
-	conf()->ack_delay_us = 10000000;
+	conf()->ack_delay_us = T_NEVER_US;
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_FIN, c.seq, 0);
 	silence(test);
@@ -110,7 +110,7 @@ static void fin__ack_at_once(struct kunit *test)
 	struct esp_frame f;
 	struct t_conn c;
 
-	conf()->ack_delay_us = 10000000;
+	conf()->ack_delay_us = T_NEVER_US;
 	open_conn(test, &c, 0, 4);
 	feed(test, &c, ESP_FIN, c.seq, 0);
 	silence(test);

@@ -17,6 +17,7 @@
 #define T_BACKLOG	5		/* backlog of the listener */
 #define T_COOKIE	0xc0ffee01u	/* cookie of the first connection */
 #define T_ANSWER_MS	30000		/* longest wait for a frame that must come */
+#define T_NEVER_US	1000000000	/* a delay longer than any wait of a test */
 
 static struct {
 	struct net_device	*dev;
@@ -128,11 +129,11 @@ static int packet_init(struct kunit *test)
 	fx.at = 0;
 	fx.charged = charged();
 	fx.saved = *conf();
-	conf()->rto_min_us = 10000000;
-	conf()->rrq_min_us = 10000000;
+	conf()->rto_min_us = T_NEVER_US;
+	conf()->rrq_min_us = T_NEVER_US;
 	conf()->rto_max_ms = 60000;
 	conf()->rrq_max_ms = 60000;
-	conf()->ack_delay_us = 10000000;
+	conf()->ack_delay_us = T_NEVER_US;
 	conf()->q_min = 64;
 	conf()->q_max = 64;
 	skb_queue_head_init(&fx.out);

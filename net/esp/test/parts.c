@@ -254,8 +254,8 @@ static void mtu__goes_on(struct kunit *test)
 		fx.crc = crc;
 		WRITE_ONCE(fx.dev->gso_max_segs, gso ? 4 : 1);
 		s = (struct t_stream){ .buf = s.buf };
-		conf()->rto_min_us = 10000000;
-		conf()->ack_delay_us = 10000000;
+		conf()->rto_min_us = T_NEVER_US;
+		conf()->ack_delay_us = T_NEVER_US;
 		open_conn(test, &c, i, 3);
 		KUNIT_EXPECT_TRUE(test, c.esp->peer_parts);
 		KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, n, 0), (int)n);
