@@ -149,7 +149,7 @@ int esp_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 	lock_sock(sk);
 	bound = sk->sk_bound_dev_if;
 	err = -EACCES;
-	/* who has TCP's listener needs no permission for its port, and gets no other */
+	/* a process with TCP's listener needs no permission for its port, and gets no other one */
 	if (port && port < 1024 && !esp->tcp &&
 	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
 		goto out;

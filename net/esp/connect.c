@@ -321,7 +321,7 @@ static enum skb_drop_reason syn_crossed(struct sock *sk, struct sk_buff *skb)
 		ESP_INC(sock_net(sk), TypeMismatch);
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
-	/* a client that wants a TCP server wants no client; its peer is none either */
+	/* a client with ESP_TCP_DEST takes no answer from another client */
 	if (esp->tcp_name || (in->features & ESP_FEATURE_TCP)) {
 		ESP_INC(sock_net(sk), TcpMismatch);
 		return SKB_DROP_REASON_NO_SOCKET;
@@ -635,6 +635,8 @@ static bool echo_find_slot(struct sock *sk, struct esp_dev *ed, struct sk_buff *
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	u32 now = esp_cookie_slot();
 
+	if ((features & ESP_FEATURE_TCP) && (!esp_sk(sk)->tcp || esp_tcp_gone(sk)))
+		return false;
 	for (*slot = now; now - *slot < 2; --*slot)
 		if (f->cookie == esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), f, f->advice,
 						   features, *slot))

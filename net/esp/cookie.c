@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include "esp.h"
 #include "cookie.h"
+#include "tcp.h"
 
 #define ESP_COOKIE_SLOT_US	(64ull * 1000 * 1000)
 #define ESP_COOKIE_RETURNED	(~0ull << 32)	/* no cookie is 0: in no use, but not free */
@@ -118,6 +119,8 @@ u32 esp_listen_cookie(struct sock *sk, int ifindex, const struct ethhdr *eth,
 	ether_addr_copy(in.macs, eth->h_source);
 	ether_addr_copy(in.macs + ETH_ALEN, eth->h_dest);
 	cookie = siphash(&in, sizeof(in), &esp_net(sock_net(sk))->secret);
+	if (features & ESP_FEATURE_TCP)
+		cookie = esp_tcp_cookie(sk, cookie);
 	return cookie ? cookie : 1;
 }
 

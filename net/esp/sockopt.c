@@ -318,11 +318,11 @@ static int opt_get_int(struct sock *sk, int name, int *v)
 
 /*
  * Make a descriptor of the socket that stands for the TCP listener @fd, in whichever process that
- * socket was made: a process with TCP's listener may accept its connections. Returns the
- * descriptor; EBADF, ENOTSOCK, EINVAL: @fd is no TCP listener; ENOENT: no socket stands for it; or
- * an error of receive_fd().
+ * socket was made: a process with TCP's listener may accept its connections. Writes the descriptor
+ * to @val. Returns 0; EBADF, ENOTSOCK, EINVAL: @fd is no TCP listener; ENOENT: no socket stands for
+ * it; or an error of receive_fd().
  */
-static int opt_get_tcp_listener(struct net *net, int fd)
+static int opt_get_tcp_listener(struct net *net, int fd, int __user *val)
 {
 	struct file *file = NULL;
 	struct sock *tcp, *sk;
@@ -342,9 +342,9 @@ static int opt_get_tcp_listener(struct net *net, int fd)
 	sock_put(sk);
 	if (!file)
 		return -ENOENT;
-	err = receive_fd(file, NULL, O_CLOEXEC);
+	err = receive_fd(file, val, O_CLOEXEC);
 	fput(file);
-	return err;
+	return min(err, 0);
 }
 
 int esp_getsockopt(struct socket *sock, int level, int name,
@@ -366,11 +366,7 @@ int esp_getsockopt(struct socket *sock, int level, int name,
 			return -EINVAL;
 		if (get_user(v, (int __user *)val))
 			return -EFAULT;
-		v = opt_get_tcp_listener(sock_net(sk), v);
-		if (v < 0)
-			return v;
-		/* a descriptor that can't be told stays open, as in recvmsg() */
-		return put_user(v, (int __user *)val);
+		return opt_get_tcp_listener(sock_net(sk), v, (int __user *)val);
 	}
 	lock_sock(sk);
 	switch (name) {

@@ -16,6 +16,7 @@
 #include <net/if_inet6.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/tcp_states.h>
 #include "esp.h"
 #include "tcp.h"
@@ -26,7 +27,7 @@ static u64 name_of_v4(__be32 addr)
 	return ntohl(addr);
 }
 
-/* Name an IPv6 address: SipHash-2-4 with key 0, which no IPv4 address has for a name. */
+/* Name an IPv6 address: SipHash-2-4 with key 0. It differs from each IPv4 address's name. */
 static u64 name_of_v6(const struct in6_addr *addr)
 {
 	static const siphash_key_t key;
@@ -59,6 +60,12 @@ static bool dev_has_v4(const struct net_device *dev, u64 name)
 	return false;
 }
 
+/* Does a listener that is bound to an IPv4 address, or to any, accept at that of the name? */
+static bool at_v4(__be32 bound, u64 name)
+{
+	return name_is_v4(name) && (!bound || name_of_v4(bound) == name);
+}
+
 #if IS_ENABLED(CONFIG_IPV6)
 /* Has the device an IPv6 address of that name? RCU read side. */
 static bool dev_has_v6(const struct net_device *dev, u64 name)
@@ -78,6 +85,8 @@ static bool dev_has_v6(const struct net_device *dev, u64 name)
 /* Is a TCP listener of IPv6 bound so that it accepts at the address of that name? */
 static bool v6_listens_at(const struct sock *tcp, u64 name)
 {
+	if (ipv6_addr_v4mapped(&tcp->sk_v6_rcv_saddr))
+		return at_v4(tcp->sk_v6_rcv_saddr.s6_addr32[3], name);
 	if (!ipv6_addr_any(&tcp->sk_v6_rcv_saddr))
 		return name_of_v6(&tcp->sk_v6_rcv_saddr) == name;
 	return !name_is_v4(name) || !ipv6_only_sock(tcp);
@@ -94,12 +103,13 @@ static bool v6_listens_at(const struct sock *tcp, u64 name)
 }
 #endif
 
-/* Is a TCP listener of IPv4 bound so that it accepts at the address of that name? */
-static bool v4_listens_at(const struct sock *tcp, u64 name)
+/* Is a TCP listener bound to a device, or a VRF, by which frames of @dev don't come? */
+static bool other_device(const struct sock *tcp, const struct net_device *dev)
 {
-	__be32 bound = READ_ONCE(inet_sk(tcp)->inet_rcv_saddr);
+	int vrf = l3mdev_master_ifindex_rcu(dev);
 
-	return name_is_v4(name) && (!bound || name_of_v4(bound) == name);
+	return !inet_sk_bound_dev_eq(sock_net(tcp), READ_ONCE(tcp->sk_bound_dev_if),
+				     vrf ? vrf : dev->ifindex, vrf ? dev->ifindex : 0);
 }
 
 /**
@@ -108,7 +118,8 @@ static bool v4_listens_at(const struct sock *tcp, u64 name)
  * @dev:	device that received the SYN
  * @name:	name of the address: esp_frame_name()
  *
- * The address has to be the device's: a router that answers ARP for other hosts is none of them.
+ * The address has to be the device's. A router that answers ARP for other hosts doesn't have their
+ * addresses.
  *
  * Context: RCU read side.
  * Return: true if so
@@ -117,9 +128,10 @@ bool esp_tcp_accepts(const struct sock *sk, const struct net_device *dev, u64 na
 {
 	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
 
-	if (!tcp || READ_ONCE(tcp->sk_state) != TCP_LISTEN)
+	if (!tcp || !esp_tcp_listens(tcp, READ_ONCE(esp_sk(sk)->sport)) || other_device(tcp, dev))
 		return false;
-	if (!(tcp->sk_family == AF_INET ? v4_listens_at(tcp, name) : v6_listens_at(tcp, name)))
+	if (!(tcp->sk_family == AF_INET ? at_v4(READ_ONCE(inet_sk(tcp)->inet_rcv_saddr), name) :
+					  v6_listens_at(tcp, name)))
 		return false;
 	return name_is_v4(name) ? dev_has_v4(dev, name) : dev_has_v6(dev, name);
 }
@@ -142,7 +154,7 @@ struct sock *esp_tcp_get(const struct net *net, int fd, int *err)
 	tcp = sock->sk;
 	if ((tcp->sk_family == AF_INET || tcp->sk_family == AF_INET6) &&
 	    tcp->sk_type == SOCK_STREAM && tcp->sk_protocol == IPPROTO_TCP &&
-	    READ_ONCE(tcp->sk_state) == TCP_LISTEN && net_eq(sock_net(tcp), net)) {
+	    net_eq(sock_net(tcp), net) && esp_tcp_listens(tcp, inet_sk(tcp)->inet_sport)) {
 		sock_hold(tcp);
 	} else {
 		*err = -EINVAL;
@@ -187,7 +199,26 @@ u16 esp_tcp_port(const struct sock *sk)
 {
 	const struct sock *tcp = esp_sk(sk)->tcp;
 
-	return tcp && READ_ONCE(tcp->sk_state) == TCP_LISTEN ? inet_sk(tcp)->inet_num : 0;
+	return tcp && esp_tcp_listens(tcp, inet_sk(tcp)->inet_sport) ? inet_sk(tcp)->inet_num : 0;
+}
+
+/**
+ * esp_tcp_cookie() - tie the cookie of a handshake to TCP's listener
+ * @sk:		listener
+ * @cookie:	esp_listen_cookie() without it
+ *
+ * So an echo makes a connection of the same TCP listener's only, whatever socket has the port by
+ * then.
+ *
+ * Return: the cookie; one that nobody can guess if the socket stands for no open TCP listener
+ */
+u32 esp_tcp_cookie(struct sock *sk, u32 cookie)
+{
+	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
+
+	if (!tcp || esp_tcp_gone(sk))
+		return get_random_u32();
+	return siphash_2u64(cookie, (unsigned long)tcp, &esp_sk(sk)->ns->secret);
 }
 
 /**

@@ -90,7 +90,7 @@ static int want(const char *addr, int port)
 	return err;
 }
 
-/* Only a socket that stands for TCP's listener answers who wants a TCP server. */
+/* Only a socket that stands for TCP's listener answers a client that wants a TCP server. */
 TEST_F(hosts, plain_listener_is_no_server)
 {
 	int l, fd;
@@ -132,6 +132,7 @@ TEST_F(hosts, addresses)
 		{ "::",		true,	".....yy..." },
 		{ "fd01::2",	true,	".....y...." },
 		{ "::ffff:10.1.0.2", false, "y........y" },
+		{ "::ffff:0.0.0.0", false, "yy.......y" },
 	};
 	unsigned int i, j;
 
@@ -168,6 +169,52 @@ TEST_F(hosts, tcp_closed)
 	EXPECT_EQ(POLLIN, events(again, POLLIN, LONG));
 	EXPECT_EQ(0, close(l));
 	EXPECT_EQ(0, want("10.1.0.2", TCP_PORT));
+}
+
+/* A TCP socket that is closed and listens again, at another port, has no claim to the first one. */
+TEST_F(hosts, listens_elsewhere)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = ip("0.0.0.0", 0, &sa);
+	int tcp, l, port, others;
+
+	number();
+	enter(B);
+	tcp = MUST(socket(AF_INET, SOCK_STREAM, 0));
+	MUST(bind(tcp, (struct sockaddr *)&sa, len));	/* the kernel chooses, and doesn't keep it */
+	MUST(listen(tcp, 1));
+	MUST(getsockname(tcp, (struct sockaddr *)&sa, &len));
+	port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
+	l = stand_in(tcp, port);
+	EXPECT_EQ(0, want("10.1.0.2", port));
+	MUST(shutdown(tcp, SHUT_RDWR));
+	others = tcp_listener("0.0.0.0", port, false);
+	len = ip("0.0.0.0", port == 4000 ? 4001 : 4000, &sa);
+	MUST(bind(tcp, (struct sockaddr *)&sa, len));
+	MUST(listen(tcp, 1));
+	EXPECT_EQ(ECONNREFUSED, want("10.1.0.2", port));
+	stand_in(others, port);
+	EXPECT_EQ(0, want("10.1.0.2", port));
+	close(l);
+}
+
+/* A TCP listener that is bound to a device gets nothing by others. */
+TEST_F(hosts, bound_device)
+{
+	static const char * const dev[] = { "lo", NULL };
+	unsigned int i;
+
+	number();
+	for (i = 0; i < ARRAY_SIZE(dev); i++) {
+		const char *name = dev[i] ? dev[i] : B->dev;
+		int tcp = tcp_listener("0.0.0.0", TCP_PORT, false), l;
+
+		MUST(setsockopt(tcp, SOL_SOCKET, SO_BINDTODEVICE, name, strlen(name)));
+		l = stand_in(tcp, TCP_PORT);
+		EXPECT_EQ(dev[i] ? ECONNREFUSED : 0, want("10.1.0.2", TCP_PORT));
+		close(l);
+		close(tcp);
+	}
 }
 
 /* A process with TCP's listener gets the ESP listener beside it, and accepts its connections. */
@@ -213,7 +260,7 @@ TEST_F(hosts, shared)
 	EXPECT_ERRNO(ENOTSOCK, getsockopt(other, SOL_ESP, ESP_TCP_LISTENER, &copy, &(socklen_t){ 4 }));
 }
 
-/* A full backlog refuses who can go by TCP, and keeps others waiting. */
+/* A full backlog refuses a client that can go by TCP, and keeps others waiting. */
 TEST_F(hosts, full_backlog)
 {
 	int tcp, l, i, fd;

@@ -91,9 +91,9 @@ struct sockaddr_esp {
  *			then takes TCP's port only (else EADDRNOTAVAIL), and needs no permission
  *			for it. The socket answers clients with ESP_TCP_DEST while TCP's listener
  *			is open and has that address. EINVAL: no TCP listener; EALREADY: set before.
-			get, on any socket: the value is the descriptor of a TCP listener. It is
-			replaced by a new descriptor of the listening socket that stands for it
-			(ENOENT: there is none)
+ *			get, on any socket: the value is the descriptor of a TCP listener. It is
+ *			replaced by a new descriptor of the listening socket that stands for it
+ *			(ENOENT: there is none)
  * @ESP_TCP_DEST:	(struct sockaddr_in or sockaddr_in6, set; stream) IP address of the TCP
  *			server that connect() wants: it fails with ECONNREFUSED unless a socket
  *			with ESP_TCP_LISTENER answers. The port doesn't count

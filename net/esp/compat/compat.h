@@ -8,6 +8,7 @@
 
 #include <linux/file.h>
 #include <linux/hrtimer.h>
+#include <linux/uaccess.h>
 #include <net/sock.h>
 
 #ifdef ESP_OLD_SOCKADDR
@@ -31,8 +32,18 @@ static inline struct file *get_file_active(struct file **f)
 
 	return file && atomic_long_inc_not_zero(&file->f_count) ? file : NULL;
 }
+#endif
 
-#define receive_fd(file, ufd, flags)	receive_fd(file, flags)
+#ifdef ESP_OLD_RECEIVE_FD
+/* A descriptor whose number can't be written stays open. */
+static inline int esp_receive_fd(struct file *file, int __user *ufd, unsigned int flags)
+{
+	int fd = receive_fd(file, flags);
+
+	return fd >= 0 && put_user(fd, ufd) ? -EFAULT : fd;
+}
+
+#define receive_fd	esp_receive_fd
 #endif
 
 #ifdef ESP_OLD_HRTIMER
