@@ -17,7 +17,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include "run.h"
 
 #define RETRY_MS	100	/* a blocking accept() looks at both queues in this interval */
@@ -71,8 +70,8 @@ static int device_of(int fd, const struct name *local)
 }
 
 /*
- * Get the program's SO_RCVTIMEO; 0 if it is that of the library's, of another process
- * (accept_bounded()).
+ * Get the program's SO_RCVTIMEO when the library sees the listener first; 0 if it is the library's,
+ * of another process (accept_bounded()). setsockopt() follows later changes.
  */
 static struct timeval timeout_of(int fd)
 {
@@ -84,11 +83,10 @@ static struct timeval timeout_of(int fd)
 	return t;
 }
 
-/* The same in ms, for poll(); -1: none. */
-static int timeout_ms(int fd)
+/* The program's SO_RCVTIMEO in ms, for poll(); -1: none. */
+static int timeout_ms(const struct slot *slot)
 {
-	struct timeval t = timeout_of(fd);
-	int64_t ms = t.tv_sec * 1000ll + t.tv_usec / 1000;
+	int64_t ms = slot->timeo.tv_sec * 1000ll + slot->timeo.tv_usec / 1000;
 
 	return ms && ms <= INT_MAX ? ms : -1;
 }
@@ -118,6 +116,32 @@ static int esp_of(int any, int tcp)
 	return sys_getsockopt(any, SOL_ESP, ESP_TCP_LISTENER, &tcp, sizeof(tcp)) ? -1 : tcp;
 }
 
+/* Put another descriptor of an ESP listener in the place of the slot's, and close that. */
+static void replace_hidden(struct slot *slot, int fd)
+{
+	int old, high = fd < 0 ? -1 : run_move_high(fd);
+
+	if (high >= 0)
+		slot->hidden_cookie = cookie_of(high);
+	old = __atomic_exchange_n(&slot->hidden, high, __ATOMIC_SEQ_CST);
+	if (old >= 0)
+		sys_close(old);
+}
+
+/*
+ * Add the ESP listener to the epoll instance that waits for TCP's already: the program has added
+ * its socket before it listened. That the kernel has the socket there proves that the slot's memory
+ * is not of an older descriptor.
+ */
+static void join_epoll(int fd, struct slot *slot)
+{
+	struct epoll_event event = slot->event;
+
+	if (slot->epfd && syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_ADD, fd, &event) &&
+	    errno == EEXIST)
+		syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_ADD, slot->hidden, &event);
+}
+
 /* Bind an ESP socket for the TCP listener @fd. NULL: it can have none. */
 static struct slot *cover(int fd, int backlog)
 {
@@ -131,6 +155,9 @@ static struct slot *cover(int fd, int backlog)
 
 	if (!slot)
 		return NULL;
+	/* the descriptor was another listener's, which was closed unseen */
+	if (atomic_load(&slot->kind) == LISTENER && hides(slot) && cookie_of(fd) != slot->cookie)
+		replace_hidden(slot, -1);
 	atomic_store(&slot->kind, OTHER);
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) ||
 	    protocol != IPPROTO_TCP || syscall(SYS_getsockname, fd, &own, &len) ||
@@ -160,6 +187,7 @@ static struct slot *cover(int fd, int backlog)
 		goto fail;
 	slot->backlog = backlog;
 	slot->armed = shared >= 0;
+	slot->timeo = timeout_of(fd);
 	slot->local = local;
 	sys_getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	if (!run_name_any(&local) && !IN6_IS_ADDR_V4MAPPED(&local.addr))
@@ -167,6 +195,8 @@ static struct slot *cover(int fd, int backlog)
 	slot->prefer = only ? AF_INET6 : AF_INET;
 	atomic_store(&slot->kind, LISTENER);
 	atomic_store(&run_listens, true);
+	if (slot->armed)
+		join_epoll(fd, slot);
 	return slot;
 fail:
 	if (hidden >= 0)
@@ -191,24 +221,23 @@ static bool arm(int fd, struct slot *slot)
 	if (!syscall(SYS_getsockname, slot->hidden, &own, &len))
 		port = own.sesp_port;
 	run_name_text(&slot->local, port, name);
-	run_copy_options(fd, slot->hidden);
-	if (syscall(SYS_listen, slot->hidden, slot->backlog)) {
+	errno = -run_copy_options(fd, slot->hidden);
+	/* an option that was copied may be the library's own */
+	sys_setsockopt(slot->hidden, SOL_SOCKET, SO_RCVTIMEO, &slot->timeo, sizeof(slot->timeo));
+	if (errno || syscall(SYS_listen, slot->hidden, slot->backlog)) {
 		listens = errno == EADDRINUSE ? esp_of(slot->hidden, fd) : -1;
-		if (listens >= 0) {	/* another process was quicker */
-			sys_close(slot->hidden);
-			slot->hidden = run_move_high(listens);
-			slot->hidden_cookie = cookie_of(slot->hidden);
-			slot->armed = true;
-			return true;
+		if (listens < 0) {
+			run_log("at %s: TCP, no ESP listener: %s", name, run_error());
+			replace_hidden(slot, -1);
+			atomic_store(&slot->kind, OTHER);
+			return false;
 		}
-		run_log("at %s: TCP, no ESP listener: %s", name, run_error());
-		sys_close(slot->hidden);
-		slot->hidden = -1;
-		atomic_store(&slot->kind, OTHER);
-		return false;
+		replace_hidden(slot, listens);	/* another process was quicker */
+	} else {
+		run_log("at %s: TCP and ESP", name);
 	}
 	slot->armed = true;
-	run_log("at %s: TCP and ESP", name);
+	join_epoll(fd, slot);
 	return true;
 }
 
@@ -224,10 +253,8 @@ struct slot *run_waits(int fd)
 	case OTHER:
 		return NULL;
 	case LISTENER:
-		if (run_listener(fd)) {
-			slot = run_listener(fd);
+		if (run_listener(fd))
 			break;
-		}
 		__attribute__((fallthrough));	/* its ESP listener's descriptor is gone */
 	default:	/* inherited, perhaps */
 		if (sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, sizeof(yes)) || !yes)
@@ -297,14 +324,15 @@ PUBLIC int listen(int fd, int backlog)
  */
 void run_end(struct slot *slot)
 {
-	int hidden = __atomic_exchange_n(&slot->hidden, -1, __ATOMIC_SEQ_CST);
+	int kind = LISTENER, hidden = __atomic_exchange_n(&slot->hidden, -1, __ATOMIC_SEQ_CST);
 
-	if (hidden < 0)
-		return;		/* another thread was quicker */
+	/* another thread was quicker, or has closed it, and the number is another socket's */
+	if (hidden < 0 || cookie_of(hidden) != slot->hidden_cookie)
+		return;
 	if (slot->epfd)
 		syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_DEL, hidden, &slot->event);
 	sys_close(hidden);
-	atomic_store(&slot->kind, OTHER);
+	atomic_compare_exchange_strong(&slot->kind, &kind, OTHER);
 }
 
 /* Accept the next ESP connection. Returns -1 and errno if there is none: EAGAIN. */
@@ -345,9 +373,10 @@ static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t 
  * shares the listener sees the library's timeout for this time only. A connection that comes
  * meanwhile inherits it, and is given the program's.
  */
-static int accept_bounded(int fd, struct sockaddr_storage *sa, socklen_t *len, int flags)
+static int accept_bounded(int fd, const struct slot *slot, struct sockaddr_storage *sa,
+			  socklen_t *len, int flags)
 {
-	struct timeval own = timeout_of(fd), bound = { .tv_usec = RETRY_MS * 1000 };
+	struct timeval own = slot->timeo, bound = { .tv_usec = RETRY_MS * 1000 };
 	int child, err;
 
 	sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
@@ -360,14 +389,15 @@ static int accept_bounded(int fd, struct sockaddr_storage *sa, socklen_t *len, i
 	return child;
 }
 
-static int accept_tcp(int fd, struct sockaddr_storage *sa, socklen_t *len, int flags, bool blocks)
+static int accept_tcp(int fd, const struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
+		      int flags, bool blocks)
 {
 	char text[NAME_STRLEN];
 	struct name name;
 	int child;
 
 	*len = sizeof(*sa);
-	child = blocks ? accept_bounded(fd, sa, len, flags) :
+	child = blocks ? accept_bounded(fd, slot, sa, len, flags) :
 			 syscall(SYS_accept4, fd, sa, len, flags);
 	if (child < 0)
 		return -1;
@@ -413,7 +443,7 @@ static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa,
 		} else {
 			if (!ready)
 				continue;
-			child = accept_tcp(fd, sa, len, flags, blocks);
+			child = accept_tcp(fd, slot, sa, len, flags, blocks);
 		}
 		if (child >= 0 || errno != EAGAIN)
 			return child;
@@ -425,7 +455,7 @@ static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa,
 static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
 			   int flags)
 {
-	int child, n, timeout = timeout_ms(fd);
+	int child, n, timeout = timeout_ms(slot);
 	struct pollfd pfds[2];
 	bool told;
 

@@ -228,6 +228,8 @@ PUBLIC int setsockopt(int fd, int level, int name, const void *val, socklen_t le
 		return -1;
 	}
 	ret = REAL(setsockopt)(fd, level, name, val, len);
+	if (!ret && level == SOL_SOCKET && name == SO_RCVTIMEO && run_listener(fd))
+		memcpy(&slot->timeo, val, sizeof(slot->timeo));
 	if (!ret || errno != ENOPROTOOPT ||
 	    (level != IPPROTO_TCP && level != IPPROTO_IP && level != IPPROTO_IPV6) ||
 	    !run_is_esp(fd))

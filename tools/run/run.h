@@ -32,6 +32,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/af_esp.h>
@@ -80,6 +81,7 @@ enum kind {
  * @hidden_cookie: LISTENER: SO_COOKIE of the ESP listener
  * @backlog:	LISTENER: the argument of listen()
  * @armed:	LISTENER: the ESP socket listens
+ * @timeo:	LISTENER: the program's SO_RCVTIMEO
  * @prefer:	LISTENER: preferred family of names
  * @esp:	CONNECTED: the peer's address
  * @sport:	CONNECTED: own port
@@ -95,6 +97,7 @@ struct slot {
 	int hidden;
 	int backlog;
 	bool armed;
+	struct timeval timeo;
 	int prefer;
 	struct sockaddr_esp esp;
 	in_port_t sport;

@@ -65,8 +65,7 @@ static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct tim
 {
 	struct pollfd few[FEW], *all = few;
 	nfds_t i, j, end;
-	int ret, err;
-	bool ended;
+	int ret, err, got;
 
 	if (n + more > FEW) {
 		all = calloc(n + more, sizeof(*all));
@@ -74,7 +73,6 @@ static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct tim
 			return -1;
 	}
 again:
-	ended = false;
 	end = n;
 	memcpy(all, fds, n * sizeof(*all));
 	for (i = 0; i < n && end < n + more; i++) {
@@ -89,22 +87,20 @@ again:
 	ret = REAL(ppoll)(all, end, timeout, mask);
 	if (ret < 0)
 		goto out;
-	for (i = 0, j = n, ret = 0; i < n; i++) {
+	for (i = 0, j = n, got = ret, ret = 0; i < n; i++) {
 		struct slot *slot = run_slot(fds[i].fd);
 
 		fds[i].revents = all[i].revents;
 		if (j < end && waits_for_input(&fds[i]) && slot->hidden == all[j].fd) {
 			fds[i].revents |= all[j].revents & all[j].events;
-			if (all[j].revents & (POLLERR | POLLHUP)) {
+			if (all[j].revents & (POLLERR | POLLHUP))
 				run_end(slot);
-				ended = true;
-			}
 			j++;
 		}
 		ret += !!fds[i].revents;
 	}
-	/* the end of an ESP listener is no event for the program */
-	if (!ret && ended)
+	/* the end of an ESP listener, by this thread or another one, is no event for the program */
+	if (!ret && got)
 		goto again;
 out:
 	err = errno;
