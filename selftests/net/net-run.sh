@@ -167,7 +167,7 @@ shut_down()
 gone() { ! listens "$1"; }
 
 if part calls; then
-	for way in accept poll ppoll select pselect epoll edge exclusive threads children signals dup moved handed message exec; do
+	for way in accept poll ppoll select pselect epoll early edge exclusive threads children signals dup moved handed message exec; do
 		check "a server that waits by $way" call block $way 10.1.0.2 0.0.0.0
 	done
 	for way in nonblock epoll bound; do
@@ -785,6 +785,27 @@ serve_second()
 	up 6026
 }
 
+# The descriptors that the library adds have small numbers, however many a process may have.
+small_numbers()
+{
+	(
+		ulimit -n 1048576 && run n0 /usr/bin/python3 -c 'import os
+n = max(map(int, os.listdir("/proc/self/fd")))
+print(n)
+assert 3 < n < 1024'
+	)
+}
+
+# A library that is in LD_PRELOAD already stays first.
+stays_first() { LD_PRELOAD=libm.so.6 run n0 env | grep "^LD_PRELOAD=libm.so.6:.*libesp-run.so$"; }
+
+# A script without an interpreter is the shell's.
+bare_script()
+{
+	echo 'echo "$0 got $*"' >"$TMP/script" && chmod +x "$TMP/script" &&
+		run n0 "$TMP/script" a "b c" | grep -x "$TMP/script got a b c"
+}
+
 # refuses WORDS PROGRAM...: esp run refuses the program, and says why.
 refuses() { fails_with 1 "$1" esp run "${@:2}"; }
 set_user_id()
@@ -825,6 +846,9 @@ if part fallback; then
 	check "two servers on a port: each gets its clients" carried n1 ">= 100" ">= 1" two_servers
 	check "a full queue: TCP, and the host isn't silent" full_queue
 	check "a listener on loopback is not to be reached by ESP" on_loopback
+	check "the library's descriptors have small numbers" small_numbers
+	check "libraries in LD_PRELOAD stay first" stays_first
+	check "a script without an interpreter" bare_script
 	check "a static program is refused" refuses "linked statically" ldconfig
 	check "... one that there isn't" refuses "there is no such program" nosuch
 	check "... one that gains privileges" set_user_id

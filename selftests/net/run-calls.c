@@ -469,7 +469,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		{ "exclusive",	wait_epoll, EPOLLEXCLUSIVE },
 	};
 	int fd, nothing = 0;
-	bool moved = false;
+	bool waits = false;	/* it is in an epoll instance already */
 	size_t i;
 
 	if (!strcmp(way, "threads"))
@@ -484,6 +484,17 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		return serve_handed(listener, n, self);
 	if (!strcmp(way, "message"))
 		return serve_by_message(listener);
+	if (!strcmp(way, "early")) {
+		must(!fcntl(listener, F_SETFL, O_NONBLOCK));
+		fd = take(listener);
+		must(fd >= 0 || errno == EAGAIN);
+		if (fd >= 0) {
+			serve(fd);
+			n--;
+		}
+		way = "epoll";
+		waits = true;
+	}
 	if (!strcmp(way, "moved")) {	/* the copy waits already when the original is closed */
 		fd = fcntl(listener, F_DUPFD, 50);
 		must(fd >= 50 && !fcntl(fd, F_SETFL, O_NONBLOCK));
@@ -491,7 +502,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		must(!close(listener));
 		listener = fd;
 		way = "epoll";
-		moved = true;
+		waits = true;
 	}
 	if (!strcmp(way, "dup")) {
 		must(dup2(listener, 40) == 40);
@@ -510,7 +521,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 	}
 	if (ways[i].wait)
 		must(!fcntl(listener, F_SETFL, O_NONBLOCK));
-	if (ways[i].wait == wait_epoll && !moved)
+	if (ways[i].wait == wait_epoll && !waits)
 		epoll_for(listener, ways[i].epoll);
 	while (n) {
 		if (ways[i].wait)
@@ -539,6 +550,8 @@ static void server(char **argv)
 		prepare_other(n, argv[0]);
 	listener = make(argv[3], argv[4], &a, &len);
 	set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (!strcmp(argv[2], "early"))	/* as Boost.Asio does */
+		epoll_for(listener, 0);
 	must(!bind(listener, &a.sa, len) && !listen(listener, 16));
 	must(option(listener, SOL_SOCKET, SO_ACCEPTCONN));
 	must(option(listener, SOL_SOCKET, SO_DOMAIN) == a.sa.sa_family);

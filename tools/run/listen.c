@@ -136,10 +136,14 @@ static void replace_hidden(struct slot *slot, int fd)
 static void join_epoll(int fd, struct slot *slot)
 {
 	struct epoll_event event = slot->event;
+	int epfd = slot->epfd - 1;
 
-	if (slot->epfd && syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_ADD, fd, &event) &&
-	    errno == EEXIST)
-		syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_ADD, slot->hidden, &event);
+	if (epfd < 0)
+		return;
+	if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &event))
+		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &event);	/* it was not there */
+	else if (errno == EEXIST)
+		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, slot->hidden, &event);
 }
 
 /* Bind an ESP socket for the TCP listener @fd. NULL: it can have none. */
