@@ -13,7 +13,7 @@ lacks linux/net.h sockaddr_unsized ESP_OLD_SOCKADDR
 lacks linux/skbuff.h skb_splice_from_iter ESP_OLD_SENDPAGE
 lacks linux/skbuff.h 'ssize_t maxsize);' ESP_OLD_SPLICE_GFP
 lacks linux/fs.h get_file_active ESP_OLD_GET_FILE
-lacks linux/file.h 'receive_fd(struct file \*file, int __user' ESP_OLD_RECEIVE_FD
+lacks linux/file.h 'int receive_fd(struct file \*file, int __user' ESP_OLD_RECEIVE_FD
 lacks linux/net.h proto_accept_arg ESP_OLD_ACCEPT
 lacks linux/hrtimer.h 'hrtimer_setup(' ESP_OLD_HRTIMER
 lacks net/net_namespace.h register_net_sysctl_sz ESP_OLD_SYSCTL_SZ
