@@ -257,6 +257,7 @@ static void execute_by_shell(char *path, char **program)
 
 	while (program[n])
 		n++;
+	check(shell, 0);
 	args = calloc(n + 2, sizeof(*args));
 	if (!args)
 		error(EXIT_IO, errno, "memory");

@@ -52,6 +52,16 @@ struct slot *run_listener(int fd)
 	return slot;
 }
 
+static int out_of_the_way(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
+
+	if (high < 0)
+		return fd;
+	sys_close(fd);
+	return high;
+}
+
 /* Return the device that the listener is restricted to; 0: none, -1: one without ESP. */
 static int device_of(int fd, const struct name *local)
 {
@@ -119,7 +129,7 @@ static int esp_of(int any, int tcp)
 /* Put another descriptor of an ESP listener in the place of the slot's, and close that. */
 static void replace_hidden(struct slot *slot, int fd)
 {
-	int old, high = fd < 0 ? -1 : run_move_high(fd);
+	int old, high = fd < 0 ? -1 : out_of_the_way(fd);
 
 	if (high >= 0)
 		slot->hidden_cookie = cookie_of(high);
@@ -140,8 +150,8 @@ static void join_epoll(int fd, struct slot *slot)
 
 	if (epfd < 0)
 		return;
-	if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &event))
-		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &event);	/* it was not there */
+	if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &event))	/* it was not there */
+		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &event);
 	else if (errno == EEXIST)
 		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, slot->hidden, &event);
 }
@@ -183,7 +193,7 @@ static struct slot *cover(int fd, int backlog)
 		run_log("at %s: TCP, no ESP socket: %s", name, run_error());
 		goto fail;
 	}
-	slot->hidden = run_move_high(hidden);
+	slot->hidden = out_of_the_way(hidden);
 	hidden = slot->hidden;
 	slot->cookie = cookie_of(fd);
 	slot->hidden_cookie = cookie_of(hidden);

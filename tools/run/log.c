@@ -16,44 +16,27 @@ static int log_fd = -1;
 static struct stat log_file;
 
 /*
- * Move a descriptor of the library out of the program's way. The number is fixed and small, because
- * the kernel's table of descriptors is as large as the highest one, and is copied by fork().
- */
-int run_move_high(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
-
-	if (high < 0)
-		return fd;
-	sys_close(fd);
-	return high;
-}
-
-/* As run_move_high() for the log. It never has the number of a standard stream. */
-static int move_log(int fd)
-{
-	int high;
-
-	if (fd > STDERR_FILENO)
-		return run_move_high(fd);
-	high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
-	return high < 0 ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : high;
-}
-
-/*
  * Open the log. Standard error is not used if it is a socket: it can be the connection that the
  * program serves.
  */
 static void open_log(const char *path)
 {
+	bool opened = strcmp(path, "stderr");
 	int fd = STDERR_FILENO;
 	struct stat st;
 
-	if (strcmp(path, "stderr"))
+	if (opened)
 		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
 	else if (fstat(fd, &st) || S_ISSOCK(st.st_mode))
 		return;
-	log_fd = fd < 0 ? -1 : move_log(fd);
+	if (fd < 0)
+		return;
+	/* out of the program's way, and never in the place of a standard stream that is missing */
+	log_fd = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
+	if (log_fd < 0)
+		log_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (opened)
+		sys_close(fd);
 	if (log_fd >= 0 && fstat(log_fd, &log_file)) {
 		sys_close(log_fd);
 		log_fd = -1;

@@ -51,7 +51,11 @@
 	real_##name;							\
 })
 
-#define RUN_HIGH 512	/* the library's own descriptors begin here, if there are so many */
+/*
+ * The library's own descriptors begin here, if there are so many. The number is small, because the
+ * kernel's table of descriptors is as large as the highest one, and fork() copies it.
+ */
+#define RUN_HIGH 512
 #define RUN_FDS 16384	/* descriptors from this number on are not remembered */
 
 /**
@@ -144,7 +148,6 @@ extern bool run_only;
 extern int run_wait_ms;
 void run_log(const char *format, ...);
 const char *run_error(void);
-int run_move_high(int fd);
 
 /* route.c */
 struct route {
