@@ -347,8 +347,9 @@ static enum skb_drop_reason syn_echoed(struct sock *sk, struct sk_buff *skb)
 	u8 must = ESP_HAS_HELLO & ~(crc ? ESP_HAS(ESP_OPT_TYPE) : 0);
 
 	sock_owned_by_me(sk);
+	/* a client with ESP_TCP_DEST sends no SYN|ACK: syn_crossed() */
 	if (f->cookie != esp->cookie || (f->opts & must) != must ||
-	    f->ack_seq != esp->snd.una_seq) {
+	    f->ack_seq != esp->snd.una_seq || esp->tcp_name) {
 		ESP_INC(sock_net(sk), InCookie);
 		return SKB_DROP_REASON_TCP_INVALID_SEQUENCE;
 	}
@@ -635,8 +636,6 @@ static bool echo_find_slot(struct sock *sk, struct esp_dev *ed, struct sk_buff *
 	struct esp_frame *f = &ESP_RX(skb)->f;
 	u32 now = esp_cookie_slot();
 
-	if ((features & ESP_FEATURE_TCP) && (!esp_sk(sk)->tcp || esp_tcp_gone(sk)))
-		return false;
 	for (*slot = now; now - *slot < 2; --*slot)
 		if (f->cookie == esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), f, f->advice,
 						   features, *slot))
@@ -650,14 +649,13 @@ static bool echo_find_slot(struct sock *sk, struct esp_dev *ed, struct sk_buff *
  */
 static bool echo_fits(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb, u32 *slot)
 {
-	struct esp_frame *f = &ESP_RX(skb)->f;
-
 	static const u8 crc[] = {
 		ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS,
 		ESP_FEATURE_CRC32C,
 		ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS | ESP_FEATURE_TCP,
 		ESP_FEATURE_CRC32C | ESP_FEATURE_TCP,
 	};
+	struct esp_frame *f = &ESP_RX(skb)->f;
 	int i;
 
 	if (!(f->opts & ESP_HAS(ESP_OPT_CRC))) {

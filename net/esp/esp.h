@@ -362,6 +362,8 @@ struct esp_opt {
 	u32			peer_mss;
 	/** @port_use: ESP_PORT_OWNED, ESP_PORT_SHARED or ESP_PORT_STRICT, if @port is set */
 	u8			port_use;
+	/** @tcp_lost: @tcp was closed, and others may have @sport since; under the bucket's lock */
+	bool			tcp_lost;
 	/** @dev_auto: connect() chose @dev, and gives it back if it fails */
 	u8			dev_auto;
 	/** @destroyed: esp_destroy() has run */

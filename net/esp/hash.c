@@ -98,8 +98,12 @@ static bool port_owned(const struct esp_port *p, struct sock *sk, int dev, bool 
 	struct esp_opt *o;
 
 	hlist_for_each_entry(o, &p->owners, bind_node) {
-		if (devs_differ(dev, READ_ONCE(o->sk.sk_bound_dev_if)) || esp_tcp_gone(&o->sk))
+		if (devs_differ(dev, READ_ONCE(o->sk.sk_bound_dev_if)))
 			continue;
+		if (esp_tcp_gone(&o->sk)) {
+			WRITE_ONCE(o->tcp_lost, true);
+			continue;
+		}
 		/* the owner of o may set sk_reuse just now: either value will do */
 		if (reuse && data_race(!!o->sk.sk_reuse) &&
 		    READ_ONCE(o->sk.sk_state) != TCP_LISTEN)

@@ -85,7 +85,10 @@ static void stale_connection(struct sock *sk, struct esp_frame *f, u64 now)
 	esp_send_probe(sk);
 }
 
-/* Handle a SYN or a RST for a connection, or any frame for one that was reset. */
+/*
+ * Handle a SYN or a RST for a connection, or any frame for one that was reset. Not inline: it is
+ * rare, and would cost each frame registers.
+ */
 static noinline enum skb_drop_reason unusual_rcv(struct sock *sk, struct esp_frame *f, u64 now)
 {
 	sock_owned_by_me(sk);
@@ -163,7 +166,7 @@ out:
 	sk_skb_reason_drop(sk, skb, reason);
 }
 
-/* Handle an echo for a listener, whose lock is held. Consumes @skb. */
+/* Handle an echo for a listener, whose lock is held. Not inline: it is rare. Consumes @skb. */
 static noinline void listen_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	struct sock *child;

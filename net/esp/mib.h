@@ -78,7 +78,7 @@
 	X(CookieUsed)		/* an echo whose cookie has made a connection before */ \
 	X(CookieInvalid)	/* no SYN, and without a valid cookie of the listener's */ \
 	X(TypeMismatch)		/* a stream socket met a seqpacket socket */ \
-	X(TcpMismatch)		/* SYNs for a TCP server that the socket does not stand for */ \
+	X(TcpMismatch)		/* a client of a TCP server met a socket that is none */ \
 	X(DgramIn)		/* datagrams received */ \
 	X(DgramOut)		/* datagrams sent */ \
 	X(DgramMemDrop)		/* datagrams dropped because the receive buffer was full */

@@ -61,7 +61,7 @@ static void fin_rcv(struct sock *sk)
 	sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 }
 
-/* Consume a FIN in order; @end: number after it. */
+/* Consume a FIN in order; @end: number after it. Not inline: it is rare. */
 static noinline void fin_consume(struct sock *sk, u32 end, struct esp_consumed *c)
 {
 	struct esp_opt *esp = esp_sk(sk);

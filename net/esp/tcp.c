@@ -61,7 +61,7 @@ static bool dev_has_v4(const struct net_device *dev, u64 name)
 }
 
 /* Does a listener that is bound to an IPv4 address, or to any, accept at that of the name? */
-static bool at_v4(__be32 bound, u64 name)
+static bool tcp_bound_v4(__be32 bound, u64 name)
 {
 	return name_is_v4(name) && (!bound || name_of_v4(bound) == name);
 }
@@ -83,10 +83,10 @@ static bool dev_has_v6(const struct net_device *dev, u64 name)
 }
 
 /* Is a TCP listener of IPv6 bound so that it accepts at the address of that name? */
-static bool v6_listens_at(const struct sock *tcp, u64 name)
+static bool tcp_bound_v6(const struct sock *tcp, u64 name)
 {
 	if (ipv6_addr_v4mapped(&tcp->sk_v6_rcv_saddr))
-		return at_v4(tcp->sk_v6_rcv_saddr.s6_addr32[3], name);
+		return tcp_bound_v4(tcp->sk_v6_rcv_saddr.s6_addr32[3], name);
 	if (!ipv6_addr_any(&tcp->sk_v6_rcv_saddr))
 		return name_of_v6(&tcp->sk_v6_rcv_saddr) == name;
 	return !name_is_v4(name) || !ipv6_only_sock(tcp);
@@ -97,14 +97,14 @@ static bool dev_has_v6(const struct net_device *dev, u64 name)
 	return false;
 }
 
-static bool v6_listens_at(const struct sock *tcp, u64 name)
+static bool tcp_bound_v6(const struct sock *tcp, u64 name)
 {
 	return false;
 }
 #endif
 
 /* Is a TCP listener bound to a device, or a VRF, by which frames of @dev don't come? */
-static bool other_device(const struct sock *tcp, const struct net_device *dev)
+static bool tcp_other_device(const struct sock *tcp, const struct net_device *dev)
 {
 	int vrf = l3mdev_master_ifindex_rcu(dev);
 
@@ -128,10 +128,11 @@ bool esp_tcp_accepts(const struct sock *sk, const struct net_device *dev, u64 na
 {
 	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
 
-	if (!tcp || !esp_tcp_listens(tcp, READ_ONCE(esp_sk(sk)->sport)) || other_device(tcp, dev))
+	if (!tcp || esp_tcp_gone(sk) || tcp_other_device(tcp, dev))
 		return false;
-	if (!(tcp->sk_family == AF_INET ? at_v4(READ_ONCE(inet_sk(tcp)->inet_rcv_saddr), name) :
-					  v6_listens_at(tcp, name)))
+	if (tcp->sk_family == AF_INET ?
+	    !tcp_bound_v4(READ_ONCE(inet_sk(tcp)->inet_rcv_saddr), name) :
+	    !tcp_bound_v6(tcp, name))
 		return false;
 	return name_is_v4(name) ? dev_has_v4(dev, name) : dev_has_v6(dev, name);
 }
@@ -152,7 +153,7 @@ struct sock *esp_tcp_get(const struct net *net, int fd, int *err)
 	if (!sock)
 		return NULL;
 	tcp = sock->sk;
-	if ((tcp->sk_family == AF_INET || tcp->sk_family == AF_INET6) &&
+	if (tcp && (tcp->sk_family == AF_INET || tcp->sk_family == AF_INET6) &&
 	    tcp->sk_type == SOCK_STREAM && tcp->sk_protocol == IPPROTO_TCP &&
 	    net_eq(sock_net(tcp), net) && esp_tcp_listens(tcp, inet_sk(tcp)->inet_sport)) {
 		sock_hold(tcp);

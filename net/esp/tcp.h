@@ -27,13 +27,15 @@ static inline bool esp_tcp_listens(const struct sock *tcp, __be16 port)
 
 /*
  * Does a bound socket stand for a TCP listener that has been closed since? Then it gets no frames,
- * and other sockets may have its port.
+ * and other sockets may have its port. Once one of them has it, this socket never gets it back,
+ * even if TCP's listens again.
  */
 static inline bool esp_tcp_gone(const struct sock *sk)
 {
-	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
+	const struct esp_opt *esp = esp_sk(sk);
+	const struct sock *tcp = READ_ONCE(esp->tcp);
 
-	return tcp && !esp_tcp_listens(tcp, READ_ONCE(esp_sk(sk)->sport));
+	return tcp && (READ_ONCE(esp->tcp_lost) || !esp_tcp_listens(tcp, READ_ONCE(esp->sport)));
 }
 
 /* Return the name of the IP address that a SYN with ESP_FEATURE_TCP asks for. */

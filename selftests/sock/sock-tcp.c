@@ -198,6 +198,27 @@ TEST_F(hosts, listens_elsewhere)
 	close(l);
 }
 
+/* A port that another socket has got meanwhile doesn't come back with TCP's listener. */
+TEST_F(hosts, listens_again)
+{
+	int tcp, l, fd;
+
+	number();
+	tcp = tcp_listener("0.0.0.0", TCP_PORT, false);
+	l = esp_socket(B, SOCK_STREAM);
+	MUST(set_int(l, SOL_ESP, ESP_TCP_LISTENER, tcp));
+	MUST(do_bind(l, (struct sockaddr_esp){ .sesp_family = AF_ESP, .sesp_port = htons(TCP_PORT),
+					       .sesp_ifindex = B->ifindex }));
+	MUST(listen(l, 10));
+	MUST(shutdown(tcp, SHUT_RDWR));
+	fd = listener(B, SOCK_STREAM, TCP_PORT, 10);
+	MUST(listen(tcp, 10));
+	EXPECT_EQ(ECONNREFUSED, want("10.1.0.2", TCP_PORT));
+	EXPECT_EQ(0, do_connect(esp_socket(A, SOCK_STREAM), at(B, TCP_PORT)));
+	EXPECT_EQ(POLLIN, events(fd, POLLIN, LONG));
+	EXPECT_EQ(0, events(l, POLLIN, 0));
+}
+
 /* A TCP listener that is bound to a device gets nothing by others. */
 TEST_F(hosts, bound_device)
 {
