@@ -109,6 +109,11 @@ static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 			break;
 		if (now - ESP_TX(skb)->sent_us < proof)
 			break;
+		if (unlikely(esp_leaves_in_parts(sk, skb))) {	/* one in a round trip */
+			if (from == esp->snd.una_seq)
+				esp_retransmit(sk, skb, from, from + 1);
+			break;
+		}
 		to = esp_before(from + n, end) ? from + n : end;
 		if (esp_after(to, esp->rto_high))
 			to = esp->rto_high;

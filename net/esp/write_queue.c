@@ -78,6 +78,8 @@ struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n)
 	struct sk_buff *rest;
 
 	sock_owned_by_me(sk);
+	if (WARN_ON_ONCE(!n || n >= ESP_TX(skb)->segs))
+		return NULL;
 	if (skb_headlen(skb) > at)
 		linear = skb_headlen(skb) - at;
 	rest = alloc_skb_fclone(room + linear, GFP_ATOMIC);

@@ -291,6 +291,40 @@ static void mtu__goes_on(struct kunit *test)
 	}
 }
 
+/* A short packet after large ones is retransmitted as a whole, and its buffer stays as it is. */
+static void mtu__short_after_large(struct kunit *test)
+{
+	u32 n = 2 * T_MSS + 63, tries = 0;
+	u8 *buf = mtu_pattern(test, n);
+	struct t_stream s = { .buf = kunit_kzalloc(test, 2 * n, GFP_KERNEL) };
+	struct t_conn c;
+
+	KUNIT_ASSERT_NOT_NULL(test, s.buf);
+	fx.parts = true;
+	WRITE_ONCE(fx.dev->gso_max_segs, 4);
+	conf()->rto_min_us = T_NEVER_US;
+	conf()->ack_delay_us = T_NEVER_US;
+	open_conn(test, &c, 0, 4);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, n - 10, 0), (int)n - 10);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf + n - 10, 10, 0), 10);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, c.ack + 4);
+	lose_frames();
+	feed_mss(test, &c, 300, 4);
+	conf()->rto_min_us = 5000;
+	esp_timer_set(c.esp, ESP_T_SEND, esp_now());
+	while (s.len < n && tries++ < 2000) {
+		u32 before = c.ack;
+
+		take_stream(test, &c, &s, 300);
+		if (c.ack != before)
+			feed_ack(test, &c, 4);
+	}
+	KUNIT_EXPECT_EQ(test, s.len, n);
+	KUNIT_EXPECT_EQ(test, memcmp(s.buf, buf, n), 0);
+	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&c.sock->sk->sk_write_queue));
+	close_conn(test, &c);
+}
+
 /* A peer that doesn't take parts makes the connection end, if a packet is too large. */
 static void mtu__without_parts(struct kunit *test)
 {
@@ -404,6 +438,7 @@ static struct kunit_case parts_cases[] = {
 	KUNIT_CASE(parts__of_other_packets),
 	KUNIT_CASE(parts__memory),
 	KUNIT_CASE(mtu__goes_on),
+	KUNIT_CASE(mtu__short_after_large),
 	KUNIT_CASE(mtu__without_parts),
 	KUNIT_CASE(mtu__smallest),
 	KUNIT_CASE(mtu__is_told),
