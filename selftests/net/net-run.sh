@@ -149,6 +149,17 @@ call()
 		END { exit bad }' "$TMP/server" "$TMP/call" "$TMP/self" && told ": ESP" 2 || { cat "$TMP/server" "$LOG"; return 1; }
 }
 
+# call_by_tcp WAY WHY: the connection goes by TCP, and the log says why.
+call_by_tcp()
+{
+	PORT=$((PORT + 1))
+	: >"$LOG"
+	serve run-calls serve accept 10.1.0.2 $PORT 1
+	up $PORT && run n0 run-calls call "$1" 10.1.0.2 $PORT && wait $SERVER && told "to 10.1.0.2:$PORT: TCP, " && told "$2" && return
+	down
+	return 1
+}
+
 # A listener that is shut down, but not closed, accepts no connection by ESP or TCP.
 shut_down()
 {
@@ -170,9 +181,11 @@ if part calls; then
 	for way in accept poll ppoll select pselect epoll early edge exclusive threads children signals dup moved handed message exec; do
 		check "a server that waits by $way" call block $way 10.1.0.2 0.0.0.0
 	done
-	for way in nonblock epoll bound; do
+	for way in nonblock epoll edge oneshot exclusive two high bound; do
 		check "a client that connects by $way" call $way accept 10.1.0.2 10.1.0.2
 	done
+	check "a client in more epoll instances than are remembered: TCP" by_tcp call_by_tcp many "too many epoll instances"
+	check "a client with copies of its socket: TCP" by_tcp call_by_tcp copied "its descriptor was copied"
 	check "a listener that is shut down" shut_down
 	check "IPv6" call block accept fd01::2 fd01::2
 	check "IPv6 to a listener for both kinds, which knows IPv4" call nonblock epoll fd01::2 :: 10.1.0.2 10.1.0.1
@@ -831,7 +844,7 @@ if part fallback; then
 	check "an entry by hand says who a peer is" by_esp 100 pinned_peer
 	check "the server is killed" killed_peer
 	check "the cable is cut" cut_off
-	for way in accept poll select epoll; do
+	for way in accept poll select epoll shared; do
 		check "the ESP listener is ended, while $way waits: TCP" by_tcp ended_listener $way
 	done
 	check "with --only, nothing goes by TCP" only

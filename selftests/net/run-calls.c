@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -209,6 +211,20 @@ static void wait_pselect(int fd)
 }
 
 static int epfd = -1;
+
+static pid_t sharer;
+
+/* A process that does nothing keeps all files open, so that they don't leave epoll by close(). */
+static void share(void)
+{
+	sharer = fork();
+	must(sharer >= 0);
+	if (!sharer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		exit(0);
+	}
+}
 
 static void wait_epoll(int fd)
 {
@@ -467,6 +483,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		{ "epoll",	wait_epoll, 0 },
 		{ "edge",	wait_epoll, EPOLLET },
 		{ "exclusive",	wait_epoll, EPOLLEXCLUSIVE },
+		{ "shared",	wait_epoll, 0 },
 	};
 	int fd, nothing = 0;
 	bool waits = false;	/* it is in an epoll instance already */
@@ -523,6 +540,8 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		must(!fcntl(listener, F_SETFL, O_NONBLOCK));
 	if (ways[i].wait == wait_epoll && !waits)
 		epoll_for(listener, ways[i].epoll);
+	if (!strcmp(way, "shared"))
+		share();
 	while (n) {
 		if (ways[i].wait)
 			ways[i].wait(listener);
@@ -530,7 +549,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		while ((fd = take(listener)) >= 0) {
 			serve(fd);
 			if (!--n)
-				return;
+				goto out;
 			if (!ways[i].wait)
 				break;
 		}
@@ -538,6 +557,9 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		/* the process must not be woken for nothing again and again */
 		must(nothing++ < 20);
 	}
+out:
+	if (sharer > 0)
+		kill(sharer, SIGKILL);
 }
 
 static void server(char **argv)
@@ -608,25 +630,82 @@ static void compare(int fd)
 	must(!pthread_join(thread, NULL));
 }
 
-static void wait_writable(int fd, bool epoll)
+#define EPOLLS	5
+#define HIGH	16400
+
+/* Ways to connect by epoll: in how many instances the socket is before, and how. */
+static const struct by_epoll {
+	const char *way;
+	int n;
+	unsigned int how;
+} by_epoll[] = {
+	{ "epoll",	1, 0 },
+	{ "edge",	1, EPOLLET },
+	{ "oneshot",	1, EPOLLONESHOT },
+	{ "exclusive",	1, EPOLLEXCLUSIVE },
+	{ "two",	2, 0 },
+	{ "many",	EPOLLS, 0 },
+	{ "high",	1, 0 },
+};
+
+static int epfds[EPOLLS];
+
+static void add_to_epolls(int fd, const struct by_epoll *by)
+{
+	struct epoll_event e = { .events = EPOLLOUT | by->how };
+	int i;
+
+	for (i = 0; i < by->n; i++) {
+		e.data.fd = 1000 + fd + i;
+		epfds[i] = epoll_create1(0);
+		must(epfds[i] >= 0 && !epoll_ctl(epfds[i], EPOLL_CTL_ADD, fd, &e));
+	}
+}
+
+/* Each instance must report the socket, with the data that it was given. */
+static void wait_writable(int fd, const struct by_epoll *by)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 	struct epoll_event e;
+	int i;
 
-	if (epoll)
-		must(epoll_wait(epfd, &e, 1, -1) == 1 && e.data.fd == 1000 + fd &&
-		     (e.events & EPOLLOUT));
-	else
+	if (!by)
 		must(poll(&pfd, 1, -1) == 1 && (pfd.revents & POLLOUT));
+	for (i = 0; by && i < by->n; i++) {
+		must(epoll_wait(epfds[i], &e, 1, -1) == 1 && e.data.fd == 1000 + fd + i);
+		must(e.events & EPOLLOUT);
+	}
+}
+
+/* Use the lower descriptors, so that the socket has a number of HIGH at least. */
+static void use_low(void)
+{
+	struct rlimit limit = { HIGH + 100, HIGH + 100 };
+	int fd;
+
+	must(!setrlimit(RLIMIT_NOFILE, &limit));
+	do {
+		fd = dup(0);
+		must(fd >= 0);
+	} while (fd < HIGH);
 }
 
 static void client(char **argv)
 {
-	bool epoll = !strcmp(argv[2], "epoll"), block = !strcmp(argv[2], "block");
-	struct epoll_event e = { .events = EPOLLOUT };
+	bool block = !strcmp(argv[2], "block"), copied = !strcmp(argv[2], "copied");
+	const struct by_epoll *by = NULL;
+	int fd, flags, error, copies[2];
 	union any a, own;
 	socklen_t len, own_len = sizeof(own);
-	int fd = make(argv[3], argv[4], &a, &len), flags, error;
+	size_t i;
+
+	for (i = 0; i < sizeof(by_epoll) / sizeof(by_epoll[0]); i++) {
+		if (!strcmp(argv[2], by_epoll[i].way))
+			by = &by_epoll[i];
+	}
+	if (!strcmp(argv[2], "high"))
+		use_low();
+	fd = make(argv[3], argv[4], &a, &len);
 
 	if (!strcmp(argv[2], "bound")) {
 		memset(&own, 0, sizeof(own));
@@ -638,24 +717,30 @@ static void client(char **argv)
 			 sizeof(struct timeval)));
 	if (!block)
 		must(!fcntl(fd, F_SETFL, O_NONBLOCK));
-	if (epoll) {
-		e.data.fd = 1000 + fd;
-		epfd = epoll_create1(0);
-		must(epfd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e));
+	if (by)
+		add_to_epolls(fd, by);
+	if (copied) {
+		copies[0] = dup(fd);
+		copies[1] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+		must(copies[0] >= 0 && copies[1] >= 100);
 	}
 	if (connect(fd, &a.sa, len)) {
 		if (block || errno != EINPROGRESS)
 			err(2, "connect");
-		wait_writable(fd, epoll);
+		wait_writable(fd, by);
 		error = option(fd, SOL_SOCKET, SO_ERROR);
 		if (error) {
 			errno = error;
 			err(2, "connect");
 		}
 	} else if (!block) {
-		wait_writable(fd, epoll);
+		wait_writable(fd, by);
 	}
 	must(!connect(fd, &a.sa, len) || errno == EISCONN);
+	for (i = 0; copied && i < 2; i++) {	/* the copies are connected, too */
+		own_len = sizeof(own);
+		must(!getpeername(copies[i], &own.sa, &own_len) && !close(copies[i]));
+	}
 	flags = fcntl(fd, F_GETFL);
 	must(block == !(flags & O_NONBLOCK) && fcntl(fd, F_GETFD) == FD_CLOEXEC);
 	must(!fcntl(fd, F_SETFL, 0));

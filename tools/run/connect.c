@@ -276,41 +276,40 @@ static int connect_esp(struct attempt *a, int fd, int64_t until)
 	return err;
 }
 
-/* Make the TCP socket's descriptor that of the ESP socket, in epoll too. */
+/* Make the TCP socket's descriptor that of the ESP socket, in all epoll instances too. */
 static bool put_in_place(struct attempt *a, int fd)
 {
 	int flags = fcntl(a->fd, F_GETFL), fdflags = fcntl(a->fd, F_GETFD);
+	struct epoll_event events[RUN_EPOLLS];
 	struct slot *slot = run_slot(a->fd);
+	int i, ret, epfds[RUN_EPOLLS];
 	struct sockaddr_esp own;
 	socklen_t len = sizeof(own);
-	struct epoll_event event;
-	int epfd = -1;
 
 	if (flags < 0 || fdflags < 0 || syscall(SYS_getsockname, fd, &own, &len) ||
-	    fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_ASYNC)))
+	    sys_fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_ASYNC)))
 		return false;
-	/* EPOLL_CTL_MOD fails if the descriptor isn't in that epoll instance now */
-	if (slot && slot->epfd) {
-		epfd = slot->epfd - 1;
-		event = slot->event;
-		if (syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_MOD, a->fd, &event))
-			epfd = -1;
+	for (i = 0; i < RUN_EPOLLS; i++) {
+		epfds[i] = atomic_load(&slot->interests[i].epfd) - 1;
+		events[i] = slot->interests[i].event;
+		/* fails if the descriptor isn't in that epoll instance now */
+		if (epfds[i] >= 0 &&
+		    syscall(SYS_epoll_ctl, epfds[i], EPOLL_CTL_DEL, a->fd, &events[i]))
+			epfds[i] = -1;
 	}
-	if (epfd >= 0)
-		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, a->fd, &event);
-	if (slot)
-		atomic_store(&slot->kind, UNKNOWN);
-	if (syscall(SYS_dup3, fd, a->fd, fdflags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
+	atomic_store(&slot->kind, UNKNOWN);
+	ret = syscall(SYS_dup3, fd, a->fd, fdflags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	for (i = 0; i < RUN_EPOLLS; i++) {
+		if (epfds[i] >= 0)
+			syscall(SYS_epoll_ctl, epfds[i], EPOLL_CTL_ADD, a->fd, &events[i]);
+	}
+	if (ret < 0)
 		return false;
-	if (epfd >= 0)
-		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, a->fd, &event);
-	if (slot) {
-		slot->esp = a->esp;
-		slot->sport = own.sesp_port;
-		slot->local = a->from;
-		slot->peer = a->to;
-		atomic_store(&slot->kind, CONNECTED);
-	}
+	slot->esp = a->esp;
+	slot->sport = own.sesp_port;
+	slot->local = a->from;
+	slot->peer = a->to;
+	atomic_store(&slot->kind, CONNECTED);
 	return true;
 }
 
@@ -318,12 +317,20 @@ static bool put_in_place(struct attempt *a, int fd)
 static const char *attempt(struct attempt *a)
 {
 	int64_t until = now_ms() + run_wait_ms;
+	struct slot *slot = run_slot_new(a->fd);
 	const char *text;
 	int fd;
 
 	text = find_route(a);
 	if (text)
 		return text;
+	/* the ESP socket could not take its place in epoll */
+	if (!slot)
+		return "its descriptor's number is too high";
+	if (slot->more)
+		return "it is in too many epoll instances";
+	if (slot->copied)
+		return "its descriptor was copied";
 	fd = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	a->err = ENETUNREACH;
 	if (fd < 0)

@@ -16,6 +16,7 @@
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <sys/resource.h>
 #include "run.h"
 
@@ -54,7 +55,7 @@ struct slot *run_listener(int fd)
 
 static int out_of_the_way(int fd)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
+	int high = sys_fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
 
 	if (high < 0)
 		return fd;
@@ -139,21 +140,25 @@ static void replace_hidden(struct slot *slot, int fd)
 }
 
 /*
- * Add the ESP listener to the epoll instance that waits for TCP's already: the program has added
+ * Add the ESP listener to the epoll instances that wait for TCP's already: the program has added
  * its socket before it listened. That the kernel has the socket there proves that the slot's memory
  * is not of an older descriptor.
  */
-static void join_epoll(int fd, struct slot *slot)
+static void join_epolls(int fd, struct slot *slot)
 {
-	struct epoll_event event = slot->event;
-	int epfd = slot->epfd - 1;
+	size_t i;
 
-	if (epfd < 0)
-		return;
-	if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &event))	/* it was not there */
-		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &event);
-	else if (errno == EEXIST)
-		syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, slot->hidden, &event);
+	for (i = 0; i < RUN_EPOLLS; i++) {
+		int epfd = atomic_load(&slot->interests[i].epfd) - 1;
+		struct epoll_event event = slot->interests[i].event;
+
+		if (epfd < 0)
+			continue;
+		if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &event))
+			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &event);
+		else if (errno == EEXIST)
+			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, slot->hidden, &event);
+	}
 }
 
 /* Bind an ESP socket for the TCP listener @fd. NULL: it can have none. */
@@ -161,7 +166,7 @@ static struct slot *cover(int fd, int backlog)
 {
 	struct sockaddr_storage own;
 	socklen_t len = sizeof(own);
-	struct slot *slot = run_slot(fd);
+	struct slot *slot = run_slot_new(fd);
 	struct name local;
 	int hidden, shared, ifindex, protocol, only = 0;
 	char name[NAME_STRLEN];
@@ -210,7 +215,7 @@ static struct slot *cover(int fd, int backlog)
 	atomic_store(&slot->kind, LISTENER);
 	atomic_store(&run_listens, true);
 	if (slot->armed)
-		join_epoll(fd, slot);
+		join_epolls(fd, slot);
 	return slot;
 fail:
 	if (hidden >= 0)
@@ -251,14 +256,14 @@ static bool arm(int fd, struct slot *slot)
 		run_log("at %s: TCP and ESP", name);
 	}
 	slot->armed = true;
-	join_epoll(fd, slot);
+	join_epolls(fd, slot);
 	return true;
 }
 
 /* Return the slot of a listener that the program waits at. NULL: it is none, or of TCP only. */
 struct slot *run_waits(int fd)
 {
-	struct slot *slot = run_slot(fd);
+	struct slot *slot = run_slot_new(fd);
 	int yes, err = errno;
 
 	if (!slot)
@@ -299,15 +304,22 @@ void run_uncover(int fd)
 /* Remember @copy as a copy of @fd. A listener's copy has its own descriptor of the ESP listener. */
 void run_copied(int fd, int copy)
 {
-	struct slot *from = run_slot(fd), *to = run_slot(copy);
+	struct slot *from = run_slot(fd), *to;
 	int err = errno;
 
-	if (!from || !to || atomic_load(&from->kind) == UNKNOWN)
+	run_forget(copy);
+	to = run_slot_new(copy);
+	if (!from || !to)
 		return;
+	if (atomic_load(&from->kind) == UNKNOWN) {
+		from->copied = true;
+		to->copied = true;
+		return;
+	}
 	*to = *from;
-	to->epfd = 0;
+	run_forget(copy);
 	if (atomic_load(&to->kind) == LISTENER) {
-		to->hidden = hides(from) ? fcntl(from->hidden, F_DUPFD_CLOEXEC, RUN_HIGH) : -1;
+		to->hidden = hides(from) ? sys_fcntl(from->hidden, F_DUPFD_CLOEXEC, RUN_HIGH) : -1;
 		errno = err;
 	}
 }
@@ -343,8 +355,7 @@ void run_end(struct slot *slot)
 	/* another thread was quicker, or has closed it, and the number is another socket's */
 	if (hidden < 0 || cookie_of(hidden) != slot->hidden_cookie)
 		return;
-	if (slot->epfd)
-		syscall(SYS_epoll_ctl, slot->epfd - 1, EPOLL_CTL_DEL, hidden, &slot->event);
+	run_leave_epolls(hidden);
 	sys_close(hidden);
 	atomic_compare_exchange_strong(&slot->kind, &kind, OTHER);
 }
@@ -575,4 +586,35 @@ PUBLIC int dup3(int fd, int copy, int flags)
 		return -1;
 	run_copied(fd, copy);
 	return copy;
+}
+
+/* fcntl() copies descriptors, too. Each command's argument has at most a pointer's size. */
+static int copied_by_fcntl(int fd, int cmd, int copy)
+{
+	if (copy >= 0 && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
+		run_copied(fd, copy);
+	return copy;
+}
+
+PUBLIC int fcntl(int fd, int cmd, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return copied_by_fcntl(fd, cmd, REAL(fcntl)(fd, cmd, arg));
+}
+
+/* glibc's name for it in programs with 64-bit offsets; musl has none */
+PUBLIC int fcntl64(int fd, int cmd, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return copied_by_fcntl(fd, cmd, REAL(fcntl64)(fd, cmd, arg));
 }

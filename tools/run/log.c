@@ -32,9 +32,9 @@ static void open_log(const char *path)
 	if (fd < 0)
 		return;
 	/* out of the program's way, and never in the place of a standard stream that is missing */
-	log_fd = fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
+	log_fd = sys_fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
 	if (log_fd < 0)
-		log_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		log_fd = sys_fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (opened)
 		sys_close(fd);
 	if (log_fd >= 0 && fstat(log_fd, &log_file)) {

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include "run.h"
 
-struct slot run_slots[RUN_FDS];
-
 bool run_is_esp(int fd)
 {
 	int family, err = errno;
@@ -120,12 +118,13 @@ static void find_peer(const struct sockaddr_esp *esp, struct name *peer)
 /* Remember an accepted connection. Its peer's name is of the listener's family. */
 void run_name_accepted(int fd, const struct sockaddr_esp *esp, const struct slot *listener)
 {
-	struct slot *slot = run_slot(fd);
+	struct slot *slot = run_slot_new(fd);
 	struct sockaddr_esp own;
 	socklen_t len = sizeof(own);
 
 	if (!slot)
 		return;
+	run_forget(fd);
 	atomic_store(&slot->kind, UNKNOWN);
 	if (syscall(SYS_getsockname, fd, &own, &len))
 		return;

@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -56,7 +57,9 @@
  * kernel's table of descriptors is as large as the highest one, and fork() copies it.
  */
 #define RUN_HIGH 512
-#define RUN_FDS 16384	/* descriptors from this number on are not remembered */
+#define RUN_FDS 1048576	/* descriptors from this number on are not remembered */
+#define RUN_CHUNK 4096		/* descriptors that are remembered in one piece of memory */
+#define RUN_EPOLLS 4		/* epoll instances that are remembered for a descriptor */
 
 /**
  * struct name - an end of a connection as the program is to see it
@@ -78,6 +81,16 @@ enum kind {
 };
 
 /**
+ * struct interest - an epoll instance that a descriptor was added to
+ * @epfd:	the instance, + 1; 0: none
+ * @event:	event that the descriptor was added with
+ */
+struct interest {
+	_Atomic int epfd;
+	struct epoll_event event;
+};
+
+/**
  * struct slot - the library's memory of a descriptor
  * @kind:	tells which of the members are valid
  * @cookie:	LISTENER: the socket's SO_COOKIE
@@ -91,8 +104,10 @@ enum kind {
  * @sport:	CONNECTED: own port
  * @local:	CONNECTED: own name; LISTENER: the name that it is bound to
  * @peer:	CONNECTED: the peer's name
- * @epfd:	epoll instance that the descriptor was added to last, + 1; 0: none
- * @event:	event that the descriptor was added with
+ * @interests:	epoll instances that the descriptor was added to
+ * @more:	there are more of them
+ * @copied:	the socket was copied, and has not been connected or listened by then
+ * @epoll:	the descriptor is, or was, an epoll instance
  */
 struct slot {
 	_Atomic int kind;
@@ -107,16 +122,24 @@ struct slot {
 	in_port_t sport;
 	struct name local;
 	struct name peer;
-	int epfd;
-	struct epoll_event event;
+	struct interest interests[RUN_EPOLLS];
+	bool more;
+	bool copied;
+	bool epoll;
 };
 
-extern struct slot run_slots[RUN_FDS];
+extern struct slot *_Atomic run_chunks[RUN_FDS / RUN_CHUNK];
 extern atomic_bool run_listens;	/* there may be a LISTENER */
 
+/* Return the slot of a descriptor that the library has seen; else NULL, or an empty slot. */
 static inline struct slot *run_slot(int fd)
 {
-	return fd >= 0 && fd < RUN_FDS ? &run_slots[fd] : NULL;
+	struct slot *chunk;
+
+	if (fd < 0 || fd >= RUN_FDS)
+		return NULL;
+	chunk = atomic_load(&run_chunks[fd / RUN_CHUNK]);
+	return chunk && chunk != MAP_FAILED ? &chunk[fd % RUN_CHUNK] : NULL;
 }
 
 /* System calls that are no cancellation points. */
@@ -128,6 +151,11 @@ static inline int sys_getsockopt(int fd, int level, int name, void *val, socklen
 static inline int sys_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	return syscall(SYS_setsockopt, fd, level, name, val, len);
+}
+
+static inline int sys_fcntl(int fd, int cmd, long arg)
+{
+	return syscall(SYS_fcntl, fd, cmd, arg);
 }
 
 static inline int sys_close(int fd)
@@ -142,6 +170,12 @@ static inline int64_t now_ms(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
+
+/* slot.c */
+struct slot *run_slot_new(int fd);
+void run_forget(int fd);
+void run_interest(int epfd, int op, int fd, const struct epoll_event *event);
+void run_leave_epolls(int fd);
 
 /* log.c */
 extern bool run_only;
@@ -180,6 +214,8 @@ struct slot *run_waits(int fd);
 void run_copied(int fd, int copy);
 void run_uncover(int fd);
 void run_end(struct slot *slot);
+
+int fcntl64(int fd, int cmd, ...);
 
 /* wait.c: functions that programs call which were compiled with _FORTIFY_SOURCE */
 struct pollfd;

@@ -13,19 +13,13 @@
 PUBLIC int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	int ret = REAL(epoll_ctl)(epfd, op, fd, event);
-	struct slot *slot = run_slot(fd), *waits;
+	struct slot *waits;
 	int err = errno;
 
-	if (ret || !slot)
+	if (ret)
 		return ret;
-	if (op == EPOLL_CTL_DEL) {
-		slot->epfd = 0;
-		waits = run_listener(fd);
-	} else {
-		slot->event = *event;
-		slot->epfd = epfd + 1;
-		waits = run_waits(fd);
-	}
+	run_interest(epfd, op, fd, event);
+	waits = op == EPOLL_CTL_DEL ? run_listener(fd) : run_waits(fd);
 	if (waits) {
 		if (syscall(SYS_epoll_ctl, epfd, op, waits->hidden, event) && errno == ENOENT &&
 		    op == EPOLL_CTL_MOD)
