@@ -12,11 +12,12 @@
 #	+-----------+           +-----------+           +-----------+
 #	  10.1.0.1    fd01::/64  .2      10.2.0.1       10.2.0.2, without ESP
 #
-#	net-run.sh [PART]...	calls, musl, programs, database, fallback; silent (half a minute of waiting)
+#	net-run.sh [PART]...	calls, musl, programs, more (programs), database, fallback;
+#				silent (half a minute of waiting)
 
 . "${0%/*}/../lib/lib.sh"
 
-PARTS=" ${*:-calls musl programs database fallback} "
+PARTS=" ${*:-calls musl programs more database fallback} "
 PORT=5000
 CALLS=run-calls
 LOG=$TMP/log
@@ -408,17 +409,19 @@ server_by_socat()
 	return $status
 }
 
+mkdir -p "$TMP/www"
+cp "$TMP/data" "$TMP/www/"
 if part programs; then
-	mkdir -p "$TMP/www"
-	cp "$TMP/data" "$TMP/www/"
 	have iperf3 && program 400 "iperf3" iperf && program 400 "iperf3, two streams, from the server" iperf -R -P 2
-	have redis-server redis-benchmark && program 4000 "redis, redis-benchmark" redis
 	have nginx wrk curl && program 4000 "nginx, curl, wrk" web
-	have sshd && program 6000 "OpenSSH: ssh, scp, rsync" secure_shell
 	have rsync && program 4000 "rsync's daemon" rsync_daemon
+	program 5000 "Python: http.server, urllib, asyncio" python_http
+fi
+if part more; then
+	have redis-server redis-benchmark && program 4000 "redis, redis-benchmark" redis
+	have sshd && program 6000 "OpenSSH: ssh, scp, rsync" secure_shell
 	have sockperf && program 100 "sockperf" sockperf_tcp
 	have memcached memccp memcaslap && program 2000 "memcached, memccp, memccat, memcaslap" memory_cache
-	program 5000 "Python: http.server, urllib, asyncio" python_http
 	if have hey socat; then
 		check "a program in Go is refused" go_client
 		check "it goes by TCP" by_tcp go_by_tcp n0
