@@ -93,9 +93,12 @@ both()
 	[ $v -gt 1000000 ] && [ $w -gt 1000000 ]
 }
 # Their names differ at both ends, so they are connected in their order.
-check "two cables carry both" both --mca btl_esp_if_exclude mg
+ip0 link property add dev mg altname the-management-network
+ip1 link property add dev mg altname the-management-network
+check "two cables carry both" both --mca btl_esp_if_exclude the-management-network
 # In their order w0 would be connected with v1, which it doesn't reach; n0 has no v1, and says so.
-more "interfaces by their labels" both --mca btl_esp_if_include w0=b,v0=a,v1=a,w1=b
+ip0 link property add dev w0 altname the-second-port-of-host-0
+more "interfaces by their labels" both --mca btl_esp_if_include the-second-port-of-host-0=b,v0=a,v1=a,w1=b
 ip0 link set w0 down
 ip1 link set w1 down
 
@@ -267,8 +270,8 @@ check "an interface that doesn't exist" unnamed nosuch
 more "... and ESP is asked for by name" nosuch
 more "... and without TCP: it ends as Open MPI lets it" dies "unreachable" \
 	without --mca btl_esp_if_include nosuch
-more "a name or label that is too long" goes_on "interface 'v0' can't be used: a name or label has 15 characters at most" 2 \
-	--mca btl_esp_if_include v0=sixteencharacter
+more "a name or label that is too long" goes_on "interface 'v0' can't be used: a name or label has 127 characters at most" 2 \
+	--mca btl_esp_if_include "v0=$(printf %0128d 0)"
 more "a parameter out of its range" goes_on "btl_esp_links is 99, which is not from 1 to 16" 2 \
 	--mca btl_esp_links 99
 more "more fragments than there is memory for" goes_on "no memory for fragments" 2 \

@@ -98,6 +98,17 @@ check "this host's own ESP isn't needed" eval \
 	'in_host n0 esp dev disable v0 && ping 0 "1 sent, 1 received" -c 1 -W 60 "$PEER%v0"'
 in_host n0 esp dev enable v0
 
+# Alternative names of devices.
+for ALT in left-port the-left-port-of-the-switch-on-the-second-floor; do
+	in_host n0 ip link property add dev v0 altname $ALT
+	check "a device by its alternative name $ALT" ping 0 "1 sent, 1 received" -c 1 -W 60 "$PEER%$ALT"
+	in_host n0 esp dev disable $ALT
+	check "... is disabled" [ "$(n0 sysctl -n net.esp.dev.v0.enable)" = 0 ]
+	in_host n0 esp dev enable $ALT
+	check "... and enabled" [ "$(n0 sysctl -n net.esp.dev.v0.enable)" = 1 ]
+done
+check "a name that is too long" ping 4 "no device" -c 1 "$PEER%$(printf %0128d 0)"
+
 # Bad input.
 check "without a host" ping 1 "which host" -c 1
 check "two hosts" ping 1 "one host only" "$PEER%v0" "$PEER%v0"

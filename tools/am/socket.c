@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <linux/af_esp.h>
+#include "../device.h"
 #include "internal.h"
 
 #define UDP_MTU		1472	/* largest datagram that Ethernet carries unfragmented */
@@ -59,7 +60,7 @@ int parse_esp(const char *text, struct sockaddr_esp *a)
 {
 	const char *percent = strchr(text, '%'), *colon;
 	unsigned int port = 0, mac[6], i;
-	char dev[IFNAMSIZ];
+	char dev[ALTIFNAMSIZ];
 	int end = 0;
 	size_t n;
 
@@ -81,7 +82,7 @@ int parse_esp(const char *text, struct sockaddr_esp *a)
 		return AM_ERR_BAD_ARG;
 	memcpy(dev, percent + 1, n);
 	dev[n] = 0;
-	a->sesp_ifindex = if_nametoindex(dev);
+	a->sesp_ifindex = device_index(dev);
 	a->sesp_port = htons(port);
 	return a->sesp_ifindex ? AM_OK : AM_ERR_SYSTEM;
 }

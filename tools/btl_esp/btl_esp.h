@@ -48,6 +48,7 @@
 #endif
 
 #include <linux/af_esp.h>
+#include "../device.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define container_of(pointer, type, member) \
@@ -70,7 +71,7 @@ struct mca_btl_esp_watch {
 /* An interface that carries ESP. */
 struct mca_btl_esp_if {
 	char		name[IFNAMSIZ];
-	char		label[IFNAMSIZ];	/* interfaces of equal labels talk to each other */
+	char		label[ALTIFNAMSIZ];	/* interfaces of equal labels talk to each other */
 	uint8_t		mac[6];
 	uint32_t	ifindex;
 	uint32_t	mtu;
@@ -79,7 +80,7 @@ struct mca_btl_esp_if {
 
 /* Published for each module; port is big-endian. */
 struct mca_btl_esp_addr {
-	char		label[IFNAMSIZ];
+	char		label[ALTIFNAMSIZ];
 	uint8_t		mac[6];
 	uint16_t	port;
 	uint32_t	ifindex;

@@ -69,30 +69,36 @@ static const char *examine(int fd, struct mca_btl_esp_if *iface, bool enabled, b
 	return NULL;
 }
 
-/* Is NAME one of LIST, with or without "=LABEL"? */
-static bool listed(char **list, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (; list && *list; list++) {
-		if (strncmp(*list, name, length) == 0 &&
-		    ((*list)[length] == '=' || !(*list)[length]))
-			return true;
-	}
-	return false;
-}
-
-/* Set the name and label of ENTRY, "NAME" or "NAME=LABEL". False: one is too long. */
-static bool split(struct mca_btl_esp_if *iface, const char *entry)
+/*
+ * Find the interface of ENTRY, "NAME" or "NAME=LABEL": set its name, which may be another one than
+ * in ENTRY (altname), and its label. Returns NULL, or why it can't be used.
+ */
+static const char *split(struct mca_btl_esp_if *iface, const char *entry)
 {
 	size_t length = strcspn(entry, "=");
 	const char *label = entry[length] ? entry + length + 1 : entry;
+	char name[ALTIFNAMSIZ];
 
-	if (length >= IFNAMSIZ || strlen(label) >= IFNAMSIZ)
-		return false;
-	memcpy(iface->name, entry, length);
+	if (length >= sizeof(name) || strlen(label) >= sizeof(iface->label))
+		return "a name or label has 127 characters at most";
+	memcpy(name, entry, length);
+	name[length] = '\0';
+	if (!if_indextoname(device_index(name), iface->name))
+		return "there is no such interface";
 	strcpy(iface->label, label);
-	return true;
+	return NULL;
+}
+
+/* Is NAME an interface of LIST, with or without "=LABEL"? */
+static bool listed(char **list, const char *name)
+{
+	struct mca_btl_esp_if iface;
+
+	for (; list && *list; list++) {
+		if (!split(&iface, *list) && strcmp(iface.name, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* Read a line "DEVICE ENABLED ..." of /proc/net/esp/dev. */
@@ -130,8 +136,8 @@ int mca_btl_esp_interfaces(struct mca_btl_esp_if *list, int max)
 	for (char **i = include; i && *i; i++) {
 		struct mca_btl_esp_if iface = { 0 };
 
-		why = "a name or label has 15 characters at most";
-		if (split(&iface, *i)) {
+		why = split(&iface, *i);
+		if (!why) {
 			found = false;
 			rewind(f);
 			while (!found && next_device(f, name, &enabled))

@@ -28,7 +28,7 @@ static void match(struct mca_btl_esp_proc *proc)
 
 		for (uint32_t j = 0; m && j < theirs->count; j++) {
 			if (taken[j] || theirs->addrs[j].link != m->link ||
-			    strncmp(theirs->addrs[j].label, m->iface.label, IFNAMSIZ) != 0)
+			    strncmp(theirs->addrs[j].label, m->iface.label, ALTIFNAMSIZ) != 0)
 				continue;
 			proc->match[i] = j;
 			taken[j] = true;

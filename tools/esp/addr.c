@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "../device.h"
 #include "esp.h"
 
 int exit_code(int err)
@@ -120,7 +121,7 @@ void address_parse(struct address *addr, const char *text, int type,
 	dev = strchr(host, '%');
 	if (dev) {
 		*dev++ = '\0';
-		addr->esp.sesp_ifindex = if_nametoindex(dev);
+		addr->esp.sesp_ifindex = device_index(dev);
 		if (!addr->esp.sesp_ifindex)
 			error(EXIT_UNREACHABLE, 0,
 			      "there is no device '%s', see 'ip link'", dev);

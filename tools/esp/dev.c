@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <string.h>
 #include <unistd.h>
+#include "../device.h"
 #include "esp.h"
 
 struct request {
@@ -16,11 +17,10 @@ struct request {
 
 static int set(const char *dev, const char *value)
 {
-	char path[64];
+	char path[64], name[IF_NAMESIZE];
 	int fd;
 
-	if (strlen(dev) >= IF_NAMESIZE || strchr(dev, '/') ||
-	    !if_nametoindex(dev)) {
+	if (!if_indextoname(device_index(dev), name)) {
 		error(0, 0, "there is no device '%s', see 'ip link'", dev);
 		return EXIT_UNREACHABLE;
 	}
@@ -28,7 +28,7 @@ static int set(const char *dev, const char *value)
 		error(0, 0, "the kernel has no ESP; load the module: modprobe esp");
 		return EXIT_IO;
 	}
-	snprintf(path, sizeof(path), "/proc/sys/net/esp/dev/%s/enable", dev);
+	snprintf(path, sizeof(path), "/proc/sys/net/esp/dev/%s/enable", name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		error(0, 0, "%s is not an Ethernet device, or gets IP packets only", dev);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "../device.h"
 #include "performability.h"
 
 #define ECHO		1
@@ -232,7 +233,7 @@ static void esp_address(const char *text, struct sockaddr_esp *a, const char **d
 	a->sesp_port = htons(ESP_PORT);
 	if (percent) {
 		*dev = percent + 1;
-		a->sesp_ifindex = if_nametoindex(*dev);
+		a->sesp_ifindex = device_index(*dev);
 		if (!a->sesp_ifindex)
 			refuse(NULL, 0, "%s: %s", *dev, strerror(errno));
 		return;
