@@ -13,7 +13,7 @@
 #	  10.1.0.1    fd01::/64  .2      10.2.0.1       10.2.0.2, without ESP
 #
 #	net-run.sh [PART]...	calls, musl, programs, more (programs), database, fallback;
-#				silent (half a minute of waiting)
+#				silent (half a minute of waiting); hardened (a kernel with seccomp)
 
 . "${0%/*}/../lib/lib.sh"
 
@@ -241,7 +241,13 @@ redis()
 			run n0 redis-benchmark -h 10.1.0.2 -p 6379 -c 20 -n 4000 -t set,get -q | tr '\r' '\n' | grep "requests per second" &&
 			redis_client client list | grep "addr=10.1.0.1:.* laddr=10.1.0.2:6379 "
 	}
-	serve redis-server --bind 0.0.0.0 --port 6379 --save '' --protected-mode no --dir "$TMP"
+	# as its own user, who must be able to open the log
+	chmod 755 "$TMP"
+	touch "$LOG"
+	chmod 666 "$LOG"
+	nsenter --net=/run/netns/n1 setpriv --reuid=redis --regid=redis --clear-groups "${RUN[@]}" \
+		redis-server --bind 0.0.0.0 --port 6379 --save '' --protected-mode no --dir / >"$TMP/server" 2>&1 &
+	SERVER=$!
 	with 6379 redis_calls
 }
 
@@ -869,6 +875,64 @@ if part fallback; then
 	check "... one that there isn't" refuses "there is no such program" nosuch
 	check "... one that gains privileges" set_user_id
 	check "no sockets are left" until_true 60 no_sockets n0 n1 n2
+fi
+
+#
+# Restrictions of a service manager
+#
+
+AF_ESP=19 AF_NETLINK=16
+
+# forbidden WHY FAMILY...: of these families the program has no sockets. A client and a server go by
+# TCP, and the log has WHY; "esp run --check" has it, too.
+forbidden()
+{
+	local why=$1
+	shift
+
+	: >"$LOG"
+	nsenter --net=/run/netns/n1 forbid "$@" -- "${RUN[@]}" run-calls serve accept 0.0.0.0 6030 1 >"$TMP/server" 2>&1 &
+	SERVER=$!
+	until_true 60 in_tcp n1 6030 && in_host n0 forbid "$@" -- esp run -l "$LOG" run-calls call block 10.1.0.2 6030 &&
+		wait $SERVER && told "to 10.1.0.2:6030: TCP, $why" && told "at 0.0.0.0:6030: TCP, $why" || return
+}
+
+# checks STATUS WORDS COMMAND...: the command, which is esp run --check, says WORDS.
+checks()
+{
+	local want=$1 words=$2 status
+	shift 2
+
+	in_host n0 "$@" >"$TMP/out"
+	status=$?
+	cat "$TMP/out"
+	[ $status = "$want" ] && grep -q -e "$words" "$TMP/out"
+}
+all_is_well() { checks 0 "^ok: a device" esp run --check -l "$LOG" run-calls && ! grep "^no" "$TMP/out"; }
+
+# no_exec: nothing may be executed in the file of the library.
+no_exec()
+{
+	local library
+	library=$(dirname "$(type -P esp)")/libesp-run.so
+
+	checks 1 "^no: .*libesp-run.so: nothing may be executed there" unshare -m --propagation private bash -c '
+		mount --bind "$0" "$0" && mount -o remount,bind,noexec "$0" && exec "$@"' \
+		"$library" esp run --check run-calls
+}
+
+if part hardened; then
+	check "nothing is forbidden" all_is_well
+	check "AF_ESP is forbidden: TCP, and the log says so" by_tcp forbidden "AF_ESP is not permitted here" $AF_ESP
+	check "... and AF_NETLINK" by_tcp forbidden "AF_NETLINK is not permitted here" $AF_NETLINK
+	check "esp run --check says so" checks 1 "^no: sockets of ESP: not permitted.*AF_ECONET" \
+		forbid $AF_ESP -- esp run --check run-calls
+	check "... of AF_NETLINK" checks 1 "^no: questions.*AF_NETLINK" forbid $AF_NETLINK -- esp run --check run-calls
+	check "... of a library that may not be executed" no_exec
+	check "... of a static program" checks 1 "^no: .*ldconfig.*: is linked statically" esp run --check ldconfig
+	check "... of a log that can't be written" checks 1 "^no: /nosuch/log: No such file" esp run --check -l /nosuch/log run-calls
+	check "... of a device" disabled n0 v0 checks 1 "^no: a device that carries ESP: none is enabled" \
+		esp run --check run-calls
 fi
 
 no_module()

@@ -46,7 +46,7 @@ _esp()
 	*,dev,*)
 		words=$(_esp_devices) ;;
 	*,run,*)
-		words='--verbose --log --only --wait --help'
+		words='--verbose --log --only --check --wait --help'
 		[[ $cur = -* ]] || words=$(compgen -c -- "$cur") ;;
 	2,help,*)
 		words='listen connect perf ping show kill dev run' ;;

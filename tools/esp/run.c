@@ -5,9 +5,14 @@
  */
 #include <elf.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
+#include <linux/netlink.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -21,6 +26,7 @@ struct request {
 	bool verbose;
 	const char *wait;
 	bool only;
+	bool check;
 	char **program;
 };
 
@@ -131,33 +137,51 @@ static const char *look_at_elf(int fd)
 	return dynamic ? NULL : "is linked statically, and loads no library";
 }
 
-/* End the program if the library would have no effect in it. */
-static void check(const char *path, int depth)
+/*
+ * Return why the library would have no effect in the program @path, or in its interpreter, to which
+ * @path is set; NULL: no reason is known.
+ */
+static const char *why_not(char path[PATH_MAX])
 {
-	char interpreter[PATH_MAX];
 	const char *text = NULL;
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int depth, fd;
 
-	if (fd < 0)
-		return;		/* it may be executed, but not be read */
-	if (is_script(fd, interpreter)) {
+	for (depth = 0; depth <= SCRIPTS_MAX; depth++) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return NULL;	/* it may be executed, but not be read */
+		if (!is_script(fd, path))
+			break;
 		close(fd);
-		if (depth < SCRIPTS_MAX)
-			check(interpreter, depth + 1);
-		return;
 	}
+	if (depth > SCRIPTS_MAX)
+		return NULL;		/* exec() reports it */
 	if (!fstat(fd, &st) && gains_privileges(fd, &st))
 		text = "gains privileges (set-user-ID or capabilities), and loads no library";
 	else
 		text = look_at_elf(fd);
 	close(fd);
+	return text;
+}
+
+/* End the program if the library would have no effect in it. */
+static void refuse(const char *program)
+{
+	char path[PATH_MAX];
+	const char *text;
+
+	snprintf(path, sizeof(path), "%s", program);
+	text = why_not(path);
 	if (text)
 		error(EXIT_USAGE, 0, "%s %s; without esp run it works by TCP", path, text);
 }
 
-/* Find the library beside this program, where it was built; else where it is installed. */
-static void find_library(char path[PATH_MAX])
+/*
+ * Find the library beside this program, where it was built; else where it is installed. Returns
+ * false and errno if it can't be read.
+ */
+static bool find_library(char path[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof(LIBRARY) - 1);
 	char *slash;
@@ -168,12 +192,11 @@ static void find_library(char path[PATH_MAX])
 		if (slash) {
 			strcpy(slash + 1, LIBRARY);
 			if (!access(path, R_OK))
-				return;
+				return true;
 		}
 	}
 	snprintf(path, PATH_MAX, "%s", RUNDIR "/" LIBRARY);
-	if (access(path, R_OK))
-		error(EXIT_IO, errno, "%s", path);
+	return !access(path, R_OK);
 }
 
 static void preload(void)
@@ -181,7 +204,8 @@ static void preload(void)
 	const char *others = getenv("LD_PRELOAD");
 	char library[PATH_MAX], *all;
 
-	find_library(library);
+	if (!find_library(library))
+		error(EXIT_IO, errno, "%s", library);
 	if (strpbrk(library, ": "))
 		error(EXIT_IO, 0, "%s: the dynamic linker takes no path with a colon or space",
 		      library);
@@ -214,6 +238,7 @@ static const struct argp_option options[] = {
 	{ "verbose", 'v', NULL, 0, "Tell of each connection and listener on standard error", 0 },
 	{ "log", 'l', "FILE", 0, "Tell of them in FILE, at its end", 0 },
 	{ "only", 'o', NULL, 0, "Connections to other hosts fail that ESP does not carry", 0 },
+	{ "check", 'c', NULL, 0, "Say whether ESP can carry its connections; run nothing", 0 },
 	{ "wait", 'w', "MS", 0, "How long a peer may take to answer by ESP; 200 if not given", 0 },
 	{ 0 }
 };
@@ -232,6 +257,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		r->only = true;
 		break;
+	case 'c':
+		r->check = true;
+		break;
 	case 'w':
 		parse_number(state, arg, "wait", 1, 60000);
 		r->wait = arg;
@@ -248,6 +276,114 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/*
+ * "esp run --check": a service manager may forbid each thing that the library needs, and only a
+ * process that it has started can tell.
+ */
+
+/* Print a line of the report; @why: NULL if it is so. Returns whether it is not so. */
+static bool report(const char *what, const char *why)
+{
+	printf("%s: %s%s%s\n", why ? "no" : "ok", what, why ? ": " : "", why ? why : "");
+	return why;
+}
+
+static const char *why_no_library(char path[PATH_MAX])
+{
+	const char *why = NULL;
+	void *map;
+	int fd;
+
+	if (!find_library(path))
+		return strerror(errno);
+	if (strpbrk(path, ": "))
+		return "the dynamic linker takes no path with a colon or space";
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return strerror(errno);
+	map = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		why = errno == EPERM ? "nothing may be executed there (noexec, NoExecPaths=)" :
+				       strerror(errno);
+	else
+		munmap(map, 1);
+	close(fd);
+	return why;
+}
+
+static const char *why_no_socket(int family, int type, int protocol)
+{
+	int fd = socket(family, type, protocol);
+
+	if (fd >= 0) {
+		close(fd);
+		return NULL;
+	}
+	if (family == AF_ESP && errno == EAFNOSUPPORT && access("/proc/sys/net/esp", F_OK))
+		return "the kernel has no ESP; load the module: modprobe esp";
+	if (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES)
+		return family == AF_ESP ?
+		       "not permitted here (RestrictAddressFamilies= lacks AF_ECONET, number 19)" :
+		       "not permitted here (RestrictAddressFamilies= lacks AF_NETLINK)";
+	return strerror(errno);
+}
+
+/* Is there a device, other than loopback, that carries ESP? */
+static const char *why_no_device(void)
+{
+	FILE *file = fopen("/proc/net/esp/dev", "re");
+	char line[256], name[IF_NAMESIZE];
+	const char *why = "none is enabled (esp dev enable)";
+	int enabled;
+
+	if (!file)
+		return errno == ENOENT ? "the kernel has no ESP, or ProcSubset= hides it" :
+					 strerror(errno);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%15s %d", name, &enabled) == 2 && enabled == 1 &&
+		    strcmp(name, "lo"))
+			why = NULL;
+	}
+	fclose(file);
+	return why;
+}
+
+static const char *why_no_log(const char *path)
+{
+	int fd;
+
+	if (!access(path, F_OK)) {
+		fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
+		if (fd >= 0) {
+			close(fd);
+			return NULL;
+		}
+	} else if (!access(dirname(strdupa(path)), W_OK)) {
+		return NULL;
+	}
+	return strerror(errno);
+}
+
+static int check(const struct request *r, const char *program)
+{
+	char path[PATH_MAX], library[PATH_MAX];
+	const char *why;
+	bool no = false;
+
+	snprintf(path, sizeof(path), "%s", program);
+	why = why_not(path);
+	no |= report(path, why);
+	why = why_no_library(library);
+	no |= report(library, why);
+	no |= report("sockets of ESP", why_no_socket(AF_ESP, SOCK_STREAM, 0));
+	no |= report("questions about routes and neighbours",
+		     why_no_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+	no |= report("a device that carries ESP", why_no_device());
+	if (r->log)
+		no |= report(r->log, why_no_log(r->log));
+	return no ? EXIT_USAGE : EXIT_OK;
+}
+
 /* A script without an interpreter is the shell's, as with execvp(). */
 static void execute_by_shell(char *path, char **program)
 {
@@ -257,7 +393,7 @@ static void execute_by_shell(char *path, char **program)
 
 	while (program[n])
 		n++;
-	check(shell, 0);
+	refuse(shell);
 	args = calloc(n + 2, sizeof(*args));
 	if (!args)
 		error(EXIT_IO, errno, "memory");
@@ -280,7 +416,9 @@ int cmd_run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r);
 	if (!find(r.program[0], path))
 		error(EXIT_USAGE, 0, "%s: there is no such program", r.program[0]);
-	check(path, 0);
+	if (r.check)
+		return check(&r, path);
+	refuse(path);
 	preload();
 	if (r.verbose)
 		setenv("ESP_RUN_LOG", "stderr", 1);

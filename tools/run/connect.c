@@ -102,6 +102,8 @@ static const char *find_route(struct attempt *a)
 	sys_getsockopt(a->fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
 	sys_getsockopt(a->fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
 	a->err = EHOSTUNREACH;
+	if (!run_can_ask())
+		return run_no_socket(AF_NETLINK);
 	if (run_route(&a->to, run_name_any(&a->from) ? NULL : &a->from, ifindex, mark, &a->route))
 		return "no route";
 	if (a->route.type == RTN_LOCAL)
@@ -197,8 +199,6 @@ static const char *find_neighbour(struct attempt *a, int64_t until)
 static const char *why(int err)
 {
 	switch (err) {
-	case EAFNOSUPPORT:
-		return "the kernel has no ESP here";
 	case ENODEV:
 	case ENETDOWN:
 	case EHOSTUNREACH:
@@ -334,7 +334,7 @@ static const char *attempt(struct attempt *a)
 	fd = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	a->err = ENETUNREACH;
 	if (fd < 0)
-		return why(errno);
+		return run_no_socket(AF_ESP);
 	a->err = EHOSTUNREACH;
 	text = find_neighbour(a, until);
 	if (!text) {

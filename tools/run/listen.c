@@ -184,17 +184,25 @@ static struct slot *cover(int fd, int backlog)
 		return NULL;
 	port = ((struct sockaddr_in *)&own)->sin_port;
 	run_name_text(&local, port, name);
+	if (!run_can_ask()) {	/* a peer's address could not be found */
+		run_log("at %s: TCP, %s", name, run_no_socket(AF_NETLINK));
+		return NULL;
+	}
 	ifindex = device_of(fd, &local);
 	if (ifindex < 0) {
 		run_log("at %s: TCP, the address is no Ethernet device's", name);
 		return NULL;
 	}
 	hidden = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	shared = hidden < 0 ? -1 : esp_of(hidden, fd);
+	if (hidden < 0) {
+		run_log("at %s: TCP, no ESP socket: %s", name, run_no_socket(AF_ESP));
+		return NULL;
+	}
+	shared = esp_of(hidden, fd);
 	if (shared >= 0) {
 		sys_close(hidden);
 		hidden = shared;
-	} else if (hidden < 0 || bind_esp(hidden, fd, port, ifindex)) {
+	} else if (bind_esp(hidden, fd, port, ifindex)) {
 		run_log("at %s: TCP, no ESP socket: %s", name, run_error());
 		goto fail;
 	}

@@ -68,6 +68,26 @@ const char *run_error(void)
 	return strerrordesc_np ? strerrordesc_np(errno) : strerror(errno);
 }
 
+/*
+ * Why is there no socket of AF_ESP or AF_NETLINK, by errno? A service manager's filter of system
+ * calls forbids families with the error of a kernel that doesn't have them.
+ */
+const char *run_no_socket(int family)
+{
+	switch (errno) {
+	case EAFNOSUPPORT:
+		if (family == AF_ESP && access("/proc/sys/net/esp", F_OK))
+			return "the kernel has no ESP here";
+		__attribute__((fallthrough));
+	case EPERM:
+	case EACCES:
+		return family == AF_ESP ? "AF_ESP is not permitted here" :
+					  "AF_NETLINK is not permitted here";
+	default:
+		return run_error();
+	}
+}
+
 /* Write a line at once; drop it if the program has closed the log's file. */
 void run_log(const char *format, ...)
 {

@@ -164,6 +164,17 @@ out:
 	return err;
 }
 
+/* May the program ask? If not, errno says why. */
+bool run_can_ask(void)
+{
+	int fd = syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (fd < 0)
+		return false;
+	sys_close(fd);
+	return true;
+}
+
 static int take_route(const struct nlmsghdr *nlh, void *data)
 {
 	const struct rtmsg *rt = NLMSG_DATA(nlh);

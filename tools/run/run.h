@@ -182,6 +182,7 @@ extern bool run_only;
 extern int run_wait_ms;
 void run_log(const char *format, ...);
 const char *run_error(void);
+const char *run_no_socket(int family);
 
 /* route.c */
 struct route {
@@ -191,6 +192,7 @@ struct route {
 	struct name source;
 };
 
+bool run_can_ask(void);
 int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
 	      struct route *route);
 int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *state);
