@@ -3,6 +3,8 @@
 #
 # Compare esp-performability with exact results, with its own simulation, and with libam in
 # simulated time. Random numbers are the same in each run.
+#
+#	performability.sh [long]	crashes and late handlers with all three protocols
 
 cd "${0%/*}/../.." || exit 1
 # shellcheck source=selftests/harness/fetch.sh
@@ -11,6 +13,7 @@ need gcc make libc6-dev pkgconf libgsl-dev gnuplot-nox
 OUT=$PWD/build/performability
 TOOL=$OUT/esp-performability
 WORK=$(mktemp -d)
+FAULTY=(nway ${1:+amvia amudp})
 trap 'rm -rf "$WORK"' EXIT
 number=0 status=0
 
@@ -174,7 +177,7 @@ for protocol in nway amvia amudp; do
 done
 
 # A process that crashes takes the other requests with it.
-for protocol in nway amvia amudp; do
+for protocol in "${FAULTY[@]}"; do
 	solve -n 400000 -m 40000 "$WORK/model" protocol=$protocol window=4 application.crash=0.01 network.fail=0.01
 	near "$(value "ACKED, PROCESSED" simulation)" "$(awk -v n="$(value "ACKED, PROCESSED" measured)" 'BEGIN { print 10 * n }')" 0.004 &&
 		near "$(value throughput simulation)" "$(value throughput measured)" 0.2 &&
@@ -187,7 +190,7 @@ for protocol in nway amvia amudp; do
 done
 
 # A late handler holds up the others, which give up (N-way) or wait.
-for protocol in nway amvia amudp; do
+for protocol in "${FAULTY[@]}"; do
 	solve -n 1000000 "$WORK/model" protocol=$protocol window=4 application.late=0.001 network.fail=0.01
 	near "$(value response_us)" "$(value response_us simulation)" 0.1 &&
 		near "$(value "ACKED, PROCESSED")" "$(awk -v n="$(value "ACKED, PROCESSED" simulation)" 'BEGIN { print n / 1000000 }')" 0.001

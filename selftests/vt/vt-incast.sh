@@ -69,8 +69,8 @@ done
 # From 100 Mbit/s and 2 ms to 10 Gbit/s and 500 us, where a port of 86 frames must not get the 406
 # frames of a round trip at once. Now and then it does, at the start, which costs a part of so short
 # a run.
-links='100:2000:0.5:0.97 1000:500:0.3:0.97'
-[ -z "$LONG" ] || links+=' 10000:20:0.1:0.97 10000:500:0.4:0.90'
+links='1000:500:0.3:0.97'
+[ -z "$LONG" ] || links+=' 100:2000:0.5:0.97 10000:20:0.1:0.97 10000:500:0.4:0.90'
 for link in $links; do
 	IFS=: read -r mbit us seconds min <<<"$link"
 	run -N 1 -R "$mbit" -D "$us" -t "$seconds" -w flows -p esp
@@ -86,21 +86,20 @@ while read -r mbit us held n seconds; do
 	check "... next to no frame is lost at the port" holds esp flows "$n" port_drops '<=' 250
 	check "... fair" holds esp flows "$n" jain '>=' 0.95
 done <<-END
-	1000 60 250 1 0.3
 	1000 60 250 8 0.3
 	$([ -n "$LONG" ] || echo 10000 20 50 8 0.1)
-	$([ -z "$LONG" ] || printf '%s\n' "1000 60 100 8 0.3" "10000 20 50 1 0.3" "10000 20 50 8 0.3")
+	$([ -z "$LONG" ] || printf '%s\n' "1000 60 250 1 0.3" "1000 60 100 8 0.3" "10000 20 50 1 0.3" "10000 20 50 8 0.3")
 END
 
 # Random loss, both ways: LOSS in percent, MIN the least share of goodput.
 while read -r loss min; do
+	[ -n "$loss" ] || continue
 	run -N 1 -t 0.3 -w flows -p esp -X "loss $loss%"
 	check "$loss % of all frames lost: goodput" holds esp flows 1 goodput_share '>=' "$min"
 done <<-END
-	0.1	0.98
 	1	0.95
-	10	0.60
 	30	0.05
+	$([ -z "$LONG" ] || printf '%s\n' "0.1 0.98" "10 0.60")
 END
 
 # Frames that overtake half a round trip: none are lost, and almost none are retransmitted.
@@ -108,7 +107,7 @@ run -N 1 -t 0.3 -w flows -p esp -X "reorder 5% 50%"
 check "reordering: goodput" holds esp flows 1 goodput_share '>=' 0.98
 check "... less than 1 % is sent again" holds esp flows 1 retransmits '<=' 240
 # Two runs for the senders, one for reordering, and one for each line of a list.
-runs=12
+runs=8
 [ -z "$LONG" ] || runs=16
 check "all runs were made: $runs" [ $RAN = $runs ]
 finish

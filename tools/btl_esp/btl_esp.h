@@ -48,7 +48,7 @@
 #endif
 
 #include <linux/af_esp.h>
-#include "../device.h"
+#include "device.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define container_of(pointer, type, member) \
