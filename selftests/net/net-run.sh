@@ -894,7 +894,7 @@ forbidden()
 	nsenter --net=/run/netns/n1 forbid "$@" -- "${RUN[@]}" run-calls serve accept 0.0.0.0 6030 1 >"$TMP/server" 2>&1 &
 	SERVER=$!
 	until_true 60 in_tcp n1 6030 && in_host n0 forbid "$@" -- esp run -l "$LOG" run-calls call block 10.1.0.2 6030 &&
-		wait $SERVER && told "to 10.1.0.2:6030: TCP, $why" && told "at 0.0.0.0:6030: TCP, $why" || return
+		wait $SERVER && told "to 10.1.0.2:6030: TCP, $why" && told "at 0.0.0.0:6030: TCP, " && told "$why" 2
 }
 
 # checks STATUS WORDS COMMAND...: the command, which is esp run --check, says WORDS.
