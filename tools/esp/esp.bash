@@ -17,7 +17,7 @@ _esp()
 
 	case $COMP_CWORD,${COMP_WORDS[1]},$prev in
 	1,*)
-		words='listen connect perf ping show kill dev run help --help --version' ;;
+		words='listen connect perf ping show kill dev run proxy help --help --version' ;;
 	*,listen,-t | *,listen,--type | *,connect,-t | *,connect,--type | \
 	*,show,-t | *,show,--type | *,kill,-t | *,kill,--type)
 		words='stream seqpacket dgram' ;;
@@ -48,8 +48,10 @@ _esp()
 	*,run,*)
 		words='--verbose --log --only --check --wait --help'
 		[[ $cur = -* ]] || words=$(compgen -c -- "$cur") ;;
+	*,proxy,*)
+		words='--verbose --help' ;;
 	2,help,*)
-		words='listen connect perf ping show kill dev run' ;;
+		words='listen connect perf ping show kill dev run proxy' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

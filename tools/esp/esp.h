@@ -34,6 +34,7 @@ int cmd_show(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_dev(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_proxy(int argc, char **argv);
 
 /**
  * struct address - where to connect to or to listen, ESP or TCP

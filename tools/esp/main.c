@@ -23,6 +23,7 @@ static const struct {
 	{ "kill",    cmd_kill,    "end sockets" },
 	{ "dev",     cmd_dev,     "enable or disable ESP on devices" },
 	{ "run",     cmd_run,     "run a program, its TCP connections over ESP" },
+	{ "proxy",   cmd_proxy,   "relay connections between TCP and ESP" },
 };
 
 static void usage(FILE *out)
