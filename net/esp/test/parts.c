@@ -321,6 +321,7 @@ static void mtu__short_after_large(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, s.len, n);
 	KUNIT_EXPECT_EQ(test, memcmp(s.buf, buf, n), 0);
+	KUNIT_EXPECT_GE(test, s.parts, 2 * (u32)(T_MSS / 300));
 	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&c.sock->sk->sk_write_queue));
 	close_conn(test, &c);
 }
