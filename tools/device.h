@@ -57,8 +57,11 @@ static inline unsigned int device_index(const char *name)
 	if (fd < 0)
 		return 0;
 	n = sendto(fd, &ask, ask.nlh.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
-	if (n >= 0)
-		n = recv(fd, &answer, sizeof(answer), 0);
+	if (n >= 0) {
+		do {
+			n = recv(fd, &answer, sizeof(answer), 0);
+		} while (n < 0 && errno == EINTR);
+	}
 	err = n < 0 ? errno : ENODEV;
 	if (n >= (ssize_t)NLMSG_SPACE(sizeof(ask.ifi)) && answer.nlh.nlmsg_type == RTM_NEWLINK)
 		index = ((struct ifinfomsg *)NLMSG_DATA(&answer.nlh))->ifi_index;

@@ -501,7 +501,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		return serve_handed(listener, n, self);
 	if (!strcmp(way, "message"))
 		return serve_by_message(listener);
-	if (!strcmp(way, "early")) {
+	if (!strcmp(way, "early") || !strcmp(way, "earlier")) {
 		must(!fcntl(listener, F_SETFL, O_NONBLOCK));
 		fd = take(listener);
 		must(fd >= 0 || errno == EAGAIN);
@@ -564,7 +564,7 @@ out:
 
 static void server(char **argv)
 {
-	int listener, n = atoi(argv[5]);
+	int listener, first, n = atoi(argv[5]);
 	socklen_t len;
 	union any a;
 
@@ -572,8 +572,13 @@ static void server(char **argv)
 		prepare_other(n, argv[0]);
 	listener = make(argv[3], argv[4], &a, &len);
 	set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (!strcmp(argv[2], "early"))	/* as Boost.Asio does */
+	if (!strcmp(argv[2], "early") || !strcmp(argv[2], "earlier"))	/* as Boost.Asio does */
 		epoll_for(listener, 0);
+	if (!strcmp(argv[2], "earlier")) {	/* in two instances; it waits by the first one */
+		first = epfd;
+		epoll_for(listener, 0);
+		epfd = first;
+	}
 	must(!bind(listener, &a.sa, len) && !listen(listener, 16));
 	must(option(listener, SOL_SOCKET, SO_ACCEPTCONN));
 	must(option(listener, SOL_SOCKET, SO_DOMAIN) == a.sa.sa_family);
@@ -692,9 +697,9 @@ static void use_low(void)
 
 static void client(char **argv)
 {
-	bool block = !strcmp(argv[2], "block"), copied = !strcmp(argv[2], "copied");
 	const struct by_epoll *by = NULL;
-	int fd, flags, error, copies[2];
+	bool block = !strcmp(argv[2], "block");
+	int fd, flags, error, copy = -1;
 	union any a, own;
 	socklen_t len, own_len = sizeof(own);
 	size_t i;
@@ -719,10 +724,17 @@ static void client(char **argv)
 		must(!fcntl(fd, F_SETFL, O_NONBLOCK));
 	if (by)
 		add_to_epolls(fd, by);
-	if (copied) {
-		copies[0] = dup(fd);
-		copies[1] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
-		must(copies[0] >= 0 && copies[1] >= 100);
+	if (!strcmp(argv[2], "dup"))
+		copy = dup(fd);
+	else if (!strcmp(argv[2], "dup2"))
+		copy = dup2(fd, 100);
+	else if (!strcmp(argv[2], "fcntl"))
+		copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+	if (!strcmp(argv[2], "moved")) {
+		copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+		must(copy >= 100 && !close(fd));
+		fd = copy;
+		copy = -1;
 	}
 	if (connect(fd, &a.sa, len)) {
 		if (block || errno != EINPROGRESS)
@@ -737,9 +749,9 @@ static void client(char **argv)
 		wait_writable(fd, by);
 	}
 	must(!connect(fd, &a.sa, len) || errno == EISCONN);
-	for (i = 0; copied && i < 2; i++) {	/* the copies are connected, too */
+	if (copy >= 0) {	/* it is connected, too */
 		own_len = sizeof(own);
-		must(!getpeername(copies[i], &own.sa, &own_len) && !close(copies[i]));
+		must(!getpeername(copy, &own.sa, &own_len) && !close(copy));
 	}
 	flags = fcntl(fd, F_GETFL);
 	must(block == !(flags & O_NONBLOCK) && fcntl(fd, F_GETFD) == FD_CLOEXEC);

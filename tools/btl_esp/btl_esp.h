@@ -55,7 +55,7 @@
 	((type *)((char *)(pointer) - offsetof(type, member)))
 
 #define ESP_MAGIC	0x4d504945	/* a host of the other byte order reads another number */
-#define ESP_VERSION	2
+#define ESP_VERSION	3
 #define ESP_ORDER	0x0102
 #define ESP_MAX_LINKS	16
 #define ESP_MAX_MODULES	64

@@ -123,7 +123,7 @@ void address_parse(struct address *addr, const char *text, int type,
 		*dev++ = '\0';
 		addr->esp.sesp_ifindex = device_index(dev);
 		if (!addr->esp.sesp_ifindex)
-			error(EXIT_UNREACHABLE, 0,
+			error(EXIT_UNREACHABLE, errno == ENODEV ? 0 : errno,
 			      "there is no device '%s', see 'ip link'", dev);
 	}
 

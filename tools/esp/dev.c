@@ -21,7 +21,8 @@ static int set(const char *dev, const char *value)
 	int fd;
 
 	if (!if_indextoname(device_index(dev), name)) {
-		error(0, 0, "there is no device '%s', see 'ip link'", dev);
+		error(0, errno == ENODEV || errno == ENXIO ? 0 : errno,
+		      "there is no device '%s', see 'ip link'", dev);
 		return EXIT_UNREACHABLE;
 	}
 	if (access("/proc/sys/net/esp", F_OK)) {

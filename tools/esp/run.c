@@ -149,8 +149,8 @@ static const char *why_not(char path[PATH_MAX])
 
 	for (depth = 0; depth <= SCRIPTS_MAX; depth++) {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			return NULL;	/* it may be executed, but not be read */
+		if (fd < 0)	/* it may be executed, but not be read */
+			return errno == ENOENT ? "does not exist" : NULL;
 		if (!is_script(fd, path))
 			break;
 		close(fd);
@@ -174,7 +174,8 @@ static void refuse(const char *program)
 	snprintf(path, sizeof(path), "%s", program);
 	text = why_not(path);
 	if (text)
-		error(EXIT_USAGE, 0, "%s %s; without esp run it works by TCP", path, text);
+		error(EXIT_USAGE, 0, "%s %s; without esp run it works by TCP, by esp proxy over ESP",
+		      path, text);
 }
 
 /*
@@ -319,7 +320,7 @@ static const char *why_no_socket(int family, int type, int protocol)
 		close(fd);
 		return NULL;
 	}
-	if (family == AF_ESP && errno == EAFNOSUPPORT && access("/proc/sys/net/esp", F_OK))
+	if (family == AF_ESP && errno == EAFNOSUPPORT && access("/proc/self/net/esp", F_OK))
 		return "the kernel has no ESP; load the module: modprobe esp";
 	if (errno == EAFNOSUPPORT || errno == EPERM || errno == EACCES)
 		return family == AF_ESP ?
@@ -331,13 +332,13 @@ static const char *why_no_socket(int family, int type, int protocol)
 /* Is there a device, other than loopback, that carries ESP? */
 static const char *why_no_device(void)
 {
-	FILE *file = fopen("/proc/net/esp/dev", "re");
+	FILE *file = fopen("/proc/self/net/esp/dev", "re");
 	char line[256], name[IF_NAMESIZE];
 	const char *why = "none is enabled (esp dev enable)";
 	int enabled;
 
 	if (!file)
-		return errno == ENOENT ? "the kernel has no ESP, or ProcSubset= hides it" :
+		return errno == ENOENT ? "the kernel has no ESP" :
 					 strerror(errno);
 	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%15s %d", name, &enabled) == 2 && enabled == 1 &&

@@ -276,19 +276,39 @@ static int connect_esp(struct attempt *a, int fd, int64_t until)
 	return err;
 }
 
-/* Make the TCP socket's descriptor that of the ESP socket, in all epoll instances too. */
-static bool put_in_place(struct attempt *a, int fd)
+/* Why can't the ESP socket take the place of the TCP socket? NULL: it can. */
+static const char *why_not_replaced(const struct slot *slot, int fd)
 {
+	if (!slot)
+		return fd < RUN_FDS ? "there is no memory for its descriptor" :
+				      "its descriptor's number is too high";
+	if (slot->more)
+		return "it is in too many epoll instances";
+	if (run_has_copy(fd))
+		return "its descriptor was copied";
+	return NULL;
+}
+
+/*
+ * Make the TCP socket's descriptor that of the ESP socket, in all epoll instances too. Returns
+ * NULL, or why it can't be: another thread may have added or copied it meanwhile.
+ */
+static const char *put_in_place(struct attempt *a, int fd)
+{
+	static const char fails[] = "its descriptor can't be replaced";
 	int flags = fcntl(a->fd, F_GETFL), fdflags = fcntl(a->fd, F_GETFD);
 	struct epoll_event events[RUN_EPOLLS];
 	struct slot *slot = run_slot(a->fd);
 	int i, ret, epfds[RUN_EPOLLS];
+	const char *text = why_not_replaced(slot, a->fd);
 	struct sockaddr_esp own;
 	socklen_t len = sizeof(own);
 
+	if (text)
+		return text;
 	if (flags < 0 || fdflags < 0 || syscall(SYS_getsockname, fd, &own, &len) ||
 	    sys_fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_ASYNC)))
-		return false;
+		return fails;
 	for (i = 0; i < RUN_EPOLLS; i++) {
 		epfds[i] = atomic_load(&slot->interests[i].epfd) - 1;
 		events[i] = slot->interests[i].event;
@@ -300,17 +320,19 @@ static bool put_in_place(struct attempt *a, int fd)
 	atomic_store(&slot->kind, UNKNOWN);
 	ret = syscall(SYS_dup3, fd, a->fd, fdflags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	for (i = 0; i < RUN_EPOLLS; i++) {
-		if (epfds[i] >= 0)
-			syscall(SYS_epoll_ctl, epfds[i], EPOLL_CTL_ADD, a->fd, &events[i]);
+		if (epfds[i] >= 0 &&
+		    syscall(SYS_epoll_ctl, epfds[i], EPOLL_CTL_ADD, a->fd, &events[i]))
+			run_log("descriptor %d can't be added to epoll again: %s", a->fd,
+				run_error());
 	}
 	if (ret < 0)
-		return false;
+		return fails;
 	slot->esp = a->esp;
 	slot->sport = own.sesp_port;
 	slot->local = a->from;
 	slot->peer = a->to;
 	atomic_store(&slot->kind, CONNECTED);
-	return true;
+	return NULL;
 }
 
 /* Try to connect by ESP. Returns NULL, or why it isn't connected. */
@@ -324,13 +346,9 @@ static const char *attempt(struct attempt *a)
 	text = find_route(a);
 	if (text)
 		return text;
-	/* the ESP socket could not take its place in epoll */
-	if (!slot)
-		return "its descriptor's number is too high";
-	if (slot->more)
-		return "it is in too many epoll instances";
-	if (slot->copied)
-		return "its descriptor was copied";
+	text = why_not_replaced(slot, a->fd);
+	if (text)
+		return text;
 	fd = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	a->err = ENETUNREACH;
 	if (fd < 0)
@@ -341,8 +359,8 @@ static const char *attempt(struct attempt *a)
 		a->err = -connect_esp(a, fd, until);
 		if (a->err)
 			text = why(a->err);
-		else if (!put_in_place(a, fd))
-			text = "its descriptor can't be replaced";
+		else
+			text = put_in_place(a, fd);
 	}
 	sys_close(fd);
 	return text;

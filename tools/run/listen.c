@@ -25,7 +25,8 @@
 atomic_bool run_listens;
 static atomic_uint turn;
 
-static uint64_t cookie_of(int fd)
+/* Return the number of a socket that no other one has; 0: it is none. */
+uint64_t run_cookie(int fd)
 {
 	uint64_t cookie;
 
@@ -36,7 +37,7 @@ static uint64_t cookie_of(int fd)
 
 static bool hides(const struct slot *slot)
 {
-	return slot->hidden >= 0 && cookie_of(slot->hidden) == slot->hidden_cookie;
+	return slot->hidden >= 0 && run_cookie(slot->hidden) == slot->hidden_cookie;
 }
 
 /* Return the slot of a listener that has an ESP listener beside it; NULL: it has none. */
@@ -47,7 +48,7 @@ struct slot *run_listener(int fd)
 
 	if (!slot || atomic_load(&slot->kind) != LISTENER)
 		return NULL;
-	if (cookie_of(fd) != slot->cookie || !hides(slot))
+	if (run_cookie(fd) != slot->cookie || !hides(slot))
 		slot = NULL;
 	errno = err;
 	return slot;
@@ -133,7 +134,7 @@ static void replace_hidden(struct slot *slot, int fd)
 	int old, high = fd < 0 ? -1 : out_of_the_way(fd);
 
 	if (high >= 0)
-		slot->hidden_cookie = cookie_of(high);
+		slot->hidden_cookie = run_cookie(high);
 	old = __atomic_exchange_n(&slot->hidden, high, __ATOMIC_SEQ_CST);
 	if (old >= 0)
 		sys_close(old);
@@ -142,7 +143,8 @@ static void replace_hidden(struct slot *slot, int fd)
 /*
  * Add the ESP listener to the epoll instances that wait for TCP's already: the program has added
  * its socket before it listened. That the kernel has the socket there proves that the slot's memory
- * is not of an older descriptor.
+ * is not of an older descriptor. The probe's event is none, because a listener that was not there
+ * must not be reported with an older descriptor's event.
  */
 static void join_epolls(int fd, struct slot *slot)
 {
@@ -150,12 +152,12 @@ static void join_epolls(int fd, struct slot *slot)
 
 	for (i = 0; i < RUN_EPOLLS; i++) {
 		int epfd = atomic_load(&slot->interests[i].epfd) - 1;
-		struct epoll_event event = slot->interests[i].event;
+		struct epoll_event event = slot->interests[i].event, probe = { 0 };
 
 		if (epfd < 0)
 			continue;
-		if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &event))
-			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &event);
+		if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &probe))
+			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &probe);
 		else if (errno == EEXIST)
 			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, slot->hidden, &event);
 	}
@@ -172,10 +174,12 @@ static struct slot *cover(int fd, int backlog)
 	char name[NAME_STRLEN];
 	in_port_t port;
 
-	if (!slot)
+	if (!slot) {
+		run_log("descriptor %d listens: TCP, it can't be remembered", fd);
 		return NULL;
+	}
 	/* the descriptor was another listener's, which was closed unseen */
-	if (atomic_load(&slot->kind) == LISTENER && hides(slot) && cookie_of(fd) != slot->cookie)
+	if (atomic_load(&slot->kind) == LISTENER && hides(slot) && run_cookie(fd) != slot->cookie)
 		replace_hidden(slot, -1);
 	atomic_store(&slot->kind, OTHER);
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) ||
@@ -208,8 +212,8 @@ static struct slot *cover(int fd, int backlog)
 	}
 	slot->hidden = out_of_the_way(hidden);
 	hidden = slot->hidden;
-	slot->cookie = cookie_of(fd);
-	slot->hidden_cookie = cookie_of(hidden);
+	slot->cookie = run_cookie(fd);
+	slot->hidden_cookie = run_cookie(hidden);
 	if (!slot->cookie || !slot->hidden_cookie)
 		goto fail;
 	slot->backlog = backlog;
@@ -312,21 +316,21 @@ void run_uncover(int fd)
 /* Remember @copy as a copy of @fd. A listener's copy has its own descriptor of the ESP listener. */
 void run_copied(int fd, int copy)
 {
-	struct slot *from = run_slot(fd), *to;
-	int err = errno;
+	struct slot *from = run_slot_new(fd), *to = run_slot_new(copy);
+	int kind, err = errno;
 
-	run_forget(copy);
-	to = run_slot_new(copy);
 	if (!from || !to)
 		return;
-	if (atomic_load(&from->kind) == UNKNOWN) {
-		from->copied = true;
-		to->copied = true;
+	kind = atomic_load(&from->kind);
+	if (kind == LISTENER && !run_listener(fd))
+		kind = UNKNOWN;		/* another socket has its number now */
+	if (kind == UNKNOWN) {
+		run_copies(fd, copy);
 		return;
 	}
 	*to = *from;
 	run_forget(copy);
-	if (atomic_load(&to->kind) == LISTENER) {
+	if (kind == LISTENER) {
 		to->hidden = hides(from) ? sys_fcntl(from->hidden, F_DUPFD_CLOEXEC, RUN_HIGH) : -1;
 		errno = err;
 	}
@@ -361,7 +365,7 @@ void run_end(struct slot *slot)
 	int kind = LISTENER, hidden = __atomic_exchange_n(&slot->hidden, -1, __ATOMIC_SEQ_CST);
 
 	/* another thread was quicker, or has closed it, and the number is another socket's */
-	if (hidden < 0 || cookie_of(hidden) != slot->hidden_cookie)
+	if (hidden < 0 || run_cookie(hidden) != slot->hidden_cookie)
 		return;
 	run_leave_epolls(hidden);
 	sys_close(hidden);

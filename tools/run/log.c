@@ -76,7 +76,9 @@ const char *run_no_socket(int family)
 {
 	switch (errno) {
 	case EAFNOSUPPORT:
-		if (family == AF_ESP && access("/proc/sys/net/esp", F_OK))
+		if (family == AF_ESP && access("/proc/self/net", F_OK))
+			return "the kernel has no ESP here, or AF_ESP is not permitted";
+		if (family == AF_ESP && access("/proc/self/net/esp", F_OK))
 			return "the kernel has no ESP here";
 		__attribute__((fallthrough));
 	case EPERM:

@@ -58,7 +58,7 @@
  */
 #define RUN_HIGH 512
 #define RUN_FDS 1048576	/* descriptors from this number on are not remembered */
-#define RUN_CHUNK 4096		/* descriptors that are remembered in one piece of memory */
+#define RUN_CHUNK 512		/* descriptors that are remembered in one piece of memory */
 #define RUN_EPOLLS 4		/* epoll instances that are remembered for a descriptor */
 
 /**
@@ -82,7 +82,7 @@ enum kind {
 
 /**
  * struct interest - an epoll instance that a descriptor was added to
- * @epfd:	the instance, + 1; 0: none
+ * @epfd:	the instance, + 1; 0: none; -1: the event is being written
  * @event:	event that the descriptor was added with
  */
 struct interest {
@@ -106,7 +106,7 @@ struct interest {
  * @peer:	CONNECTED: the peer's name
  * @interests:	epoll instances that the descriptor was added to
  * @more:	there are more of them
- * @copied:	the socket was copied, and has not been connected or listened by then
+ * @copied:	the socket was copied, or is a copy, before it was connected or listened
  * @epoll:	the descriptor is, or was, an epoll instance
  */
 struct slot {
@@ -176,6 +176,8 @@ struct slot *run_slot_new(int fd);
 void run_forget(int fd);
 void run_interest(int epfd, int op, int fd, const struct epoll_event *event);
 void run_leave_epolls(int fd);
+void run_copies(int fd, int copy);
+bool run_has_copy(int fd);
 
 /* log.c */
 extern bool run_only;
@@ -211,6 +213,7 @@ bool run_name_local(const struct name *name);
 void run_name_accepted(int fd, const struct sockaddr_esp *peer, const struct slot *listener);
 
 /* listen.c */
+uint64_t run_cookie(int fd);
 struct slot *run_listener(int fd);
 struct slot *run_waits(int fd);
 void run_copied(int fd, int copy);

@@ -9,6 +9,40 @@ _Static_assert(!(RUN_FDS % RUN_CHUNK), "the table has only whole chunks");
 
 struct slot *_Atomic run_chunks[RUN_FDS / RUN_CHUNK];
 static atomic_int epolls;	/* the highest number of an epoll instance, + 1 */
+static atomic_int copies;	/* the highest number of a copied descriptor, + 1 */
+static _Atomic pid_t *owner;	/* the process whose memory this is */
+
+/*
+ * A child of vfork() has its parent's memory, but descriptors of its own. Make a page that a child
+ * of fork() finds empty.
+ */
+static void __attribute__((constructor)) find_owner(void)
+{
+	int err = errno;
+	void *page = mmap(NULL, sizeof(*owner), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page != MAP_FAILED && !madvise(page, sizeof(*owner), MADV_WIPEONFORK)) {
+		owner = page;
+		atomic_store(owner, getpid());
+	}
+	errno = err;
+}
+
+static bool is_vfork_child(void)
+{
+	pid_t none = 0, self = getpid();
+
+	return owner && !atomic_compare_exchange_strong(owner, &none, self) && none != self;
+}
+
+static void raise_to(atomic_int *highest, int fd)
+{
+	int now = atomic_load(highest);
+
+	while (now <= fd && !atomic_compare_exchange_weak(highest, &now, fd + 1))
+		;
+}
 
 /* Return the slot of @fd. NULL: the number is too high, or there is no memory for its chunk. */
 struct slot *run_slot_new(int fd)
@@ -28,13 +62,13 @@ struct slot *run_slot_new(int fd)
 	return run_slot(fd);
 }
 
-/* Forget what was done with another socket of this number. */
+/* Forget what was done with another socket of this number, unless that is the parent's. */
 void run_forget(int fd)
 {
 	struct slot *slot = run_slot(fd);
 	size_t i;
 
-	if (!slot)
+	if (!slot || is_vfork_child())
 		return;
 	for (i = 0; i < RUN_EPOLLS; i++)
 		atomic_store(&slot->interests[i].epfd, 0);
@@ -48,7 +82,7 @@ PUBLIC int socket(int domain, int type, int protocol)
 	struct slot *slot = run_slot(fd);
 
 	/* a listener that was closed unseen has a descriptor to close, which listen() does */
-	if (slot && atomic_load(&slot->kind) != LISTENER)
+	if (slot && atomic_load(&slot->kind) != LISTENER && !is_vfork_child())
 		atomic_store(&slot->kind, UNKNOWN);
 	run_forget(fd);
 	return fd;
@@ -65,17 +99,20 @@ static struct interest *find_interest(struct slot *slot, int epfd)
 	return NULL;
 }
 
-static struct interest *new_interest(struct slot *slot, int epfd)
+static bool new_interest(struct slot *slot, int epfd, const struct epoll_event *event)
 {
 	size_t i;
 	int none;
 
 	for (i = 0; i < RUN_EPOLLS; i++) {
 		none = 0;
-		if (atomic_compare_exchange_strong(&slot->interests[i].epfd, &none, epfd))
-			return &slot->interests[i];
+		if (!atomic_compare_exchange_strong(&slot->interests[i].epfd, &none, -1))
+			continue;
+		slot->interests[i].event = *event;
+		atomic_store(&slot->interests[i].epfd, epfd);
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* Remember that epoll_ctl() has done this. */
@@ -83,12 +120,10 @@ void run_interest(int epfd, int op, int fd, const struct epoll_event *event)
 {
 	struct slot *slot, *instance = run_slot_new(epfd);
 	struct interest *interest;
-	int highest = atomic_load(&epolls);
 
-	if (instance)
+	if (instance && !instance->epoll)
 		instance->epoll = true;
-	while (highest <= epfd && !atomic_compare_exchange_weak(&epolls, &highest, epfd + 1))
-		;
+	raise_to(&epolls, epfd);
 	slot = op == EPOLL_CTL_DEL ? run_slot(fd) : run_slot_new(fd);
 	if (!slot)
 		return;
@@ -98,11 +133,9 @@ void run_interest(int epfd, int op, int fd, const struct epoll_event *event)
 			atomic_store(&interest->epfd, 0);
 		return;
 	}
-	if (!interest)
-		interest = new_interest(slot, epfd + 1);
 	if (interest)
 		interest->event = *event;
-	else
+	else if (!new_interest(slot, epfd + 1, event))
 		slot->more = true;
 }
 
@@ -119,4 +152,37 @@ void run_leave_epolls(int fd)
 			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &event);
 	}
 	errno = err;
+}
+
+/* Remember two numbers of a new socket, of an epoll instance, or of anything else. */
+void run_copies(int fd, int copy)
+{
+	struct slot *from = run_slot(fd), *to = run_slot(copy);
+
+	run_forget(copy);
+	from->copied = true;
+	to->copied = true;
+	raise_to(&copies, fd > copy ? fd : copy);
+	if (from->epoll) {
+		to->epoll = true;
+		raise_to(&epolls, copy);
+	}
+}
+
+/* Does the process have the same socket by another number? */
+bool run_has_copy(int fd)
+{
+	struct slot *slot = run_slot(fd);
+	uint64_t cookie;
+	int other;
+
+	if (!slot || !slot->copied)
+		return false;
+	cookie = run_cookie(fd);
+	for (other = 0; other < atomic_load(&copies); other++) {
+		slot = run_slot(other);
+		if (slot && slot->copied && other != fd && run_cookie(other) == cookie)
+			return true;
+	}
+	return false;
 }
