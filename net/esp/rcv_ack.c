@@ -109,16 +109,11 @@ static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 			break;
 		if (now - ESP_TX(skb)->sent_us < proof)
 			break;
-		if (unlikely(esp_leaves_in_parts(sk, skb))) {	/* the next one with its ACK */
-			if (from == esp->snd.una_seq)
-				esp_retransmit(sk, skb, from, from + 1);
-			break;
-		}
 		to = esp_before(from + n, end) ? from + n : end;
 		if (esp_after(to, esp->rto_high))
 			to = esp->rto_high;
 		skb = esp_retransmit(sk, skb, from, to);
-		/* the MTU may have changed meanwhile, so that it left in parts */
+		/* one that leaves in parts leaves alone; the next one follows its ACK */
 		if (!skb || esp_tx_end(skb) != to)
 			break;
 		n -= to - from;

@@ -52,7 +52,7 @@ carried()
 
 call() { server 1 && n0 run-calls call "$1" 127.0.0.1 8080 && wait $SERVER; }
 
-# at_once N: N clients at the same time, each of which ends its direction first.
+# at_once N: N clients at the same time.
 at_once()
 {
 	local i clients=()
@@ -89,7 +89,7 @@ s = socket.create_server(("127.0.0.1", 8001)); c = s.accept()[0]; c.recv(1); tim
 	kill -KILL $SERVER
 	! wait $! && cat "$TMP/client" && grep -qE "reset by peer|Broken pipe" "$TMP/client"
 }
-# Five clients at the same time, one after the other of which sends and ends.
+# Five clients at the same time. One after the other sends and ends.
 five_wait()
 {
 	server 5 && n0 /usr/bin/python3 -c 'import socket

@@ -52,7 +52,7 @@ struct end {
 };
 
 /**
- * struct relay - two connections, of which each gets the bytes of the other
+ * struct relay - two connections; the bytes of either go to the other one
  * @end:	accepted; connected
  * @connecting:	the second one is not there yet
  * @dead:	closed; freed when the events at hand are done
