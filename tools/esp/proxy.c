@@ -146,8 +146,8 @@ static bool again(void)
 }
 
 /*
- * Move bytes from @e to @other until neither goes on. Returns 1 if they would go on, 0 if not, -1 if
- * the relay can't.
+ * Move bytes from @e to @other until neither goes on. Returns 1 if they would go on, 0 if not, -1
+ * if the relay can't.
  */
 static int move_bytes(struct end *e, struct end *other)
 {
@@ -224,8 +224,8 @@ static void serve(struct proxy *p, struct relay *r)
 }
 
 /*
- * Make a relay with all that it needs but the client, so that a client waits in the listener's queue
- * while there is not enough. Returns false and errno.
+ * Make a relay with all that it needs but the client, so that a client waits in the listener's
+ * queue while there is not enough. Returns false and errno.
  */
 static bool prepare(struct proxy *p)
 {
@@ -338,11 +338,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		else if (state->arg_num == 1)
 			r->to = arg;
 		else
-			argp_error(state, "two addresses only: to listen at, and to connect to");
+			argp_error(state, "two addresses only: FROM and TO");
 		break;
 	case ARGP_KEY_END:
 		if (!r->to)
-			argp_error(state, "two addresses are needed: to listen at, and to connect to");
+			argp_error(state, "two addresses are needed: FROM and TO");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -354,7 +354,7 @@ int cmd_proxy(int argc, char **argv)
 {
 	static const struct argp argp = {
 		options, parse, "FROM TO",
-		"Listens at FROM and relays each connection to TO: ESP addresses, or tcp:HOST:PORT.",
+		"Listens at FROM and relays connections to TO: ESP addresses, or tcp:HOST:PORT.",
 		NULL, NULL, NULL
 	};
 	struct request r = { 0 };

@@ -174,7 +174,7 @@ static void refuse(const char *program)
 	snprintf(path, sizeof(path), "%s", program);
 	text = why_not(path);
 	if (text)
-		error(EXIT_USAGE, 0, "%s %s; without esp run it works by TCP, by esp proxy over ESP",
+		error(EXIT_USAGE, 0, "%s %s; by itself it works by TCP, by esp proxy over ESP",
 		      path, text);
 }
 
