@@ -128,6 +128,8 @@ check "from TCP to TCP, where nobody listens" fails n0 run-calls call block 127.
 check_fails "no second address" "two addresses are needed" esp proxy tcp::8081
 check_fails "an address that is taken" "Address already in use" in_host n0 esp proxy tcp:127.0.0.1:8080 "$MAC1%v0:1"
 end $PROXY
-end $SECOND
+# An administrator ends the listener by ESP. The relay must not wake up again and again.
+ended() { n1 esp kill -l -p 5000 && ! wait $SECOND && grep "the listener was ended" "$TMP/proxy"; }
+check "its listener is ended: the relay ends" ended
 check "no sockets are left" until_true 60 no_sockets n0 n1
 finish

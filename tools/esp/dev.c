@@ -18,11 +18,12 @@ struct request {
 static int set(const char *dev, const char *value)
 {
 	char path[64], name[IF_NAMESIZE];
+	unsigned int index;
 	int fd;
 
-	if (!if_indextoname(device_index(dev), name)) {
-		error(0, errno == ENODEV || errno == ENXIO ? 0 : errno,
-		      "there is no device '%s', see 'ip link'", dev);
+	index = device_index(dev);
+	if (!index || !if_indextoname(index, name)) {
+		error(0, errno == ENODEV ? 0 : errno, "there is no device '%s', see 'ip link'", dev);
 		return EXIT_UNREACHABLE;
 	}
 	if (access("/proc/sys/net/esp", F_OK)) {

@@ -268,6 +268,16 @@ static bool begin(struct proxy *p, struct relay *r)
 	       watch(p, EPOLL_CTL_ADD, &r->end[1], EDGES);
 }
 
+static bool listens(int fd)
+{
+	int err = errno, yes = 0;
+	socklen_t len = sizeof(yes);
+
+	getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &len);
+	errno = err;
+	return yes;
+}
+
 /* Accept connections, and begin one for each. */
 static void take(struct proxy *p)
 {
@@ -288,7 +298,11 @@ static void take(struct proxy *p)
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		error(0, errno, "a connection has to wait");
 		p->paused = !epoll_ctl(p->epfd, EPOLL_CTL_DEL, p->listener.fd, NULL);
+		return;
 	}
+	/* an administrator or its device has ended it; TCP reports errors of clients here, too */
+	if (errno != EAGAIN && errno != EINTR && !listens(p->listener.fd))
+		error(EXIT_IO, 0, "the listener was ended");
 }
 
 static void run(struct proxy *p)
