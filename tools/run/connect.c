@@ -361,6 +361,8 @@ static const char *attempt(struct attempt *a)
 			text = why(a->err);
 		else
 			text = put_in_place(a, fd);
+		if (text && !a->err)
+			a->err = EHOSTUNREACH;
 	}
 	sys_close(fd);
 	return text;
