@@ -23,7 +23,8 @@ static int set(const char *dev, const char *value)
 
 	index = device_index(dev);
 	if (!index || !if_indextoname(index, name)) {
-		error(0, errno == ENODEV ? 0 : errno, "there is no device '%s', see 'ip link'", dev);
+		error(0, errno == ENODEV ? 0 : errno,
+		      "there is no device '%s', see 'ip link'", dev);
 		return EXIT_UNREACHABLE;
 	}
 	if (access("/proc/sys/net/esp", F_OK)) {
