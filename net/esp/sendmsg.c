@@ -628,15 +628,16 @@ static int locked_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
  * sock_esp_sendmsg() - send on a stream or seqpacket socket
  * @sock:	socket
  * @msg:	any number of buffers; flags MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL,
- *		MSG_EOR, MSG_ZEROCOPY (with ESP_ZEROCOPY or SO_ZEROCOPY)
+ *		MSG_EOR, MSG_ZEROCOPY (with ESP_ZEROCOPY or SO_ZEROCOPY). An address is
+ *		ignored, as TCP does it: the peer is known
  * @len:	bytes in them
  *
  * A record is taken whole, or not at all.
  *
  * Return: bytes taken, or EPIPE, ECONNRESET, ETIMEDOUT, ENETDOWN, EMSGSIZE (also a record
- * larger than the send buffer can be), EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EISCONN (an
- * address), EINVAL (an empty record), ENOBUFS (no memory for a record, or for a notice of
- * MSG_ZEROCOPY, or no more may be locked)
+ * larger than the send buffer can be), EAGAIN, EINTR, EFAULT, EOPNOTSUPP, EINVAL (an empty
+ * record), ENOBUFS (no memory for a record, or for a notice of MSG_ZEROCOPY, or no more may be
+ * locked)
  */
 int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
@@ -652,9 +653,6 @@ int sock_esp_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		if (err)
 			return err;
 	}
-	if (msg->msg_name && sk->sk_state == TCP_ESTABLISHED &&
-	    msg->msg_namelen)
-		return -EISCONN;
 	return locked_sendmsg(sk, msg, len);
 }
 
