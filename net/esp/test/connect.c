@@ -380,6 +380,32 @@ static void listen__echo_finds_it_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ListenOverflows), full + 2);
 }
 
+/* The listener's owner works meanwhile, so the echoes wait in the backlog. Some find it full. */
+static void listen__echo_finds_it_full_later(struct kunit *test)
+{
+	unsigned long full = mib(ESP_MIB_ListenOverflows);
+	struct t_conn c[T_BACKLOG + 3];
+	struct esp_frame f;
+	struct sock *sk;
+	u32 i;
+
+	start_listener(test);
+	sk = fx.listener->sk;
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		new_conn(&c[i], i);
+		syn(test, &c[i]);
+	}
+	lock_sock(sk);
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		echo_frame(&c[i], &f, 4);
+		feed_frame(test, c[i].mac, &f, NULL);
+	}
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0);
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, T_BACKLOG + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ListenOverflows), full + 2);
+}
+
 /* A SYN whose number does not follow from its cookie, or whose cookie is 0, gets no answer. */
 static void listen__bad_syn_is_silent(struct kunit *test)
 {
@@ -528,6 +554,37 @@ static void connect__echoes_until_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.opts, ESP_HAS(ESP_OPT_ADVICE));
 	KUNIT_EXPECT_EQ(test, f.hlen, ESP_HLEN + 4);
 	close_conn(test, &c);
+}
+
+/*
+ * A SYN|ACK of another type of socket refuses the connection. So does one that isn't in the name of
+ * the TCP server that the client asks for (ESP_TCP_DEST).
+ */
+static void connect__another_server(struct kunit *test)
+{
+	static const int counter[] = { ESP_MIB_TypeMismatch, ESP_MIB_TcpMismatch };
+	struct esp_frame f;
+	struct t_conn c;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		unsigned long was = mib(counter[i]);
+
+		begin_connect(test, &c);
+		lock_sock(c.sock->sk);
+		c.esp->tcp_name = i ? 0x0a010002 : 0;	/* 10.1.0.2 */
+		release_sock(c.sock->sk);
+		conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
+		add_hello(&c, &f);
+		if (!i)
+			f.type = SOCK_SEQPACKET;
+		feed_frame(test, c.mac, &f, NULL);
+		KUNIT_EXPECT_EQ(test, mib(counter[i]), was + 1);
+		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
+		KUNIT_EXPECT_EQ(test, sock_error(c.sock->sk), -ECONNREFUSED);
+		sock_release(c.sock);
+		skb_queue_purge(&fx.out);
+	}
 }
 
 /*
@@ -841,10 +898,12 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(listen__echo_comes_late),
 	KUNIT_CASE(listen__slot_ends_early),
 	KUNIT_CASE(listen__echo_finds_it_full),
+	KUNIT_CASE(listen__echo_finds_it_full_later),
 	KUNIT_CASE(listen__bad_syn_is_silent),
 	KUNIT_CASE(listen__type_mismatch_resets),
 	KUNIT_CASE(listen__data_in_echo),
 	KUNIT_CASE(connect__echoes_until_reply),
+	KUNIT_CASE(connect__another_server),
 	KUNIT_CASE(connect__crossed_by_a_bad_syn),
 	KUNIT_CASE(connect__forged_syn),
 	KUNIT_CASE(connect__crossed_and_echoed),
