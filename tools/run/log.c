@@ -13,6 +13,7 @@ bool run_only;
 int run_wait_ms = 200;
 
 static int log_fd = -1;
+static char program[32];	/* its name; programs write over their arguments */
 static struct stat log_file;
 
 /*
@@ -49,6 +50,7 @@ static void __attribute__((constructor)) start(void)
 	const char *wait = secure_getenv("ESP_RUN_WAIT");
 	int err = errno, ms = 0;
 
+	snprintf(program, sizeof(program), "%s", program_invocation_short_name);
 	run_only = secure_getenv("ESP_RUN_ONLY");
 	/* strtol() has another name in newer versions of glibc */
 	for (; wait && *wait >= '0' && *wait <= '9' && ms <= 60000; wait++)
@@ -102,8 +104,7 @@ void run_log(const char *format, ...)
 	if (log_fd < 0 || fstat(log_fd, &st) || st.st_dev != log_file.st_dev ||
 	    st.st_ino != log_file.st_ino)
 		goto out;
-	n = snprintf(line, sizeof(line), "esp run: %s[%d]: ", program_invocation_short_name,
-		     getpid());
+	n = snprintf(line, sizeof(line), "esp run: %s[%d]: ", program, getpid());
 	if (n < sizeof(line)) {
 		va_start(args, format);
 		n += vsnprintf(line + n, sizeof(line) - n, format, args);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * execve() of the program's own file: a server replaces itself by a newer version. If it gives that
+ * another environment (nginx), the new process would not have the library. So the
+ * variables of "esp run" are added again.
+ */
+#include <alloca.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include "run.h"
+
+static const char *const names[] = {
+	"LD_PRELOAD", "ESP_RUN_LOG", "ESP_RUN_WAIT", "ESP_RUN_ONLY",
+};
+
+static const char *kept[ARRAY_SIZE(names)];	/* "NAME=VALUE", or NULL */
+static const char *own;		/* the program's file */
+static char store[2 * PATH_MAX];	/* copies: programs write over their environment */
+
+static void __attribute__((constructor)) keep(void)
+{
+	int err = errno;
+	char *at = store, *end = store + sizeof(store);
+	ssize_t n = readlink("/proc/self/exe", at, PATH_MAX - 1);
+	const char *val;
+	size_t i;
+
+	if (n > 0) {
+		own = at;
+		at += n + 1;
+	}
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		val = secure_getenv(names[i]);
+		n = val ? snprintf(at, end - at, "%s=%s", names[i], val) : end - at;
+		if (n >= end - at)
+			continue;
+		kept[i] = at;
+		at += n + 1;
+	}
+	errno = err;
+}
+
+static bool is_own(const char *path)
+{
+	struct stat a, b;
+
+	return own && !stat(path, &a) && !stat(own, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static bool has(char *const *env, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *env; env++) {
+		if (!strncmp(*env, name, len) && (*env)[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+/* The caller may be a child of vfork(): nothing is written but its own stack. */
+PUBLIC int execve(const char *path, char *const argv[], char *const envp[])
+{
+	size_t i, n = 0;
+	char **env;
+
+	if (!envp || !is_own(path) || has(envp, names[0]))
+		return REAL(execve)(path, argv, envp);
+	while (envp[n])
+		n++;
+	env = alloca((n + ARRAY_SIZE(names) + 1) * sizeof(*env));
+	memcpy(env, envp, n * sizeof(*env));
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (kept[i] && !has(envp, names[i]))
+			env[n++] = (char *)kept[i];
+	}
+	env[n] = NULL;
+	return REAL(execve)(path, argv, env);
+}
