@@ -54,9 +54,10 @@
 
 /*
  * The library's own descriptors begin here, if there are so many. The number is small, because the
- * kernel's table of descriptors is as large as the highest one, and fork() copies it.
+ * kernel's table of descriptors is as large as the highest one, and fork() copies it: it has 256
+ * entries, which many programs have anyway.
  */
-#define RUN_HIGH 512
+#define RUN_HIGH 200
 #define RUN_FDS 1048576	/* descriptors from this number on are not remembered */
 #define RUN_CHUNK 512		/* descriptors that are remembered in one piece of memory */
 #define RUN_EPOLLS 4		/* epoll instances that are remembered for a descriptor */
