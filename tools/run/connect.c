@@ -282,6 +282,8 @@ static const char *why_not_replaced(const struct slot *slot, int fd)
 	if (!slot)
 		return fd < RUN_FDS ? "there is no memory for its descriptor" :
 				      "its descriptor's number is too high";
+	if (slot->tcp_only && slot->tcp_only == run_cookie(fd))
+		return "it has an option that ESP lacks";
 	if (slot->more)
 		return "it is in too many epoll instances";
 	if (run_has_copy(fd))

@@ -188,6 +188,10 @@ static struct slot *cover(int fd, int backlog)
 		return NULL;
 	port = ((struct sockaddr_in *)&own)->sin_port;
 	run_name_text(&local, port, name);
+	if (slot->tcp_only && slot->tcp_only == run_cookie(fd)) {
+		run_log("at %s: TCP, it has an option that ESP lacks", name);
+		return NULL;
+	}
 	if (!run_can_ask()) {	/* a peer's address could not be found */
 		run_log("at %s: TCP, %s", name, run_no_socket(AF_NETLINK));
 		return NULL;

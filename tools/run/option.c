@@ -9,8 +9,30 @@
 #include <sys/time.h>
 #include "run.h"
 
-#ifndef SO_BUF_LOCK	/* Linux 5.14 */
+/* Options that the headers of Debian 12 or musl's don't have */
+#ifndef SO_BUF_LOCK
 #define SO_BUF_LOCK 72
+#endif
+#ifndef SO_RESERVE_MEM
+#define SO_RESERVE_MEM 73
+#endif
+#ifndef SO_TXREHASH
+#define SO_TXREHASH 74
+#endif
+#ifndef TCP_RTO_MAX_MS
+#define TCP_RTO_MAX_MS 44
+#endif
+#ifndef TCP_RTO_MIN_US
+#define TCP_RTO_MIN_US 45
+#endif
+#ifndef TCP_DELACK_MAX_US
+#define TCP_DELACK_MAX_US 46
+#endif
+#ifndef IPV6_FLOWINFO
+#define IPV6_FLOWINFO 11
+#endif
+#ifndef IPV6_FLOWINFO_SEND
+#define IPV6_FLOWINFO_SEND 33
 #endif
 
 static const struct {
@@ -25,6 +47,59 @@ static const struct {
 	{ TCP_USER_TIMEOUT,	ESP_USER_TIMEOUT },
 };
 
+/* Options that change how TCP or IP sends packets, or what belongs to other kinds of sockets. */
+static const int tcp_without_effect[] = {
+	TCP_MAXSEG, TCP_SYNCNT, TCP_LINGER2, TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP, TCP_QUICKACK,
+	TCP_THIN_LINEAR_TIMEOUTS, TCP_THIN_DUPACK, TCP_NOTSENT_LOWAT, TCP_FASTOPEN,
+	TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_KEY, TCP_FASTOPEN_NO_COOKIE, TCP_RTO_MAX_MS,
+	TCP_RTO_MIN_US, TCP_DELACK_MAX_US,
+};
+
+static const int ip_without_effect[] = {
+	IP_TOS, IP_TTL, IP_MTU_DISCOVER, IP_RECVERR, IP_RECVERR_RFC4884, IP_RECVTOS, IP_RECVTTL,
+	IP_RECVOPTS, IP_RETOPTS, IP_PKTINFO, IP_RECVORIGDSTADDR, IP_PASSSEC, IP_MINTTL,
+	IP_CHECKSUM, IP_FREEBIND, IP_BIND_ADDRESS_NO_PORT, IP_MULTICAST_LOOP, IP_MULTICAST_ALL,
+	IP_UNICAST_IF,
+};
+
+static const int ip6_without_effect[] = {
+	IPV6_V6ONLY, IPV6_TCLASS, IPV6_UNICAST_HOPS, IPV6_MULTICAST_LOOP,
+	IPV6_MTU_DISCOVER, IPV6_MTU, IPV6_RECVERR, IPV6_RECVERR_RFC4884, IPV6_RECVPKTINFO,
+	IPV6_RECVHOPLIMIT, IPV6_RECVTCLASS, IPV6_RECVPATHMTU, IPV6_RECVORIGDSTADDR,
+	IPV6_RECVFRAGSIZE, IPV6_AUTOFLOWLABEL, IPV6_FLOWINFO, IPV6_FLOWINFO_SEND, IPV6_DONTFRAG,
+	IPV6_FREEBIND, IPV6_MINHOPCOUNT, IPV6_ADDR_PREFERENCES, IPV6_UNICAST_IF,
+};
+
+/* Options of all sockets that run_copy_options() copies or asks for, or connect() and listen(). */
+static const int sol_copied[] = {
+	SO_REUSEADDR, SO_REUSEPORT, SO_PRIORITY, SO_MARK, SO_RCVLOWAT, SO_LINGER, SO_RCVTIMEO,
+	SO_SNDTIMEO, SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_BUF_LOCK,
+	SO_KEEPALIVE, SO_BUSY_POLL, SO_PREFER_BUSY_POLL, SO_ZEROCOPY, SO_MAX_PACING_RATE,
+	SO_BINDTODEVICE, SO_BINDTOIFINDEX,
+};
+
+/* Those that are on or off, and copied, too, although they have no effect on a stream. */
+static const int sol_flags[] = {
+	SO_DEBUG, SO_DONTROUTE, SO_BROADCAST, SO_OOBINLINE, SO_NO_CHECK, SO_RXQ_OVFL,
+	SO_WIFI_STATUS, SO_NOFCS, SO_SELECT_ERR_QUEUE,
+};
+
+static const int sol_without_effect[] = {
+	SO_BSDCOMPAT, SO_BUSY_POLL_BUDGET, SO_INCOMING_CPU, SO_CNX_ADVICE, SO_TXREHASH,
+	SO_RESERVE_MEM,
+};
+
+static bool among(const int *names, size_t n, int name)
+{
+	while (n--) {
+		if (names[n] == name)
+			return true;
+	}
+	return false;
+}
+
+#define AMONG(names, name) among(names, ARRAY_SIZE(names), name)
+
 static int esp_option(int name)
 {
 	size_t i;
@@ -36,26 +111,40 @@ static int esp_option(int name)
 	return 0;
 }
 
-/* Does the connection carry the same bytes whether this option is set or not? */
+/* Does the connection carry the same bytes whether this option of TCP or IP is set or not? */
 static bool has_no_effect(int level, int name)
 {
 	switch (level) {
 	case IPPROTO_TCP:
-		return name == TCP_MAXSEG || name == TCP_SYNCNT || name == TCP_LINGER2 ||
-		       name == TCP_DEFER_ACCEPT || name == TCP_WINDOW_CLAMP ||
-		       name == TCP_QUICKACK || name == TCP_THIN_LINEAR_TIMEOUTS ||
-		       name == TCP_THIN_DUPACK || name == TCP_NOTSENT_LOWAT ||
-		       name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT;
+		return AMONG(tcp_without_effect, name);
 	case IPPROTO_IP:
-		return name == IP_TOS || name == IP_TTL || name == IP_MTU_DISCOVER ||
-		       name == IP_RECVERR || name == IP_RECVTOS || name == IP_RECVTTL ||
-		       name == IP_BIND_ADDRESS_NO_PORT;
+		return AMONG(ip_without_effect, name);
 	case IPPROTO_IPV6:
-		return name == IPV6_V6ONLY || name == IPV6_TCLASS || name == IPV6_UNICAST_HOPS ||
-		       name == IPV6_MTU_DISCOVER || name == IPV6_RECVERR ||
-		       name == IPV6_RECVTCLASS || name == IPV6_RECVHOPLIMIT;
+		return AMONG(ip6_without_effect, name);
 	}
 	return false;
+}
+
+/* Would an ESP socket lack what this option, which a TCP socket has accepted, asks for? */
+static bool is_lacking(int level, int name)
+{
+	if (level == SOL_SOCKET)
+		return !AMONG(sol_copied, name) && !AMONG(sol_flags, name) &&
+		       !AMONG(sol_without_effect, name);
+	if (level == IPPROTO_TCP && (esp_option(name) || name == TCP_CONGESTION))
+		return false;
+	return !has_no_effect(level, name);
+}
+
+/* Is the value that of an option which is off? */
+static bool is_off(const void *val, socklen_t len)
+{
+	int v;
+
+	if (len < sizeof(v))
+		return !len;
+	memcpy(&v, val, sizeof(v));
+	return len == sizeof(v) && !v;
 }
 
 static void copy(int from, int to, int level, int name, size_t size)
@@ -78,11 +167,19 @@ static void copy_buffer(int from, int to, int name)
 	sys_setsockopt(to, SOL_SOCKET, name, &size, sizeof(size));
 }
 
+static void copy_tcp_option(int from, int to, int tcp, int esp)
+{
+	int v;
+
+	if (!sys_getsockopt(from, IPPROTO_TCP, tcp, &v, sizeof(v)) && v)
+		sys_setsockopt(to, SOL_ESP, esp, &v, sizeof(v));
+}
+
 /* Copy the options of a TCP socket. Returns 0, or -errno: no ESP socket can take its place. */
 int run_copy_options(int from, int to)
 {
 	unsigned long rate = ~0UL;
-	int on = 0, lock = 0, v;
+	int on = 0, lock = 0;
 	size_t i;
 
 	if (!sys_getsockopt(from, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) && on)
@@ -90,7 +187,6 @@ int run_copy_options(int from, int to)
 	if (!sys_getsockopt(from, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) &&
 	    rate != ~0UL && rate != ~0U)
 		return -EOPNOTSUPP;	/* ESP doesn't pace */
-	on = 0;
 	copy(from, to, SOL_SOCKET, SO_REUSEADDR, sizeof(int));
 	copy(from, to, SOL_SOCKET, SO_PRIORITY, sizeof(int));
 	copy(from, to, SOL_SOCKET, SO_MARK, sizeof(int));
@@ -98,26 +194,48 @@ int run_copy_options(int from, int to)
 	copy(from, to, SOL_SOCKET, SO_LINGER, sizeof(struct linger));
 	copy(from, to, SOL_SOCKET, SO_RCVTIMEO, sizeof(struct timeval));
 	copy(from, to, SOL_SOCKET, SO_SNDTIMEO, sizeof(struct timeval));
+	copy(from, to, SOL_SOCKET, SO_BUSY_POLL, sizeof(int));
+	copy(from, to, SOL_SOCKET, SO_PREFER_BUSY_POLL, sizeof(int));
+	for (i = 0; i < ARRAY_SIZE(sol_flags); i++) {
+		if (!sys_getsockopt(from, SOL_SOCKET, sol_flags[i], &on, sizeof(on)) && on)
+			sys_setsockopt(to, SOL_SOCKET, sol_flags[i], &on, sizeof(on));
+	}
 	sys_getsockopt(from, SOL_SOCKET, SO_BUF_LOCK, &lock, sizeof(lock));
 	if (lock & 1)
 		copy_buffer(from, to, SO_SNDBUF);
 	if (lock & 2)
 		copy_buffer(from, to, SO_RCVBUF);
-	/* Nagle's rule is the default of TCP only */
-	if (!sys_getsockopt(from, IPPROTO_TCP, TCP_CORK, &v, sizeof(v)) && v)
-		sys_setsockopt(to, SOL_ESP, ESP_CORK, &v, sizeof(v));
-	if (!sys_getsockopt(from, IPPROTO_TCP, TCP_USER_TIMEOUT, &v, sizeof(v)) && v)
-		sys_setsockopt(to, SOL_ESP, ESP_USER_TIMEOUT, &v, sizeof(v));
-	if (sys_getsockopt(from, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) || !on)
-		return 0;
 	for (i = 0; i < ARRAY_SIZE(same); i++) {
-		if ((same[i].tcp == TCP_KEEPIDLE || same[i].tcp == TCP_KEEPINTVL ||
-		     same[i].tcp == TCP_KEEPCNT) &&
-		    !sys_getsockopt(from, IPPROTO_TCP, same[i].tcp, &v, sizeof(v)))
-			sys_setsockopt(to, SOL_ESP, same[i].esp, &v, sizeof(v));
+		/* Nagle's rule is the default of TCP only */
+		if (same[i].tcp != TCP_NODELAY)
+			copy_tcp_option(from, to, same[i].tcp, same[i].esp);
 	}
-	sys_setsockopt(to, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	copy(from, to, SOL_SOCKET, SO_KEEPALIVE, sizeof(int));
 	return 0;
+}
+
+/*
+ * Keep a TCP socket from being replaced, because the program has set an option that an ESP socket
+ * would lack: it may be one that protects the connection (TCP_MD5SIG), or whose results the program
+ * waits for (SO_TIMESTAMPING).
+ */
+static void keep_tcp(int fd)
+{
+	int protocol, err = errno;
+	struct slot *slot;
+
+	if (sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) ||
+	    protocol != IPPROTO_TCP)
+		goto out;
+	slot = run_slot_new(fd);
+	if (!slot)
+		goto out;
+	slot->tcp_only = run_cookie(fd);
+	slot = run_listener(fd);
+	if (slot)
+		run_end(slot);
+out:
+	errno = err;
 }
 
 static int put(void *val, socklen_t *len, const void *from, socklen_t size)
@@ -158,22 +276,49 @@ static int refuse(void)
 
 static const char congestion[16] = "esp";	/* TCP_CONGESTION of an ESP socket */
 
-/* TCP_CONGESTION takes back what it gave. */
+/*
+ * TCP_CONGESTION takes back what it gave. Another algorithm has no effect, but it must be one that
+ * TCP has, and that the program may use.
+ */
 static int set_congestion(const void *val, socklen_t len)
 {
-	if (len == strlen(congestion) || (len > strlen(congestion) &&
-					  !((const char *)val)[strlen(congestion)])) {
-		if (!memcmp(val, congestion, strlen(congestion)))
-			return 0;
-	}
-	errno = ENOENT;
-	return -1;
+	int fd, ret, err;
+
+	if (len >= strlen(congestion) && !memcmp(val, congestion, strlen(congestion)) &&
+	    (len == strlen(congestion) || !((const char *)val)[strlen(congestion)]))
+		return 0;
+	fd = syscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	ret = sys_setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, val, len);
+	err = errno;
+	sys_close(fd);
+	errno = err;
+	return ret;
+}
+
+/* Does the socket that the program sees have options of this level? */
+static bool has_level(int fd, int level)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+
+	return level != IPPROTO_IPV6 ||
+	       (!getsockname(fd, (struct sockaddr *)&sa, &len) && sa.ss_family == AF_INET6);
 }
 
 static int get_ip_option(int fd, int level, int name, void *val, socklen_t *len)
 {
 	int v = 0;
 
+	if ((int)*len < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (!has_level(fd, level)) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	if (level == IPPROTO_TCP && name == TCP_INFO)
 		return get_tcp_info(fd, val, len);
 	if (level == IPPROTO_TCP && name == TCP_CONGESTION)
@@ -230,37 +375,17 @@ PUBLIC int setsockopt(int fd, int level, int name, const void *val, socklen_t le
 	ret = REAL(setsockopt)(fd, level, name, val, len);
 	if (!ret && level == SOL_SOCKET && name == SO_RCVTIMEO && run_listener(fd))
 		memcpy(&slot->timeo, val, sizeof(slot->timeo));
+	if (!ret && is_lacking(level, name) && !is_off(val, len))
+		keep_tcp(fd);
 	if (!ret || errno != ENOPROTOOPT ||
 	    (level != IPPROTO_TCP && level != IPPROTO_IP && level != IPPROTO_IPV6) ||
 	    !run_is_esp(fd))
 		return ret;
+	if (!has_level(fd, level))
+		return refuse();
 	if (level == IPPROTO_TCP && name == TCP_CONGESTION)
 		return set_congestion(val, len);
 	if (level == IPPROTO_TCP && esp_option(name))
 		return REAL(setsockopt)(fd, SOL_ESP, esp_option(name), val, len);
 	return has_no_effect(level, name) ? 0 : refuse();
-}
-
-/* TCP ignores an address given to a connected socket. */
-PUBLIC ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
-		      socklen_t len)
-{
-	ssize_t ret = REAL(sendto)(fd, buf, n, flags, addr, len);
-
-	if (ret >= 0 || errno != EISCONN || !addr || !run_is_esp(fd))
-		return ret;
-	return REAL(sendto)(fd, buf, n, flags, NULL, 0);
-}
-
-PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	ssize_t ret = REAL(sendmsg)(fd, msg, flags);
-	struct msghdr nameless;
-
-	if (ret >= 0 || errno != EISCONN || !msg->msg_name || !run_is_esp(fd))
-		return ret;
-	nameless = *msg;
-	nameless.msg_name = NULL;
-	nameless.msg_namelen = 0;
-	return REAL(sendmsg)(fd, &nameless, flags);
 }

@@ -107,6 +107,7 @@ struct interest {
  * @peer:	CONNECTED: the peer's name
  * @interests:	epoll instances that the descriptor was added to
  * @more:	there are more of them
+ * @tcp_only:	SO_COOKIE of the socket, if the program set an option that an ESP socket would lack
  * @copied:	the socket was copied, or is a copy, before it was connected or listened
  * @epoll:	the descriptor is, or was, an epoll instance
  */
@@ -125,6 +126,7 @@ struct slot {
 	struct name peer;
 	struct interest interests[RUN_EPOLLS];
 	bool more;
+	uint64_t tcp_only;
 	bool copied;
 	bool epoll;
 };

@@ -162,6 +162,7 @@ void run_copies(int fd, int copy)
 	run_forget(copy);
 	from->copied = true;
 	to->copied = true;
+	to->tcp_only = from->tcp_only;
 	raise_to(&copies, fd > copy ? fd : copy);
 	if (from->epoll) {
 		to->epoll = true;
