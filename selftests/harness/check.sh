@@ -188,7 +188,9 @@ check() {
 		FAILED=1
 		echo "the programs for Open MPI do not build"
 	fi
-	if grep -q -e net-run "$LIST"; then
+	if grep -q -e net-run-more -e net-run-database "$LIST"; then
+		others more
+	elif grep -q -e net-run "$LIST"; then
 		others
 	fi
 	PROGRAMS=done

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FAMILIES 8
+#define FAMILIES 48
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# shellcheck shell=bash
+# shellcheck disable=SC2015,SC2034,SC2154,SC2219,SC2317
+#
+# For tests of "esp run", which source it: three hosts, programs that are run so on the first two,
+# and what carried their data.
+#
+#	+-----------+           +-----------+           +-----------+
+#	| n0     v0 +-- veth ---+ v1     n1 +-- veth ---+ v2     n2 |
+#	+-----------+           +-----------+           +-----------+
+#	  10.1.0.1    fd01::/64  .2      10.2.0.1       10.2.0.2, without ESP
+#
+. "${0%/*}/../lib/lib.sh"
+
+PORT=5000
+LOG=$TMP/log
+export HOME=$TMP
+
+hosts 3
+cable n0 v0 n1 v1
+cable n1 w1 n2 v2
+ip0 addr add 10.1.0.1/24 dev v0
+ip1 addr add 10.1.0.2/24 dev v1
+ip0 addr add fd01::1/64 dev v0 nodad
+ip1 addr add fd01::2/64 dev v1 nodad
+ip1 addr add 10.2.0.1/24 dev w1
+ip2 addr add 10.2.0.2/24 dev v2
+ip0 route add 10.2.0.0/24 via 10.1.0.2
+ip2 route add default via 10.2.0.1
+n1 sysctl -qw net.ipv4.ip_forward=1
+n2 sysctl -qw net.esp.dev.v2.enable=0
+
+#
+# ESP or TCP
+#
+
+# segments HOST: print the TCP segments that it has sent to other hosts and to itself.
+segments()
+{
+	in_host "$1" awk '/^Tcp: [0-9]/ { n = $12 } END { print n + 0 }' /proc/net/snmp
+}
+
+# carried HOST PACKETS SEGMENTS COMMAND...: the command succeeds. Meanwhile n0 and HOST send data
+# packets of ESP and segments of TCP, in numbers for which PACKETS and SEGMENTS hold, such as
+# ">= 1" or "== 0".
+carried()
+{
+	local who=$1 packets=$2 segs=$3 esp tcp status
+	shift 3
+
+	esp=$(($(stat n0 OutData) + $(stat "$who" OutData)))
+	tcp=$(($(segments n0) + $(segments "$who")))
+	"$@"
+	status=$?
+	esp=$(($(stat n0 OutData) + $(stat "$who" OutData) - esp))
+	tcp=$(($(segments n0) + $(segments "$who") - tcp))
+	echo "$esp packets of ESP, $tcp segments of TCP"
+	[ $status = 0 ] || { echo "status $status"; cat "$LOG" "$TMP/server"; return 1; }
+	let "esp $packets" && let "tcp $segs"
+}
+by_esp() { carried n1 ">= $1" "== 0" "${@:2}"; }
+by_tcp() { carried n1 "== 0" ">= 1" "$@"; }
+
+# run HOST COMMAND...: run it with the library, which waits as long as a slow machine may take.
+run()
+{
+	in_host "$1" esp run -l "$LOG" -w 20000 "${@:2}"
+}
+
+# The command for "&", without a shell function, because $! must be the program's process ID.
+RUN=(esp run -l "$LOG" -w 20000)
+# serve COMMAND...: run it on n1, in the background; sets SERVER. Its output is shown if a test
+# fails.
+serve()
+{
+	nsenter --net=/run/netns/n1 "${RUN[@]}" "$@" >"$TMP/server" 2>&1 &
+	SERVER=$!
+}
+
+# told WORDS [N]: the log has at least N (1) lines with WORDS.
+told() { [ "$(grep -cF -e "$1" "$LOG")" -ge "${2:-1}" ]; }
+# up PORT: wait until a server listens there by ESP, too.
+listens() { n1 esp show -l | grep -q ":$1\b"; }
+up()
+{
+	until_true 100 listens "$1" && return
+	cat "$TMP/server" "$LOG"
+	return 1
+} 2>/dev/null
+
+# down: kill the server.
+down()
+{
+	kill "$SERVER" 2>/dev/null
+	wait "$SERVER"
+	SERVER=
+} 2>/dev/null
+
+in_tcp() { in_host "$1" awk -v port="$(printf ':%04X$' "$2")" '$4 == "0A" && $2 ~ port { found = 1 } END { exit !found }' /proc/net/tcp; }
+
+part() { [[ $PARTS = *" $1 "* ]]; }
+
+# have PROGRAM...: all are installed; else their tests are skipped.
+have()
+{
+	local p
+
+	for p; do
+		[ -n "$(type -P "$p")" ] && continue
+		RESULTS=$((RESULTS + 1))
+		echo "ok $RESULTS - $p # SKIP it can't be installed"
+		return 1
+	done
+}
+
+# with PORT COMMAND...: run it when the server is up; then end the server.
+with()
+{
+	local status
+
+	up "$1" && "${@:2}"
+	status=$?
+	down
+	[ $status = 0 ] || cat "$TMP/server"
+	return $status
+}
+
+# program PACKETS NAME COMMAND...: test programs, with at least PACKETS packets of ESP.
+program() { check "$2" by_esp "$1" "${@:3}"; }
+
+# tcp_server PORT: start a server without esp run.
+tcp_server()
+{
+	nsenter --net=/run/netns/n1 run-calls serve accept 0.0.0.0 "$1" 1 >"$TMP/server" 2>&1 &
+	SERVER=$!
+	until_true 60 in_tcp n1 "$1"
+}
+
+# disabled HOST DEV COMMAND...
+disabled()
+{
+	local status host=$1 dev=$2
+	shift 2
+
+	in_host "$host" sysctl -qw "net.esp.dev.$dev.enable=0"
+	"$@"
+	status=$?
+	in_host "$host" sysctl -qw "net.esp.dev.$dev.enable=1"
+	return $status
+}
+
+# fails_with STATUS WORDS COMMAND...
+fails_with()
+{
+	local want=$1 words=$2 status
+	shift 2
+
+	"$@" >"$TMP/out" 2>&1
+	status=$?
+	cat "$TMP/out"
+	[ $status = "$want" ] && grep -qF -e "$words" "$TMP/out"
+}
