@@ -500,6 +500,8 @@ static bool port_matches(const struct sock *sk, const struct net *net,
  * @ifindex:	device
  * @port:	port
  *
+ * It finds no listener for a TCP port whose listener demands signed segments.
+ *
  * Return: the socket with a reference, or NULL
  */
 struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
@@ -514,7 +516,7 @@ struct sock *esp_lookup_listener(struct net *net, int ifindex, __be16 port)
 		if (!best || READ_ONCE(sk->sk_bound_dev_if))
 			best = sk;
 	}
-	if (best && !refcount_inc_not_zero(&best->sk_refcnt))
+	if (best && (esp_tcp_signed(best) || !refcount_inc_not_zero(&best->sk_refcnt)))
 		best = NULL;
 	rcu_read_unlock();
 	return best;

@@ -113,23 +113,6 @@ static bool tcp_other_device(const struct sock *tcp, const struct net_device *de
 				     vrf ? vrf : dev->ifindex, vrf ? dev->ifindex : 0);
 }
 
-/*
- * Does a TCP listener demand signatures (RFC 2385, RFC 5925), or has it demanded them? ESP has
- * none, so it must not lead round them.
- */
-static bool tcp_demands_signatures(const struct sock *tcp)
-{
-#ifdef CONFIG_TCP_MD5SIG
-	if (rcu_access_pointer(tcp_sk(tcp)->md5sig_info))
-		return true;
-#endif
-#ifdef CONFIG_TCP_AO
-	if (rcu_access_pointer(tcp_sk(tcp)->ao_info))
-		return true;
-#endif
-	return false;
-}
-
 /**
  * esp_tcp_accepts() - would TCP's listener accept a connection to an IP address?
  * @sk:		listener; it need not be locked
@@ -146,7 +129,7 @@ bool esp_tcp_accepts(const struct sock *sk, const struct net_device *dev, u64 na
 {
 	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
 
-	if (!tcp || esp_tcp_gone(sk) || tcp_other_device(tcp, dev) || tcp_demands_signatures(tcp))
+	if (!tcp || esp_tcp_gone(sk) || tcp_other_device(tcp, dev))
 		return false;
 	if (tcp->sk_family == AF_INET ?
 	    !tcp_bound_v4(READ_ONCE(inet_sk(tcp)->inet_rcv_saddr), name) :
@@ -222,6 +205,33 @@ u16 esp_tcp_port(const struct sock *sk)
 }
 
 /**
+ * esp_tcp_signed() - does a socket stand for a TCP listener that demands signed segments?
+ * @sk:	listener; it need not be locked
+ *
+ * It does if TCP's listener has keys (RFC 2385, RFC 5925), or had some. ESP signs nothing, so no
+ * client may get round the signatures by ESP, whatever it asks for.
+ *
+ * Context: RCU read side.
+ * Return: true if so
+ */
+bool esp_tcp_signed(const struct sock *sk)
+{
+	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
+
+	if (!tcp)
+		return false;
+#ifdef CONFIG_TCP_MD5SIG
+	if (rcu_access_pointer(tcp_sk(tcp)->md5sig_info))
+		return true;
+#endif
+#ifdef CONFIG_TCP_AO
+	if (rcu_access_pointer(tcp_sk(tcp)->ao_info))
+		return true;
+#endif
+	return false;
+}
+
+/**
  * esp_tcp_cookie() - tie the cookie of a handshake to TCP's listener
  * @sk:		listener
  * @cookie:	esp_listen_cookie() without it
@@ -235,7 +245,7 @@ u32 esp_tcp_cookie(struct sock *sk, u32 cookie)
 {
 	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
 
-	if (!tcp || esp_tcp_gone(sk) || tcp_demands_signatures(tcp))
+	if (!tcp || esp_tcp_gone(sk))
 		return get_random_u32();
 	return siphash_2u64(cookie, (unsigned long)tcp, &esp_sk(sk)->ns->secret);
 }

@@ -12,6 +12,7 @@ int esp_tcp_set_listener(struct sock *sk, int fd);
 int esp_tcp_set_dest(struct sock *sk, sockptr_t val, unsigned int len);
 u16 esp_tcp_port(const struct sock *sk);
 u32 esp_tcp_cookie(struct sock *sk, u32 cookie);
+bool esp_tcp_signed(const struct sock *sk);
 bool esp_tcp_accepts(const struct sock *sk, const struct net_device *dev, u64 name);
 
 /*

@@ -4,6 +4,7 @@
  * no other one, whoever has the port (run.rst, "Security").
  */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include "sock-hosts.h"
 
 #define TCP_PORT 1999
@@ -110,6 +111,33 @@ TEST_F(hosts, plain_listener_is_no_server)
 	fd = esp_socket(A, SOCK_STREAM);
 	EXPECT_EQ(0, do_connect(fd, at(B, TCP_PORT)));
 	EXPECT_EQ(0, events(l, 0, 0));
+}
+
+/* TCP's listener gets a key. From then on no client gets it by ESP, whatever it asks for. */
+TEST_F(hosts, signatures)
+{
+	struct tcp_md5sig key = { .tcpm_keylen = 3, .tcpm_key = "key" };
+	int tcp, l, fd;
+
+	number();
+	tcp = tcp_listener("0.0.0.0", TCP_PORT, false);
+	l = stand_in(tcp, TCP_PORT);
+	EXPECT_EQ(0, want("10.1.0.2", TCP_PORT));
+	ip("10.1.0.1", 0, &key.tcpm_addr);
+	if (setsockopt(tcp, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof(key)))
+		SKIP(return, "the kernel has no TCP_MD5SIG");
+	EXPECT_EQ(ECONNREFUSED, want("10.1.0.2", TCP_PORT));
+	fd = esp_socket(A, SOCK_STREAM);
+	EXPECT_ERRNO(ECONNREFUSED, do_connect(fd, at(B, TCP_PORT)));
+	/* the key goes; who needed it yesterday may do so tomorrow */
+	key.tcpm_keylen = 0;
+	EXPECT_EQ(0, setsockopt(tcp, IPPROTO_TCP, TCP_MD5SIG, &key, sizeof(key)));
+	EXPECT_EQ(ECONNREFUSED, want("10.1.0.2", TCP_PORT));
+	/* the port is still the listener's */
+	fd = esp_socket(B, SOCK_STREAM);
+	EXPECT_TRUE(do_bind(fd, any(TCP_PORT)) || listen(fd, 1));
+	EXPECT_EQ(EADDRINUSE, errno);
+	close(l);
 }
 
 /* Each kind of TCP listener answers for the addresses for which TCP answers. */

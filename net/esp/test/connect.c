@@ -557,7 +557,7 @@ static void connect__echoes_until_reply(struct kunit *test)
 }
 
 /*
- * A SYN|ACK of another type of socket refuses the connection. So does one that isn't in the name of
+ * A SYN|ACK of another type of socket refuses the connection. So does one that does not confirm
  * the TCP server that the client asks for (ESP_TCP_DEST).
  */
 static void connect__another_server(struct kunit *test)
