@@ -50,8 +50,8 @@ no_exec()
 		"$library" esp run --check run-calls
 }
 
-# A server that demands signed segments (TCP_MD5SIG, 14) after it listens by ESP, and a client that
-# signs, have each other by TCP; a client that doesn't, nobody.
+# A server demands signed segments (TCP_MD5SIG, 14) after it listens by ESP. A client that signs
+# connects by TCP. One that doesn't can't connect.
 SIGNED='import os, socket, struct, sys, time
 def sign(s, addr): s.setsockopt(socket.IPPROTO_TCP, 14, struct.pack("<HH4s120xBBHi80s", 2, 0, socket.inet_aton(addr), 0, 0, 3, 0, b"key"))
 s = socket.socket()
@@ -78,7 +78,7 @@ signed()
 	return 1
 }
 
-check "signatures of TCP segments aren't led round" by_tcp signed
+check "a server that demands signatures gets clients by TCP only" by_tcp signed
 check "nothing is forbidden" all_is_well
 check "AF_ESP is forbidden: TCP, and the log says so" by_tcp forbidden "AF_ESP is not permitted here" $AF_ESP
 check "... and AF_NETLINK" by_tcp forbidden "AF_NETLINK is not permitted here" $AF_NETLINK

@@ -62,7 +62,7 @@ web_start() { web_conf && run n1 "$(type -P nginx)" -p "$TMP" -c "$TMP/nginx.con
 web_stop()
 {
 	[ "$1" = 0 ] || cat "$TMP/nginx.log" "$TMP/wrk" "$LOG"
-	kill "$(<"$TMP/nginx.pid")" && until_true 60 not_there "$TMP/nginx.pid" && return "$1"
+	pkill -f "nginx: master" && until_true 60 workers 0 && return "$1"
 }
 not_there() { [ ! -e "$1" ]; }
 web()
@@ -276,7 +276,8 @@ iperf_paced()
 {
 	: >"$LOG"
 	serve iperf3 -s -p 5201 --one-off
-	up 5201 && run n0 iperf3 -c 10.1.0.2 -p 5201 --fq-rate 100M --bytes 200K && wait $SERVER && told "TCP, "
+	up 5201 && run n0 iperf3 -c 10.1.0.2 -p 5201 --fq-rate 100M --bytes 200K && wait $SERVER &&
+		told "to 10.1.0.2:5201: TCP, it has an option that ESP lacks"
 }
 
 # HAProxy is told to read its configuration again: a new process gets the listener from the old one,

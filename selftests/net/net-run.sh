@@ -72,7 +72,7 @@ shut_down()
 gone() { ! listens "$1"; }
 
 if part calls; then
-	for way in accept poll ppoll select pselect epoll early earlier edge exclusive threads children signals dup moved handed message exec; do
+	for way in accept poll ppoll select pselect epoll early earlier edge exclusive threads children signals dup rebound moved handed message exec; do
 		check "a server that waits by $way" call block $way 10.1.0.2 0.0.0.0
 	done
 	for way in nonblock epoll edge oneshot exclusive two high bound; do
@@ -451,6 +451,19 @@ lacking()
 	down
 	return 1
 }
+# The option is set by a copy of the socket, which is closed then.
+lacking_copy()
+{
+	: >"$LOG"
+	serve run-calls serve accept 0.0.0.0 6029 1
+	up 6029 && run n0 /usr/bin/python3 -c 'import socket
+s = socket.socket(); c = s.dup(); c.setsockopt(socket.SOL_SOCKET, 29, 1); c.setsockopt(socket.IPPROTO_TCP, 37, 1); c.close()
+s.connect(("10.1.0.2", 6029)); s.send(b"x"); s.shutdown(1)
+while s.recv(9999): pass' && wait $SERVER && told "to 10.1.0.2:6029: TCP, it has an option that ESP lacks" && return
+	down
+	return 1
+}
+# Two processes share the listener. One sets the option; the other one gets its client by TCP.
 lacking_later()
 {
 	: >"$LOG"
@@ -461,7 +474,9 @@ except BlockingIOError: pass
 open("'"$TMP/waits"'", "w")
 import os, time
 while not os.path.exists("'"$TMP/go"'"): time.sleep(0.01)
-s.setsockopt(socket.SOL_SOCKET, 29, 1)
+if not os.fork():
+    s.setsockopt(socket.SOL_SOCKET, 29, 1); os._exit(0)
+os.wait()
 select.select([s], [], []); c = s.accept()[0]; c.settimeout(None)
 while c.send(c.recv(9999)): pass'
 	until_true 60 [ -e "$TMP/waits" ] && listens 6028 && touch "$TMP/go" && until_true 60 gone 6028 &&
@@ -562,6 +577,7 @@ if part fallback; then
 	check "... one that there isn't" refuses "there is no such program" nosuch
 	check "... one that gains privileges" set_user_id
 	check "a client with an option that ESP lacks: TCP" by_tcp lacking n0
+	check "... which a copy of its socket has set" by_tcp lacking_copy
 	check "... a server" by_tcp lacking n1
 	check "... a server that listens already" by_tcp lacking_later
 	check "no sockets are left" until_true 60 no_sockets n0 n1 n2

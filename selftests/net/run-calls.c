@@ -468,6 +468,30 @@ static void serve_by_message(int listener)
 	must(wait(&status) > 0 && !status);
 }
 
+/*
+ * A pipe gets the number of a listener that was closed, and the new listener gets what that one had.
+ * poll() must tell which of both has an event.
+ */
+static int rebound(int listener)
+{
+	socklen_t len = sizeof(union any);
+	struct pollfd pfd[2] = { { .fd = listener, .events = POLLIN } };
+	union any a;
+	int p[2], again;
+
+	must(!getsockname(listener, &a.sa, &len) && !close(listener));
+	must(socket(a.sa.sa_family, SOCK_STREAM, 0) == listener && !listen(listener, 1));
+	must(!poll(pfd, 1, 0) && !close(listener));
+	must(!pipe(p) && p[0] == listener);
+	again = socket(a.sa.sa_family, SOCK_STREAM, 0);
+	must(again >= 0);
+	set(again, SOL_SOCKET, SO_REUSEADDR, 1);
+	must(!bind(again, &a.sa, len) && !listen(again, 16));
+	pfd[1] = (struct pollfd){ .fd = again, .events = POLLIN };
+	must(poll(pfd, 2, -1) == 1 && !pfd[0].revents && pfd[1].revents == POLLIN);
+	return again;
+}
+
 static void serve_all(const char *way, int listener, int n, char *self)
 {
 	static const struct {
@@ -520,6 +544,10 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		listener = fd;
 		way = "epoll";
 		waits = true;
+	}
+	if (!strcmp(way, "rebound")) {
+		listener = rebound(listener);
+		way = "poll";
 	}
 	if (!strcmp(way, "dup")) {
 		must(dup2(listener, 40) == 40);

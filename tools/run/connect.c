@@ -216,6 +216,8 @@ static const char *why(int err)
 		return "the port is not permitted for ESP";
 	case EMSGSIZE:
 		return "the device's MTU is too small for ESP";
+	case EOPNOTSUPP:
+		return "it has an option that ESP lacks";
 	default:
 		return "no ESP socket can be had";
 	}

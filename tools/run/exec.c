@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * execve() of the program's own file: a server replaces itself by a newer version. If it gives that
- * another environment (nginx), the new process would not have the library. So the
- * variables of "esp run" are added again.
+ * execve() of a server's own file: it replaces itself by a newer version, which gets its listener.
+ * nginx gives the new program another environment, which lacks the library. So the variables of
+ * "esp run" are added again.
  */
 #include <alloca.h>
 #include <limits.h>
@@ -11,12 +11,15 @@
 #include <sys/stat.h>
 #include "run.h"
 
+#define ENV_MAX 1000	/* variables for which the stack surely has room */
+
 static const char *const names[] = {
 	"LD_PRELOAD", "ESP_RUN_LOG", "ESP_RUN_WAIT", "ESP_RUN_ONLY",
 };
 
 static const char *kept[ARRAY_SIZE(names)];	/* "NAME=VALUE", or NULL */
 static const char *own;		/* the program's file */
+static typeof(execve) *real_execve;
 static char store[2 * PATH_MAX];	/* copies: programs write over their environment */
 
 static void __attribute__((constructor)) keep(void)
@@ -27,6 +30,7 @@ static void __attribute__((constructor)) keep(void)
 	const char *val;
 	size_t i;
 
+	real_execve = (typeof(execve) *)dlsym(RTLD_NEXT, "execve");
 	if (n > 0) {
 		own = at;
 		at += n + 1;
@@ -67,10 +71,13 @@ PUBLIC int execve(const char *path, char *const argv[], char *const envp[])
 	size_t i, n = 0;
 	char **env;
 
-	if (!envp || !is_own(path) || has(envp, names[0]))
+	if (!real_execve)	/* another library's constructor calls */
 		return REAL(execve)(path, argv, envp);
-	while (envp[n])
+	while (envp && envp[n])
 		n++;
+	if (!envp || n > ENV_MAX || !atomic_load(&run_listens) || has(envp, names[0]) ||
+	    !is_own(path))
+		return real_execve(path, argv, envp);
 	env = alloca((n + ARRAY_SIZE(names) + 1) * sizeof(*env));
 	memcpy(env, envp, n * sizeof(*env));
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
@@ -78,5 +85,5 @@ PUBLIC int execve(const char *path, char *const argv[], char *const envp[])
 			env[n++] = (char *)kept[i];
 	}
 	env[n] = NULL;
-	return REAL(execve)(path, argv, env);
+	return real_execve(path, argv, env);
 }

@@ -276,6 +276,18 @@ static bool arm(int fd, struct slot *slot)
 	return true;
 }
 
+/* Forget a listener whose descriptor is another socket's or file's now. */
+static void forget_listener(struct slot *slot)
+{
+	int kind = LISTENER;
+
+	if (atomic_load(&slot->kind) != LISTENER || run_is_vfork_child())
+		return;
+	if (hides(slot))
+		replace_hidden(slot, -1);
+	atomic_compare_exchange_strong(&slot->kind, &kind, UNKNOWN);
+}
+
 /* Return the slot of a listener that the program waits at. NULL: it is none, or of TCP only. */
 struct slot *run_waits(int fd)
 {
@@ -292,10 +304,12 @@ struct slot *run_waits(int fd)
 			break;
 		__attribute__((fallthrough));	/* its ESP listener's descriptor is gone */
 	default:	/* inherited, perhaps */
-		if (sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, sizeof(yes)) || !yes)
+		if (sys_getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, sizeof(yes)) || !yes) {
+			forget_listener(slot);
 			slot = NULL;
-		else
+		} else {
 			slot = cover(fd, SOMAXCONN);
+		}
 	}
 	if (slot && !arm(fd, slot))
 		slot = NULL;

@@ -13,6 +13,10 @@
 #ifndef SO_BUF_LOCK
 #define SO_BUF_LOCK 72
 #endif
+#ifndef SO_RCVTIMEO_NEW
+#define SO_RCVTIMEO_NEW 66
+#define SO_SNDTIMEO_NEW 67
+#endif
 #ifndef SO_RESERVE_MEM
 #define SO_RESERVE_MEM 73
 #endif
@@ -47,7 +51,10 @@ static const struct {
 	{ TCP_USER_TIMEOUT,	ESP_USER_TIMEOUT },
 };
 
-/* Options that change how TCP or IP sends packets, or what belongs to other kinds of sockets. */
+/*
+ * Options of TCP and IP without which the program gets the same bytes: of their packets, of their
+ * handshake, of datagrams.
+ */
 static const int tcp_without_effect[] = {
 	TCP_MAXSEG, TCP_SYNCNT, TCP_LINGER2, TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP, TCP_QUICKACK,
 	TCP_THIN_LINEAR_TIMEOUTS, TCP_THIN_DUPACK, TCP_NOTSENT_LOWAT, TCP_FASTOPEN,
@@ -70,15 +77,15 @@ static const int ip6_without_effect[] = {
 	IPV6_FREEBIND, IPV6_MINHOPCOUNT, IPV6_ADDR_PREFERENCES, IPV6_UNICAST_IF,
 };
 
-/* Options of all sockets that run_copy_options() copies or asks for, or connect() and listen(). */
+/* Options of SOL_SOCKET that run_copy_options(), connect() and listen() handle. */
 static const int sol_copied[] = {
 	SO_REUSEADDR, SO_REUSEPORT, SO_PRIORITY, SO_MARK, SO_RCVLOWAT, SO_LINGER, SO_RCVTIMEO,
 	SO_SNDTIMEO, SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_BUF_LOCK,
-	SO_KEEPALIVE, SO_BUSY_POLL, SO_PREFER_BUSY_POLL, SO_ZEROCOPY, SO_MAX_PACING_RATE,
-	SO_BINDTODEVICE, SO_BINDTOIFINDEX,
+	SO_KEEPALIVE, SO_BUSY_POLL, SO_PREFER_BUSY_POLL, SO_RESERVE_MEM, SO_BINDTODEVICE,
+	SO_BINDTOIFINDEX, SO_RCVTIMEO_NEW, SO_SNDTIMEO_NEW,
 };
 
-/* Those that are on or off, and copied, too, although they have no effect on a stream. */
+/* Flags of SOL_SOCKET, which are copied, too. They have no effect on a stream. */
 static const int sol_flags[] = {
 	SO_DEBUG, SO_DONTROUTE, SO_BROADCAST, SO_OOBINLINE, SO_NO_CHECK, SO_RXQ_OVFL,
 	SO_WIFI_STATUS, SO_NOFCS, SO_SELECT_ERR_QUEUE,
@@ -86,7 +93,22 @@ static const int sol_flags[] = {
 
 static const int sol_without_effect[] = {
 	SO_BSDCOMPAT, SO_BUSY_POLL_BUDGET, SO_INCOMING_CPU, SO_CNX_ADVICE, SO_TXREHASH,
-	SO_RESERVE_MEM,
+};
+
+/* Options that an ESP socket would lack, and whose state can be read. 0 is off. */
+static const struct {
+	int level;
+	int name;
+} lacked[] = {
+	{ SOL_SOCKET,	SO_TIMESTAMP },
+	{ SOL_SOCKET,	SO_TIMESTAMPNS },
+	{ SOL_SOCKET,	SO_TIMESTAMPING },
+	{ SOL_SOCKET,	SO_ZEROCOPY },
+	{ IPPROTO_TCP,	TCP_REPAIR },
+	{ IPPROTO_TCP,	TCP_SAVE_SYN },
+	{ IPPROTO_TCP,	TCP_ULP },
+	{ IPPROTO_TCP,	TCP_INQ },
+	{ IPPROTO_IP,	IP_TRANSPARENT },
 };
 
 static bool among(const int *names, size_t n, int name)
@@ -136,14 +158,27 @@ static bool is_lacking(int level, int name)
 	return !has_no_effect(level, name);
 }
 
-/* Is the value that of an option which is off? */
-static bool is_off(const void *val, socklen_t len)
+/* Does the value switch the option off? */
+static bool is_off(int level, int name, const void *val, socklen_t len)
 {
+	unsigned long rate = 0;
 	int v;
 
 	if (len < sizeof(v))
 		return !len;
 	memcpy(&v, val, sizeof(v));
+	if (level != SOL_SOCKET)
+		return len == sizeof(v) && !v;
+	switch (name) {
+	case SO_ATTACH_BPF:
+	case SO_ATTACH_REUSEPORT_EBPF:
+		return false;		/* a descriptor */
+	case SO_PEEK_OFF:
+		return v < 0;
+	case SO_MAX_PACING_RATE:
+		memcpy(&rate, val, len < sizeof(rate) ? len : sizeof(rate));
+		return len < sizeof(rate) ? v == -1 : rate == ~0UL;
+	}
 	return len == sizeof(v) && !v;
 }
 
@@ -175,18 +210,36 @@ static void copy_tcp_option(int from, int to, int tcp, int esp)
 		sys_setsockopt(to, SOL_ESP, esp, &v, sizeof(v));
 }
 
-/* Copy the options of a TCP socket. Returns 0, or -errno: no ESP socket can take its place. */
-int run_copy_options(int from, int to)
+/*
+ * Does the kernel say that a TCP socket has an option which an ESP socket would lack? Another
+ * process may have set it.
+ */
+static bool lacks_one(int fd)
 {
 	unsigned long rate = ~0UL;
+	int peek = -1;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lacked); i++) {
+		int v = 0;
+
+		if (!sys_getsockopt(fd, lacked[i].level, lacked[i].name, &v, sizeof(v)) && v)
+			return true;
+	}
+	if (!sys_getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &peek, sizeof(peek)) && peek >= 0)
+		return true;
+	return !sys_getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) &&
+	       rate != ~0UL && rate != ~0U;	/* ESP doesn't pace */
+}
+
+/* Copy the options of a TCP socket. Returns 0, or -EOPNOTSUPP: no ESP socket can take its place. */
+int run_copy_options(int from, int to)
+{
 	int on = 0, lock = 0;
 	size_t i;
 
-	if (!sys_getsockopt(from, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) && on)
-		return -EOPNOTSUPP;	/* ESP's notices differ from TCP's */
-	if (!sys_getsockopt(from, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) &&
-	    rate != ~0UL && rate != ~0U)
-		return -EOPNOTSUPP;	/* ESP doesn't pace */
+	if (lacks_one(from))
+		return -EOPNOTSUPP;
 	copy(from, to, SOL_SOCKET, SO_REUSEADDR, sizeof(int));
 	copy(from, to, SOL_SOCKET, SO_PRIORITY, sizeof(int));
 	copy(from, to, SOL_SOCKET, SO_MARK, sizeof(int));
@@ -196,6 +249,7 @@ int run_copy_options(int from, int to)
 	copy(from, to, SOL_SOCKET, SO_SNDTIMEO, sizeof(struct timeval));
 	copy(from, to, SOL_SOCKET, SO_BUSY_POLL, sizeof(int));
 	copy(from, to, SOL_SOCKET, SO_PREFER_BUSY_POLL, sizeof(int));
+	copy(from, to, SOL_SOCKET, SO_RESERVE_MEM, sizeof(int));
 	for (i = 0; i < ARRAY_SIZE(sol_flags); i++) {
 		if (!sys_getsockopt(from, SOL_SOCKET, sol_flags[i], &on, sizeof(on)) && on)
 			sys_setsockopt(to, SOL_SOCKET, sol_flags[i], &on, sizeof(on));
@@ -231,10 +285,27 @@ static void keep_tcp(int fd)
 	if (!slot)
 		goto out;
 	slot->tcp_only = run_cookie(fd);
+	run_mark_copies(fd);
 	slot = run_listener(fd);
-	if (slot)
+	if (slot) {
+		run_log("descriptor %d listens: TCP, it has an option that ESP lacks", fd);
+		syscall(SYS_shutdown, slot->hidden, SHUT_RD);
 		run_end(slot);
+	}
 out:
+	errno = err;
+}
+
+/* An option of a listener is the ESP listener's, too, whose connections inherit it. */
+static void forward(const struct slot *slot, int level, int name, const void *val, socklen_t len)
+{
+	int err = errno;
+
+	if (level == SOL_SOCKET && AMONG(sol_copied, name) && name != SO_RCVTIMEO &&
+	    name != SO_RCVTIMEO_NEW && name != SO_BINDTODEVICE && name != SO_BINDTOIFINDEX)
+		sys_setsockopt(slot->hidden, level, name, val, len);
+	else if (level == IPPROTO_TCP && esp_option(name))
+		sys_setsockopt(slot->hidden, SOL_ESP, esp_option(name), val, len);
 	errno = err;
 }
 
@@ -284,7 +355,7 @@ static int set_congestion(const void *val, socklen_t len)
 {
 	int fd, ret, err;
 
-	if (len >= strlen(congestion) && !memcmp(val, congestion, strlen(congestion)) &&
+	if (val && len >= strlen(congestion) && !memcmp(val, congestion, strlen(congestion)) &&
 	    (len == strlen(congestion) || !((const char *)val)[strlen(congestion)]))
 		return 0;
 	fd = syscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -373,10 +444,13 @@ PUBLIC int setsockopt(int fd, int level, int name, const void *val, socklen_t le
 		return -1;
 	}
 	ret = REAL(setsockopt)(fd, level, name, val, len);
-	if (!ret && level == SOL_SOCKET && name == SO_RCVTIMEO && run_listener(fd))
-		memcpy(&slot->timeo, val, sizeof(slot->timeo));
-	if (!ret && is_lacking(level, name) && !is_off(val, len))
+	if (!ret && is_lacking(level, name) && !is_off(level, name, val, len))
 		keep_tcp(fd);
+	slot = ret ? NULL : run_listener(fd);
+	if (slot && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_RCVTIMEO_NEW))
+		sys_getsockopt(fd, level, SO_RCVTIMEO, &slot->timeo, sizeof(slot->timeo));
+	else if (slot)
+		forward(slot, level, name, val, len);
 	if (!ret || errno != ENOPROTOOPT ||
 	    (level != IPPROTO_TCP && level != IPPROTO_IP && level != IPPROTO_IPV6) ||
 	    !run_is_esp(fd))

@@ -54,10 +54,10 @@
 
 /*
  * The library's own descriptors begin here, if there are so many. The number is small, because the
- * kernel's table of descriptors is as large as the highest one, and fork() copies it: it has 256
- * entries, which many programs have anyway.
+ * kernel's table of descriptors is as large as the highest one, and fork() copies it. With this number
+ * the table has 256 entries, as many programs' tables have anyway.
  */
-#define RUN_HIGH 200
+#define RUN_HIGH 210
 #define RUN_FDS 1048576	/* descriptors from this number on are not remembered */
 #define RUN_CHUNK 512		/* descriptors that are remembered in one piece of memory */
 #define RUN_EPOLLS 4		/* epoll instances that are remembered for a descriptor */
@@ -98,7 +98,7 @@ struct interest {
  * @hidden:	LISTENER: descriptor of the ESP listener
  * @hidden_cookie: LISTENER: SO_COOKIE of the ESP listener
  * @backlog:	LISTENER: the argument of listen()
- * @armed:	LISTENER: the ESP socket listens
+ * @armed:	LISTENER: the ESP socket listens; poll() and select() believe it until an event
  * @timeo:	LISTENER: the program's SO_RCVTIMEO
  * @prefer:	LISTENER: preferred family of names
  * @esp:	CONNECTED: the peer's address
@@ -107,7 +107,8 @@ struct interest {
  * @peer:	CONNECTED: the peer's name
  * @interests:	epoll instances that the descriptor was added to
  * @more:	there are more of them
- * @tcp_only:	SO_COOKIE of the socket, if the program set an option that an ESP socket would lack
+ * @tcp_only:	SO_COOKIE of a socket for which the program has set an option that an ESP socket
+ *		would lack; 0: none. setsockopt() writes it
  * @copied:	the socket was copied, or is a copy, before it was connected or listened
  * @epoll:	the descriptor is, or was, an epoll instance
  */
@@ -180,6 +181,8 @@ void run_forget(int fd);
 void run_interest(int epfd, int op, int fd, const struct epoll_event *event);
 void run_leave_epolls(int fd);
 void run_copies(int fd, int copy);
+void run_mark_copies(int fd);
+bool run_is_vfork_child(void);
 bool run_has_copy(int fd);
 
 /* log.c */

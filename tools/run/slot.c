@@ -29,7 +29,7 @@ static void __attribute__((constructor)) find_owner(void)
 	errno = err;
 }
 
-static bool is_vfork_child(void)
+bool run_is_vfork_child(void)
 {
 	pid_t none = 0, self = getpid();
 
@@ -68,7 +68,7 @@ void run_forget(int fd)
 	struct slot *slot = run_slot(fd);
 	size_t i;
 
-	if (!slot || is_vfork_child())
+	if (!slot || run_is_vfork_child())
 		return;
 	for (i = 0; i < RUN_EPOLLS; i++)
 		atomic_store(&slot->interests[i].epfd, 0);
@@ -82,7 +82,7 @@ PUBLIC int socket(int domain, int type, int protocol)
 	struct slot *slot = run_slot(fd);
 
 	/* a listener that was closed unseen has a descriptor to close, which listen() does */
-	if (slot && atomic_load(&slot->kind) != LISTENER && !is_vfork_child())
+	if (slot && atomic_load(&slot->kind) != LISTENER && !run_is_vfork_child())
 		atomic_store(&slot->kind, UNKNOWN);
 	run_forget(fd);
 	return fd;
@@ -186,4 +186,18 @@ bool run_has_copy(int fd)
 			return true;
 	}
 	return false;
+}
+
+/* Copy slot.tcp_only to the other numbers of the same socket. */
+void run_mark_copies(int fd)
+{
+	uint64_t cookie = run_slot(fd)->tcp_only;
+	int other;
+
+	for (other = 0; other < atomic_load(&copies); other++) {
+		struct slot *slot = run_slot(other);
+
+		if (slot && slot->copied && run_cookie(other) == cookie)
+			slot->tcp_only = cookie;
+	}
 }

@@ -52,7 +52,7 @@ static nfds_t listeners(struct pollfd *fds, nfds_t n)
 
 /*
  * Get a listener that the program waits at. The library believes its memory, because asking the
- * kernel takes two system calls. It asks (@sure) when the ESP listener has an event.
+ * kernel takes two system calls. It asks when the ESP listener has an event, and then (@sure).
  */
 static struct slot *waiting(int fd, bool sure)
 {
@@ -64,15 +64,62 @@ static struct slot *waiting(int fd, bool sure)
 	return run_waits(fd);
 }
 
+#define S_NS	1000000000ll
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * S_NS + t.tv_nsec;
+}
+
+/* Return the time at which a timeout is over; one of thirty years and more is never over. */
+static int64_t end_of(const struct timespec *timeout)
+{
+	if (timeout->tv_sec < 0 || timeout->tv_sec > S_NS)
+		return INT64_MAX;
+	return now_ns() + timeout->tv_sec * S_NS + timeout->tv_nsec;
+}
+
+static struct timespec left_until(int64_t end)
+{
+	int64_t ns = end - now_ns();
+
+	if (ns < 0)
+		ns = 0;
+	return (struct timespec){ ns / S_NS, ns % S_NS };
+}
+
+/* Add the ESP listeners behind the @n descriptors of @all. Returns the number of all. */
+static nfds_t add_hidden(struct pollfd *all, nfds_t n, nfds_t most, bool sure)
+{
+	nfds_t i, end = n;
+
+	for (i = 0; i < n && end < most; i++) {
+		struct slot *slot = waits_for_input(&all[i]) ? waiting(all[i].fd, sure) : NULL;
+
+		if (!slot)
+			continue;
+		all[end].fd = slot->hidden;
+		all[end].events = all[i].events & (POLLIN | POLLRDNORM);
+		end++;
+	}
+	return end;
+}
+
 /*
  * Call poll() with the ESP listeners after the program's own descriptors, in the order of the TCP
- * listeners.
+ * listeners. If the only events are those of ESP listeners that don't belong to a listener of the
+ * program any more, the call goes on without these.
  */
 static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct timespec *timeout,
 		     const sigset_t *mask)
 {
 	struct pollfd few[FEW], *all = few;
-	bool sure = false, events;
+	bool sure = false, stale;
+	struct timespec left;
+	int64_t until = 0;
 	nfds_t i, j, end;
 	int ret, err, got;
 
@@ -81,42 +128,43 @@ static int poll_more(struct pollfd *fds, nfds_t n, nfds_t more, const struct tim
 		if (!all)
 			return -1;
 	}
-again:
-	end = n;
-	memcpy(all, fds, n * sizeof(*all));
-	for (i = 0; i < n && end < n + more; i++) {
-		struct slot *slot = waits_for_input(&fds[i]) ? waiting(fds[i].fd, sure) : NULL;
-
-		if (!slot)
-			continue;
-		all[end].fd = slot->hidden;
-		all[end].events = fds[i].events & (POLLIN | POLLRDNORM);
-		end++;
+	if (timeout) {
+		left = *timeout;
+		until = end_of(timeout);
 	}
-	ret = REAL(ppoll)(all, end, timeout, mask);
+again:
+	stale = false;
+	memcpy(all, fds, n * sizeof(*all));
+	end = add_hidden(all, n, n + more, sure);
+	ret = REAL(ppoll)(all, end, timeout ? &left : NULL, mask);
 	if (ret < 0)
 		goto out;
-	for (j = n, events = false; j < end; j++)
-		events |= all[j].revents;
-	if (events && !sure) {
-		sure = true;
-		goto again;
-	}
 	for (i = 0, j = n, got = ret, ret = 0; i < n; i++) {
 		struct slot *slot = run_slot(fds[i].fd);
 
 		fds[i].revents = all[i].revents;
 		if (j < end && waits_for_input(&fds[i]) && slot->hidden == all[j].fd) {
-			fds[i].revents |= all[j].revents & all[j].events;
-			if (all[j].revents & (POLLERR | POLLHUP))
-				run_end(slot);
-			j++;
+			if (all[j].revents && !run_listener(fds[i].fd)) {
+				stale = true;
+			} else {
+				fds[i].revents |= all[j].revents & all[j].events;
+				if (all[j].revents & (POLLERR | POLLHUP))
+					run_end(slot);
+				j++;
+			}
 		}
 		ret += !!fds[i].revents;
 	}
-	/* the end of an ESP listener, by this thread or another one, is no event for the program */
-	if (!ret && got)
+	/*
+	 * The library's memory was out of date; or an ESP listener was ended, by this thread or
+	 * another one, which is no event for the program.
+	 */
+	if ((stale && !sure) || (!ret && got)) {
+		sure = true;
+		if (timeout)
+			left = left_until(until);
 		goto again;
+	}
 out:
 	err = errno;
 	if (all != few)
