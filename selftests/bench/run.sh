@@ -31,7 +31,7 @@ die() { echo "$*" >&2; exit 1; }
 
 # by_plain COMMAND..., by_run COMMAND...: become the program, on n1.
 by_plain() { exec nsenter --net=/run/netns/n1 "$@"; }
-by_run() { exec nsenter --net=/run/netns/n1 esp run -l "$LOG" "$@"; }
+by_run() { exec nsenter --net=/run/netns/n1 esp run "$@"; }
 
 # start WAY COMMAND...: sets SERVER.
 start()
@@ -102,7 +102,7 @@ redis()
 {
 	local ask=(n1 redis-benchmark -h 127.0.0.1 -p 6379 -t get -q)
 
-	start "$1" redis-server --port 6379 --bind 127.0.0.1 --save '' --dir "$TMP"
+	start "$1" redis-server --port 6379 --bind 0.0.0.0 --protected-mode no --save '' --dir "$TMP"
 	until_true 100 in_tcp n1 6379 || die "redis, $1: doesn't start"
 	took warm-up time 1000 "$1" $SERVER "${ask[@]}" -c 10 -n 1000 >/dev/null
 	state redis "$1" $SERVER
@@ -127,7 +127,7 @@ web()
 	took warm-up time 100 "$1" "$pids" get 100 >/dev/null
 	# shellcheck disable=SC2086
 	state nginx "$1" $pids
-	took nginx request 2000 "$1" "$pids" get 2000
+	took nginx request 4000 "$1" "$pids" get 4000
 	stop 80
 }
 workers() { [ "$(pgrep -cP "$SERVER")" = 2 ]; }
@@ -137,7 +137,7 @@ get() { n1 curl -sf -H 'Connection: close' -o /dev/null "http://127.0.0.1:80/[1-
 # A server that makes a process for each connection
 forks()
 {
-	start "$1" socat TCP-LISTEN:8001,bind=127.0.0.1,fork,reuseaddr PIPE
+	start "$1" socat TCP-LISTEN:8001,fork,reuseaddr PIPE
 	until_true 100 in_tcp n1 8001 || die "fork server, $1: doesn't start"
 	took warm-up time 1 "$1" $SERVER n1 run-options connect 200 127.0.0.1 8001 >/dev/null
 	state fork "$1" $SERVER
