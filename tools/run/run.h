@@ -54,8 +54,8 @@
 
 /*
  * The library's own descriptors begin here, if there are so many. The number is small, because the
- * kernel's table of descriptors is as large as the highest one, and fork() copies it. With this number
- * the table has 256 entries, as many programs' tables have anyway.
+ * kernel's table of descriptors is as large as the highest one, and fork() copies it. With this
+ * number the table has 256 entries, as many programs' tables have anyway.
  */
 #define RUN_HIGH 210
 #define RUN_FDS 1048576	/* descriptors from this number on are not remembered */
