@@ -26,7 +26,7 @@ static bool json;
 static bool time_set, limit_set, mark_set, uplink_set;
 
 enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
-	OPT_FAIR, OPT_LIMIT, OPT_LOSS, OPT_LIST };
+	OPT_FAIR, OPT_ALLTOALL, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT, OPT_LOSS, OPT_LIST };
 
 static const struct argp_option options[] = {
 	{ .doc = "Protocol:" },
@@ -37,7 +37,8 @@ static const struct argp_option options[] = {
 	{ "block", 'b', "BYTES", 0, "each sends one, the next when all are in (262144)", 0 },
 	{ "rounds", 'r', "N", 0, "of blocks (10)", 0 },
 	{ "flows", 'f', NULL, 0, "each sends without end", 0 },
-	{ .doc = "All to all:" },
+	{ "alltoall", OPT_ALLTOALL, NULL, 0, "each sends a block to each of the others", 0 },
+	{ .doc = "Between all hosts:" },
 	{ "workload", 'w', "NAME", 0, "sizes of websearch, datamining or hadoop", 0 },
 	{ "load", 'l', "SHARE", 0, "of the hosts' links (0.01 ... 1; 0.5)", 0 },
 	{ .doc = "Network:" },
@@ -52,6 +53,9 @@ static const struct argp_option options[] = {
 	{ "rtt", 'D', "US", 0, "incast.sh's rack: one slow port, this round trip", 0 },
 	{ "spray", OPT_SPRAY, NULL, 0, "each packet takes a spine of its own", 0 },
 	{ "fair", OPT_FAIR, NULL, 0, "ESP's connections take turns at a host, as TCP's", 0 },
+	{ "pause", OPT_PAUSE, NULL, 0, "a full port stops the one before it", 0 },
+	{ "coalesce", OPT_COALESCE, "US", 0, "between two interrupts of a host's card (0)", 0 },
+	{ "cpu", OPT_CPU, "US", 0, "that odd hosts need for a frame that they take in (0)", 0 },
 	{ "loss", OPT_LOSS, "SHARE", 0, "of frames, at random, on each link (0 ... 0.5; 0)", 0 },
 	{ .doc = "Run:" },
 	{ "time", 't', "MS", 0, "in which flows begin, or are measured (10)", 0 },
@@ -110,9 +114,18 @@ static void complete(struct argp_state *s)
 		cfg.connected = cfg.senders;
 	if (cfg.connected < cfg.senders)
 		argp_error(s, "%u senders, but %u connected", cfg.senders, cfg.connected);
+	if (cfg.alltoall) {
+		if (cfg.pattern != PATTERN_BLOCKS || cfg.rtt)
+			argp_error(s, "--alltoall has no --flows, --workload and --rtt");
+		if (cfg.senders < 2 || cfg.senders > 1024)
+			argp_error(s, "--alltoall is for 2 ... 1024 hosts");
+		cfg.hosts = cfg.senders;
+		cfg.senders *= cfg.hosts - 1;
+		cfg.connected = cfg.senders;
+	}
 	if (!cfg.hosts)
 		cfg.hosts = load ? 64 : cfg.connected + 1;
-	if (!load && cfg.hosts < cfg.connected + 1)
+	if (!load && !cfg.alltoall && cfg.hosts < cfg.connected + 1)
 		argp_error(s, "%u hosts are too few for %u connections", cfg.hosts, cfg.connected);
 	if (cfg.proto == PROTO_IDEAL && cfg.hosts > 256)
 		argp_error(s, "the ideal takes too long for more than 256 hosts");
@@ -204,6 +217,18 @@ static error_t option(int key, char *arg, struct argp_state *s)
 		break;
 	case OPT_FAIR:
 		cfg.fair = true;
+		break;
+	case OPT_ALLTOALL:
+		cfg.alltoall = true;
+		break;
+	case OPT_COALESCE:
+		cfg.coalesce = NS_PER_US * number(s, "coalesce", arg, 0, 10000, false);
+		break;
+	case OPT_CPU:
+		cfg.cpu = NS_PER_US * number(s, "cpu", arg, 0, 10000, false);
+		break;
+	case OPT_PAUSE:
+		cfg.pause = true;
 		break;
 	case OPT_LOSS:
 		cfg.loss = number(s, "loss", arg, 0, 0.5, false);

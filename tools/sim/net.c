@@ -11,6 +11,9 @@
  *
  * At a host, connections of TCP take turns. Those of ESP share one queue, as with pfifo_fast, or
  * take turns, too (--fair), as with fq_codel, which tells them apart by their sockets' hash.
+ *
+ * With --pause, a port whose buffer is full stops the port that the frame came from until the
+ * frame has room. Frames on their way then have room beyond the buffer.
  */
 #include <stdlib.h>
 #include "sim.h"
@@ -35,6 +38,8 @@ struct nic {
 	struct turn *last;	/* the connection whose turn comes last */
 	struct port *up;	/* port of the host */
 	bool busy;		/* a frame is being sent */
+	u64 irq;		/* when the card interrupts next */
+	u64 cpu;		/* when the processor has taken in all frames */
 };
 
 struct net_stats net_stats;
@@ -171,7 +176,11 @@ static bool port_send(struct port *port, struct packet *p)
 		wait = port->free_at > sim_now ? port->free_at - sim_now : 0;
 		leaves_at = sim_now + wait + tx;
 	}
-	if (port->limit && wait + (port->burst ? 0 : tx) > port->limit) {
+	if (port->limit && wait + (port->burst ? 0 : tx) > port->limit && cfg.pause && p->from) {
+		u64 until = sim_now + wait + tx - port->limit;
+
+		p->from->free_at = max(p->from->free_at, until);
+	} else if (port->limit && wait + (port->burst ? 0 : tx) > port->limit) {
 		net_stats.drops[port->where]++;
 		return false;
 	}
@@ -189,6 +198,7 @@ static bool port_send(struct port *port, struct packet *p)
 	if (port->burst && port->free_at < leaves_at)
 		port->free_at = leaves_at;
 	port->free_at += tx;
+	p->from = port;
 	event_at(leaves_at + port->delay + p->lag, EVENT_PACKET, p);
 	p->lag = 0;
 	return true;
@@ -219,6 +229,27 @@ static struct port *next_port(struct packet *p)
 	return &leaf_down[p->dst];
 }
 
+/* Does a frame that has arrived wait for the card's interrupt, and for the processor? */
+static bool taken_later(struct nic *nic, struct packet *p)
+{
+	u64 at = sim_now;
+
+	if (cfg.coalesce) {
+		if (nic->irq <= sim_now)
+			nic->irq = sim_now + cfg.coalesce;
+		at = nic->irq;
+	}
+	if (cfg.cpu && p->dst % 2) {
+		nic->cpu = max(nic->cpu, at) + cfg.cpu;
+		at = nic->cpu;
+	}
+	p->taken = 1;
+	if (at == sim_now)
+		return false;
+	event_at(at, EVENT_PACKET, p);
+	return true;
+}
+
 /**
  * packet_arrives() - pass a frame at the end of a link to the next port, or to its host
  * @arg:	frame
@@ -226,9 +257,11 @@ static struct port *next_port(struct packet *p)
 void packet_arrives(void *arg)
 {
 	struct packet *p = arg;
-	struct port *port = next_port(p);
+	struct port *port = p->taken ? NULL : next_port(p);
 
 	if (port && port_send(port, p))
+		return;
+	if (!port && !p->taken && taken_later(&nics[p->dst], p))
 		return;
 	if (!port) {
 		if (cfg.proto <= PROTO_SEED)

@@ -71,6 +71,10 @@ struct sim_config {
 	u64 limit;	/* simulated time after which the run ends, finished or not */
 	u64 seed;	/* seed of all that is drawn at random */
 	double loss;	/* share of frames lost at random on every link, 0 ... 1 */
+	bool alltoall;	/* each of @senders hosts sends its blocks to all the others */
+	u64 coalesce;	/* time between two interrupts of a host's card; 0: one for each frame */
+	u64 cpu;	/* time that a host of odd number needs for each frame that it takes in */
+	bool pause;	/* a full port stops the port before it, and drops nothing */
 };
 
 extern struct sim_config cfg;
@@ -129,6 +133,8 @@ struct packet {
 	u8 to_server;	/* 1: from the end that opened the connection */
 	u8 ecn;		/* 1: may be marked; 3: marked; in TCP's ACK: 3: echo of a mark */
 	u8 ranges;	/* number of valid @r */
+	u8 taken;	/* the interrupt, or the processor, was waited for */
+	struct port *from;	/* port that sent it last */
 	struct {
 		u16 offset;
 		u16 count;

@@ -17,7 +17,7 @@ struct sim_state state;
 
 enum step { STEP_OPEN, STEP_ROUND, STEP_SENDER, STEP_ARRIVAL, STEP_MEASURE, STEP_LOOK, STEP_END };
 
-static struct conn **conns;		/* to host 0 */
+static struct conn **conns;		/* to host 0, or all to all */
 static u32 nconns, pending, rounds_done, starting;
 static u64 began, ended;
 static bool measuring, over;
@@ -162,8 +162,10 @@ void conn_acked(struct conn *c)
 static void open_next(void)
 {
 	if (nconns < cfg.connected) {
-		conns[nconns] = conn_open(nconns + 1, 0);
-		nconns++;
+		u32 src = cfg.alltoall ? nconns % cfg.hosts : nconns + 1;
+		u32 dst = cfg.alltoall ? (src + 1 + nconns / cfg.hosts) % cfg.hosts : 0;
+
+		conns[nconns++] = conn_open(src, dst);
 		return;
 	}
 	step_at(sim_now + SETTLE, cfg.pattern == PATTERN_BLOCKS ? STEP_ROUND : STEP_MEASURE);
@@ -216,7 +218,7 @@ static void start_round(void)
 		memset(&net_stats, 0, sizeof(net_stats));
 		step_at(sim_now, STEP_LOOK);
 	}
-	if (!cfg.rtt)
+	if (!cfg.rtt && !cfg.alltoall)
 		shuffle();
 	pending = cfg.senders;
 	for (i = 0; i < cfg.senders; i++)
@@ -399,6 +401,12 @@ static double attainable(void)
 	return cfg.rate * 1e6 / 8 * (SIM_MTU - header()) / (SIM_MTU + SIM_FRAMING);
 }
 
+/* Blocks that a host receives in a round. */
+static u32 blocks_in(void)
+{
+	return cfg.alltoall ? cfg.hosts - 1 : cfg.senders;
+}
+
 /* Goodput as a share of what the receiver's link, or the links of all hosts, can carry. */
 static double goodput_share(void)
 {
@@ -413,7 +421,7 @@ static double goodput_share(void)
 		return bytes / took / attainable();
 	}
 	/* a round takes at least the time of its bytes on the link, and the shortest path's */
-	ideal = cfg.senders * (double)cfg.block / attainable();
+	ideal = blocks_in() * (double)cfg.block / attainable();
 	ideal += (!cfg.per_leaf && cfg.rtt ? cfg.rtt / 2 :
 		  net_ideal(1, 0, 1, header())) / (double)NS_PER_S;
 	if (!over) {
@@ -441,7 +449,7 @@ static double jain(void)
 
 static double ideal_block(void)
 {
-	return cfg.senders * (double)cfg.block / attainable() * NS_PER_S +
+	return blocks_in() * (double)cfg.block / attainable() * NS_PER_S +
 	       (!cfg.per_leaf && cfg.rtt ? cfg.rtt / 2 : 0);
 }
 
@@ -552,6 +560,8 @@ void workload_report(bool json)
 		{ "rtt_us", (double)cfg.rtt / NS_PER_US, 1 },
 		{ "hop_us", (double)cfg.hop / NS_PER_US, 3 },
 		{ "spray", cfg.spray, 0 },
+		{ "alltoall", cfg.alltoall, 0 },
+		{ "coalesce_us", (double)cfg.coalesce / NS_PER_US, 1 },
 		{ "fair", cfg.fair, 0 },
 		{ "load", cfg.load, 2 },
 		{ "block", cfg.block, 0 },
