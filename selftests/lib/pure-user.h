@@ -40,6 +40,7 @@ typedef int64_t s64;
 #define max_t(t, a, b)		max((t)(a), (t)(b))
 #define clamp_t(t, v, lo, hi)	min_t(t, max_t(t, v, lo), hi)
 #define div_u64(n, d)		((uint64_t)(n) / (uint32_t)(d))
+#define __ffs(x)		((unsigned long)__builtin_ctzl(x))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define memset_startat(p, v, m)	\
 	memset(&(p)->m, v, sizeof(*(p)) - offsetof(__typeof__(*(p)), m))
