@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The budget of a receiving link, the buckets of its sending hosts, and first bursts.
+ *
+ *   budget = BDP + min(BDP / 2, 32) + 8 + grow		packets granted and not yet arrived
+ *
+ *   BDP	rate of the link times base round trip
+ *   + BDP / 2	a queue at the port, so that the link stays full while senders differ
+ *   + grow	what hosts and cards take longer than the wire; the link's use shows it
+ *
+ * All times are nanoseconds of one clock. A caller on another processor may have read it a
+ * little earlier: since() takes a negative time for none.
+ */
+#include "budget.h"
+
+static u64 since(u64 now, u64 then)
+{
+	return (s64)(now - then) > 0 ? now - then : 0;
+}
+
+/* Frames that the link carries in a time, ns; rounded up, and at most ESP_FRAMES_MAX. */
+static u32 frames_in(const struct esp_budget *b, u64 ns)
+{
+	u64 n = div_u64((min_t(u64, ns, ESP_STALE_NS) << 4) + b->frame - 1, b->frame);
+
+	return min_t(u64, n, ESP_FRAMES_MAX);
+}
+
+/* Shortest time of a look, ns. */
+static u64 look_time(const struct esp_budget *b)
+{
+	return max_t(u64, 2 * (u64)b->rtt.v, ESP_LOOK_NS);
+}
+
+/* Compute the budget anew, after a change of rate, base round trip or growth. */
+static void budget_set(struct esp_budget *b)
+{
+	WRITE_ONCE(b->bdp, max_t(u32, frames_in(b, b->base.v), 2));
+	WRITE_ONCE(b->size, b->bdp + min_t(u32, b->bdp / 2, ESP_PORT_FRAMES / 2) + ESP_SPARE +
+		   b->grow);
+}
+
+/*
+ * Choose the frame time that counts: that of the reported rate. If none is reported, the link may
+ * be half as fast again as what was measured, because senders pause within a measurement.
+ */
+static void budget_set_frame(struct esp_budget *b)
+{
+	u32 measured = esp_min_rtt_get(&b->fastest);
+
+	if (b->told)
+		WRITE_ONCE(b->frame, b->told);
+	else if (measured)
+		WRITE_ONCE(b->frame, max_t(u32, measured - measured / 3, 1));
+	budget_set(b);
+}
+
+/**
+ * esp_budget_rate() - Set the rate of the link
+ * @b:		budget
+ * @mbit:	rate, Mbit/s, as ethtool or the administrator tells it; 0: unknown
+ * @mtu:	MTU of the device, bytes; at most 65535
+ *
+ * While the rate is unknown, 1.5 times the fastest mean of ESP_METER_NS in the last ten seconds
+ * stands for it, and 1 Gbit/s before anything was measured.
+ */
+void esp_budget_rate(struct esp_budget *b, u32 mbit, u32 mtu)
+{
+	b->frame_bytes = clamp_t(u32, mtu, 64, 65535) + ESP_FRAMING;
+	b->told = mbit ? max_t(u32, div_u64(b->frame_bytes * 8000ull * 16, mbit), 1) : 0;
+	if (!b->told)
+		WRITE_ONCE(b->frame, b->frame_bytes * 8 * 16);
+	budget_set_frame(b);
+}
+
+/**
+ * esp_budget_init() - Begin with a guess of the base round trip
+ * @b:		budget
+ * @mbit:	see esp_budget_rate()
+ * @mtu:	see esp_budget_rate()
+ */
+void esp_budget_init(struct esp_budget *b, u32 mbit, u32 mtu)
+{
+	memset(b, 0, sizeof(*b));
+	b->base.v = ESP_BASE_NS;
+	b->rtt.v = ESP_BASE_NS;
+	b->begins.window = 1;
+	esp_budget_rate(b, mbit, mtu);
+}
+
+/* Measure the rate: the mean over the running time, if it is long enough. */
+static void budget_meter(struct esp_budget *b, u64 now)
+{
+	u32 bytes = atomic_read(&b->bytes), n = bytes - b->meter.bytes;
+	u64 took = since(now, b->meter.since), frame;
+
+	if (took < ESP_METER_NS)
+		return;
+	if (took < ESP_STALE_NS && n >= ESP_SLACK_FRAMES * b->frame_bytes) {
+		frame = div_u64((took << 4) * b->frame_bytes, n);
+		esp_min_rtt_sample(&b->fastest, clamp_t(u64, frame, 1, ~0u), div_u64(now, 1000));
+		budget_set_frame(b);
+	}
+	b->meter.since = now;
+	b->meter.bytes = bytes;
+}
+
+/**
+ * esp_budget_look() - Judge the use of the link, and measure its rate
+ * @b:		budget
+ * @now:	ns
+ *
+ * To be called once a round trip of each connection with an announced transmission.
+ *
+ * If the link was not full while grants waited for nothing but the budget, no queue stood at the
+ * port, and the budget may grow. By Little's law the link needs as many packets beyond the BDP as
+ * it carries in the time by which round trips are longer than @base. The budget approaches that
+ * by an eighth in each look. If the link was full, the same packets may only make the queue
+ * longer, and the budget shrinks slowly.
+ */
+void esp_budget_look(struct esp_budget *b, u64 now)
+{
+	u32 bytes = atomic_read(&b->bytes), n = bytes - b->look.bytes;
+	u64 took = since(now, b->look.since), carried;
+	u32 most;
+
+	budget_meter(b, now);
+	if (took < look_time(b))
+		return;
+	if (b->limited && took < ESP_STALE_NS) {
+		carried = div_u64((u64)n * b->frame, b->frame_bytes) * 1000 >> 4;
+		most = b->rtt.v > b->base.v ? frames_in(b, b->rtt.v - b->base.v) : 0;
+		b->grow = min(b->grow, most);
+		if (carried < 950 * took && (s64)(now - b->calm) >= 0)
+			b->grow += DIV_ROUND_UP(most - b->grow, 8);
+		else if (carried > 980 * took)
+			b->grow -= DIV_ROUND_UP(b->grow, 32);
+		budget_set(b);
+	}
+	b->limited = 1;
+	b->look.since = now;
+	b->look.bytes = bytes;
+}
+
+/* Move the median towards @x, unless that is close. */
+static void vote(struct esp_median *m, u32 x)
+{
+	u32 near = m->v / 16 + 1;
+	bool up = x > m->v;
+
+	if (x <= m->v + near && x + near >= m->v)
+		return;
+	m->step = up == m->up ? clamp_t(u8, 2 * m->step, 1, 8) : 1;
+	m->up = up;
+	WRITE_ONCE(m->v, up ? min(x, m->v + near * m->step) : max(x, m->v - m->v / 16 * m->step));
+}
+
+/**
+ * esp_budget_rtt() - Take the round trips to another host
+ * @b:		budget
+ * @h:		bucket of the host
+ * @least:	smallest round trip to the host in ten seconds, microseconds
+ * @rtt:	round trip now, microseconds
+ * @senders:	connections with an announced transmission; 1: the host has the only one
+ * @now:	ns
+ *
+ * To be called once a round trip of each connection, whichever end sends on it.
+ *
+ * A host votes once in a look. Its vote moves the link's value up or down by a step, which doubles
+ * while votes agree. So the value becomes the median of the hosts that send (Ma, Muthukrishnan
+ * and Sandler, "Frugal Streaming for Estimating Quantiles", 2013), and a host that lies moves it
+ * no farther than one that tells the truth. The only sender sets the values itself.
+ */
+void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt, int senders,
+		    u64 now)
+{
+	WRITE_ONCE(h->base, 1000 * clamp_t(u32, least, 1, ESP_STALE_NS / 1000));
+	rtt = 1000 * clamp_t(u32, rtt, 1, ESP_STALE_NS / 1000);
+	if (senders <= 1) {
+		WRITE_ONCE(b->base.v, h->base);
+		WRITE_ONCE(b->rtt.v, rtt);
+		budget_set(b);
+	} else if (since(now, h->voted) >= look_time(b)) {
+		h->voted = now;
+		vote(&b->base, h->base);
+		vote(&b->rtt, rtt);
+		budget_set(b);
+	}
+}
+
+/**
+ * esp_budget_lost() - React to packets that were lost on the way from a host
+ * @b:			budget
+ * @h:			bucket of the host
+ * @outstanding:	packets granted and not arrived, of all hosts
+ * @silent:		nothing has arrived from the host since
+ * @now:		ns
+ *
+ * A queue that drops packets is long. So a loss counts only if the packet that came after it was
+ * late (as in TCP Veno, IEEE JSAC 2003); others are errors of the wire. If it counts, the bucket
+ * of the host is halved, at most once a round trip. The growth of the budget is multiplied by 0.7,
+ * and the budget does not grow for ESP_CALM_NS; both in proportion to the host's share of the
+ * outstanding packets.
+ */
+void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, bool silent,
+		     u64 now)
+{
+	u32 most = esp_host_most(b, h, 2) * ESP_BUCKET_UNIT, all = max(outstanding, 1), share;
+
+	if (!silent && !READ_ONCE(h->is_late))
+		return;
+	if (h->lost && since(now, h->lost) < max(b->rtt.v, h->base))
+		return;
+	h->lost = now;
+	h->loss_cap = max_t(u32, min(h->loss_cap, most) / 2, ESP_BUCKET_UNIT);
+	share = clamp_t(u32, atomic_read(&h->outstanding), 1, all);
+	b->grow -= min_t(u32, b->grow, DIV_ROUND_UP(div_u64(3ull * b->grow * share, all), 10));
+	b->calm = max(b->calm, now + div_u64((u64)ESP_CALM_NS * share, all));
+	budget_set(b);
+}
+
+/**
+ * esp_budget_quantum() - Compute the size of a grant
+ * @b:	budget
+ *
+ * Return: packets, 2 ... 44; 44 is a GSO packet at an MTU of 1500
+ */
+u32 esp_budget_quantum(const struct esp_budget *b)
+{
+	return clamp_t(u32, READ_ONCE(b->size) / 8, 2, 44);
+}
+
+/**
+ * esp_budget_wire_time() - Compute the time that frames take on the link
+ * @b:	budget
+ * @n:	full frames
+ *
+ * Return: ns
+ */
+u64 esp_budget_wire_time(const struct esp_budget *b, u32 n)
+{
+	return (u64)n * READ_ONCE(b->frame) >> 4;
+}
+
+/**
+ * esp_budget_wait() - Compute how long the next grant has to wait until the link keeps up
+ * @b:		budget
+ * @now:	ns
+ *
+ * Return: ns; 0: it need not wait
+ */
+u32 esp_budget_wait(const struct esp_budget *b, u64 now)
+{
+	u64 slack = max_t(u64, esp_budget_wire_time(b, ESP_SLACK_FRAMES), ESP_SLACK_NS);
+
+	return min_t(u64, since(b->paced, now + slack), ESP_STALE_NS);
+}
+
+/**
+ * esp_budget_spend() - Account for a grant, or a first burst, in the pace
+ * @b:		budget
+ * @n:		packets
+ * @now:	ns
+ *
+ * The pace is 1.1 times the link's rate, or the fastest rate that was measured, if that is higher.
+ * So the queue at the port fills again after the link was idle, and a rate that is reported too
+ * low does not confirm itself.
+ */
+void esp_budget_spend(struct esp_budget *b, u32 n, u64 now)
+{
+	u32 frame = b->frame, measured = esp_min_rtt_get(&b->fastest);
+
+	if (b->fastest.since)
+		frame = min(frame, measured);
+	frame -= frame / 11;
+	if ((s64)(b->paced - now) < 0)
+		b->paced = now;
+	b->paced += (u64)n * frame >> 4;
+}
+
+/**
+ * esp_budget_busy_from() - Compute the unused permission from which a host is busy
+ * @b:	budget of the host's own link, for the rate and for round trips
+ *
+ * A sender sets BUSY while the packets that receivers permit and that it could not send yet
+ * exceed this; it clears BUSY at half of it (SThr of SIRD).
+ *
+ * Return: packets
+ */
+u32 esp_budget_busy_from(const struct esp_budget *b)
+{
+	u32 n = frames_in(b, max(READ_ONCE(b->rtt.v), READ_ONCE(b->base.v)));
+
+	return max_t(u32, n - n / 4, 2);
+}
+
+/**
+ * esp_host_init() - Initialize the bucket of a host that has sent nothing
+ * @h:	bucket
+ */
+void esp_host_init(struct esp_host *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->busy_cap = ~0u;
+	h->loss_cap = ~0u;
+	esp_turn_init(&h->turn);
+}
+
+/*
+ * Did a packet take longer than the host's smallest round trip and the queue that the budget allows
+ * at this link's own port? Then another queue on the way has delayed it, or the host, or a card.
+ */
+static bool host_late(const struct esp_budget *b, const struct esp_host *h, u32 rtt)
+{
+	u32 queue = READ_ONCE(b->size) - READ_ONCE(b->bdp), base = READ_ONCE(h->base);
+
+	return base && 1000ull * rtt > base + esp_budget_wire_time(b, queue);
+}
+
+/**
+ * esp_host_came() - Count data packets of a host
+ * @b:		budget
+ * @h:		bucket; no lock is needed
+ * @n:		packets
+ * @busy:	they have BUSY
+ * @rtt:	round trip that they tell, microseconds; 0: none
+ * @now:	ns
+ *
+ * Return: true if a round trip is over: the caller calls esp_host_round(), with the lock
+ */
+bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool busy, u32 rtt,
+		   u64 now)
+{
+	bool late = host_late(b, h, rtt);
+
+	atomic_add(n, &h->came);
+	if (busy)
+		atomic_add(n, &h->marked);
+	if (late)
+		atomic_add(n, &h->late);
+	if (READ_ONCE(h->busy) != busy)
+		WRITE_ONCE(h->busy, busy);
+	if (READ_ONCE(h->is_late) != late)
+		WRITE_ONCE(h->is_late, late);
+	return since(now, READ_ONCE(h->since)) >= max_t(u32, READ_ONCE(h->base), 2000);
+}
+
+/* A bucket that no signal has bounded yet begins at the largest size. */
+static void bucket_add(u32 *cap, u32 most)
+{
+	if (*cap < most)
+		*cap += ESP_BUCKET_UNIT;
+}
+
+/**
+ * esp_host_round() - Adapt the bucket of a host, once a round trip
+ * @b:		budget
+ * @h:		bucket
+ * @now:	ns
+ *
+ * The rule of DCTCP (RFC 8257, section 3.3), with BUSY as the mark: the bucket is multiplied by
+ * 1 - alpha/2 if a packet of the round had BUSY, and grows by one packet otherwise. It keeps
+ * ESP_BUSY_LEAST, so that busy hosts, too, are seldom without a packet for a link that is idle.
+ * The bucket for losses knows a queue that has overflowed: for ESP_CALM_NS after a loss, late
+ * packets are the marks. So that queue does not have to overflow each time.
+ */
+void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now)
+{
+	u32 most = esp_host_most(b, h, 2) * ESP_BUCKET_UNIT;
+	u32 came = atomic_xchg(&h->came, 0), marked = atomic_xchg(&h->marked, 0);
+	u32 late = atomic_xchg(&h->late, 0);
+
+	WRITE_ONCE(h->since, now);
+	if (!came)
+		return;
+	marked = min(marked, came);
+	h->alpha += (u32)div_u64(1024ull * marked, came) / 8 - h->alpha / 8;
+	if (marked) {
+		h->busy_cap = min(h->busy_cap, most);
+		h->busy_cap -= (u64)h->busy_cap * h->alpha / 2048;
+		h->busy_cap = max_t(u32, h->busy_cap, ESP_BUSY_LEAST * ESP_BUCKET_UNIT);
+	} else {
+		bucket_add(&h->busy_cap, most);
+	}
+	if (late && h->lost && since(now, h->lost) < ESP_CALM_NS) {
+		h->loss_cap -= div_u64((u64)h->loss_cap * min(late, came), 2 * came);
+		h->loss_cap = max_t(u32, h->loss_cap, ESP_BUCKET_UNIT);
+	} else {
+		bucket_add(&h->loss_cap, most);
+	}
+}
+
+/**
+ * esp_host_most() - Compute the largest bucket that a host may have
+ * @b:		budget
+ * @h:		bucket of the host
+ * @senders:	connections with an announced transmission
+ *
+ * A host's base round trip counts up to twice the link's.
+ *
+ * Return: packets, at least 2
+ */
+u32 esp_host_most(const struct esp_budget *b, const struct esp_host *h, int senders)
+{
+	u32 base = h->base ? min_t(u32, h->base, 2 * b->base.v) : b->base.v;
+
+	if (senders <= 1)
+		return b->size;
+	return max_t(u32, frames_in(b, base), 2) + ESP_SPARE + b->grow;
+}
+
+/**
+ * esp_host_cap() - Compute the packets that a host may have outstanding
+ * @b:		budget
+ * @h:		bucket of the host
+ * @senders:	connections with an announced transmission
+ *
+ * Return: packets, at least 1
+ */
+u32 esp_host_cap(const struct esp_budget *b, const struct esp_host *h, int senders)
+{
+	u32 cap = min(h->busy_cap, h->loss_cap) / ESP_BUCKET_UNIT;
+
+	return clamp_t(u32, cap, 1, esp_host_most(b, h, senders));
+}
+
+/* Transmissions that begin within this time meet at the port, ns. */
+static u64 burst_window(const struct esp_budget *b)
+{
+	return 2 * max_t(u64, 2 * (u64)b->base.v, esp_budget_wire_time(b, ESP_PORT_FRAMES));
+}
+
+/* Let a pair of values age: @v[1] is that of the period before. Returns the periods passed. */
+static u32 age(u32 v[2], u64 *began, u64 period, u64 now)
+{
+	u64 t = since(now, *began);
+
+	if (t < period)
+		return 0;
+	v[1] = t < 2 * period ? v[0] : 0;
+	v[0] = 0;
+	*began = now;
+	return t < 2 * period ? 1 : 2;
+}
+
+/**
+ * esp_burst_begins() - Count the beginning of a transmission
+ * @b:		budget
+ * @window:	window in which the connection began its last transmission, 0 before its first;
+ *		written here. A connection counts once: its transmissions come one after another
+ * @now:	ns
+ */
+void esp_burst_begins(struct esp_budget *b, u32 *window, u64 now)
+{
+	struct esp_begins *s = &b->begins;
+
+	s->window += age(s->n, &s->since, burst_window(b), now);
+	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
+	if (*window == s->window)
+		return;
+	if (*window && *window + 1 == s->window && s->n[1])
+		s->n[1]--;
+	*window = s->window;
+	s->n[0]++;
+	s->crest[0] = max(s->crest[0], s->n[0] + s->n[1]);
+}
+
+/**
+ * esp_burst_size() - Compute the first burst that a sender is told
+ * @b:		budget
+ * @handshake:	the sender begins at once, or asks again: only what begins now counts.
+ *		Otherwise it may begin later, together with all that have begun together lately
+ * @senders:	connections with an announced transmission. Those that send for a long time may
+ *		end, and begin again, together
+ * @now:	ns
+ *
+ * All first bursts together fit into a port (ESP_PORT_FRAMES), and none is longer than a BDP and
+ * the packet that announces it: then the first grant has arrived.
+ *
+ * Return: packets, 0 ... ESP_PORT_FRAMES; 0: announce by an empty TXS
+ */
+u32 esp_burst_size(struct esp_budget *b, bool handshake, u32 senders, u64 now)
+{
+	struct esp_begins *s = &b->begins;
+	u32 n;
+
+	s->window += age(s->n, &s->since, burst_window(b), now);
+	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
+	s->crest[0] = max(s->crest[0], senders);
+	n = handshake ? s->n[0] + s->n[1] : max(s->crest[0], s->crest[1]);
+	return min_t(u32, b->bdp + 1, ESP_PORT_FRAMES / max_t(u32, n, 1));
+}
