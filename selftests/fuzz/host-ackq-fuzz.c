@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: net/esp/core/rtt.c net/esp/core/policy.c
+// SOURCES: net/esp/core/rtt.c net/esp/core/policy.c net/esp/core/turn.c net/esp/core/budget.c
 /*
  * The ACK queue under random operations: rules 11, 12, 14-18, 20 and the
  * must-hold list.
@@ -647,7 +647,7 @@ static void invariants(void)
 	check((int)q.qlen == queued, "length of the queue");
 	check(smp || nfifo == queued, "an entry lost");
 	for (i = 0; i < nfifo; i++, l = l->next)
-		check(container_of(l, struct esp_grant, link) == &fifo[i]->g,
+		check(container_of(l, struct esp_grant, turn.link) == &fifo[i]->g,
 		      "order of the queue");
 	check(!q.qlen || open > 0, "queue not empty and open = 0 (liveness)");
 	check(!esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count) ||

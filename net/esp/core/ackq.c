@@ -11,6 +11,10 @@
  *      esp_ackq_park --> esp_ack_queue --> esp_ack_pump ------+
  *                                             ^    while outstanding < Q
  *      arrivals, TXF, expiry, close: tokens --+
+ *
+ * On a link with a budget (budget.h), all grants are queued, and struct esp_turns takes the place
+ * of esp_ack_queue. Its turns go by host and length (turn.h), and hosts whose bucket has no room
+ * for a grant wait aside until their packets arrive.
  */
 #include "ackq.h"
 
@@ -25,6 +29,8 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 {
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->esp_ack_queue);
+	esp_turns_init(&q->turns);
+	q->budget = NULL;
 	q->qlen = 0;
 	atomic_set(&q->outstanding, 0);
 	atomic_set(&q->arrived, 0);
@@ -42,7 +48,11 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
  */
 void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 {
-	INIT_LIST_HEAD(&g->link);
+	INIT_LIST_HEAD(&g->turn.link);
+	INIT_LIST_HEAD(&g->turn.in_class);
+	g->host = NULL;
+	g->end = recv_seq;
+	g->window = 0;
 	g->queued = 0;
 	g->rcv_mem_pressure = 0;
 	g->expired = 0;
@@ -53,6 +63,14 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->ooo_pkts = 0;
 	g->edge = recv_seq;
 	g->token_start = recv_seq;
+}
+
+/* Add tokens of @g: its own, and those of its host. */
+static void grant_tokens(struct esp_grant *g, u32 n)
+{
+	atomic_add(n, &g->outstanding);
+	if (g->host)
+		atomic_add(n, &g->host->outstanding);
 }
 
 /*
@@ -136,10 +154,13 @@ static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 		WRITE_ONCE(g->token_start, recv_seq);
 	WRITE_ONCE(g->edge, base + take);
 out:
-	atomic_add(take, &g->outstanding);
+	grant_tokens(g, take);
 	if (take < n)
 		atomic_sub_return(n - take, &q->outstanding);
-	esp_qctl_spend(&q->ctl, take, q->ops->now());
+	if (q->budget)
+		esp_budget_spend(q->budget, take, q->ops->now());
+	else
+		esp_qctl_spend(&q->ctl, take, q->ops->now());
 	return take || g->edge != recv_seq;
 }
 
@@ -153,9 +174,12 @@ out:
  */
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 {
-	u32 n = grant_size(q, g);
 	bool ok;
+	u32 n;
 
+	if (q->budget)
+		return false;	/* each grant takes the lock, for the turns */
+	n = grant_size(q, g);
 	if (READ_ONCE(q->qlen) || !ackq_reserve(q, n, q->ops->now(), true))
 		return false;
 	ok = grant_extend(q, g, n);
@@ -166,10 +190,81 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 	return ok;
 }
 
-static void link_grant(struct esp_ackq *q, struct esp_grant *g)
+/* Packets that the next grant of @g may be for; at least 1, because a sender may ask again. */
+static u32 grant_want(const struct esp_grant *g)
+{
+	u32 recv_seq = READ_ONCE(g->recv_seq), edge = READ_ONCE(g->edge), end = READ_ONCE(g->end);
+
+	if (esp_before(edge, recv_seq) || g->expired)
+		edge = recv_seq;
+	return esp_before(edge, end) ? end - edge : 1;
+}
+
+/* Packets that the host of @g may still get. */
+static u32 bucket_room(struct esp_ackq *q, const struct esp_host *h)
+{
+	int room = esp_host_cap(q->budget, h, atomic_read(&q->esp_recv_count)) -
+		   atomic_read(&h->outstanding);
+
+	return max(room, 0);
+}
+
+/*
+ * May host @h get @n packets? If nothing is on its way from it, one grant is allowed, however
+ * small its bucket is.
+ */
+static bool bucket_allows(struct esp_ackq *q, const struct esp_host *h, u32 n)
+{
+	return atomic_read(&h->outstanding) <= 0 || bucket_room(q, h) >= n;
+}
+
+/* Does the bucket of @h have its largest size, so that a larger budget would enlarge it? */
+static bool bucket_full(struct esp_ackq *q, const struct esp_host *h)
+{
+	int senders = atomic_read(&q->esp_recv_count);
+
+	return !READ_ONCE(h->busy) &&
+	       esp_host_cap(q->budget, h, senders) >= esp_host_most(q->budget, h, senders);
+}
+
+/* Let a parked host take part again, if its next grant may leave. Returns whether it does. */
+static bool bucket_ready(struct esp_ackq *q, struct esp_host *h)
+	__must_hold(&q->lock)
+{
+	struct esp_turn_grant *t;
+	struct esp_grant *g;
+
+	lockdep_assert_held(&q->lock);
+	if (!h->turn.parked)
+		return false;
+	t = list_first_entry(&h->turn.class[__ffs(h->turn.classes)], struct esp_turn_grant,
+			     in_class);
+	g = container_of(t, struct esp_grant, turn);
+	if (!bucket_allows(q, h, min(esp_budget_quantum(q->budget), grant_want(g))))
+		return false;
+	esp_turn_unpark(&q->turns, &h->turn);
+	return true;
+}
+
+/* Put @g among the grants of its host. A grant that has expired is one of the shortest. */
+static void turn_add(struct esp_ackq *q, struct esp_grant *g, bool first)
+{
+	esp_turn_add(&q->turns, &g->host->turn, &g->turn, g->expired ? 0 : READ_ONCE(g->class),
+		     first);
+	bucket_ready(q, g->host);
+}
+
+/* Queue @g at the head, or at the tail; with a budget, among the grants of its host. */
+static void link_grant(struct esp_ackq *q, struct esp_grant *g, bool first)
 	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
+	if (q->budget)
+		turn_add(q, g, first);
+	else if (first)
+		list_add(&g->turn.link, &q->esp_ack_queue);
+	else
+		list_add_tail(&g->turn.link, &q->esp_ack_queue);
 	WRITE_ONCE(g->queued, 1);
 	WRITE_ONCE(q->qlen, q->qlen + 1);
 }
@@ -185,8 +280,7 @@ static void link_grant(struct esp_ackq *q, struct esp_grant *g)
 void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
 {
 	spin_lock_bh(&q->lock);
-	list_add_tail(&g->link, &q->esp_ack_queue);
-	link_grant(q, g);
+	link_grant(q, g, false);
 	spin_unlock_bh(&q->lock);
 	smp_mb();	/* write qlen before outstanding is read; pairs with ackq_tokens_back() */
 }
@@ -199,8 +293,8 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
  *
  * The sender had its turn already, so the grant goes to the head, unless it is queued
  * anyway. A sender that was silent before, perhaps for ever, gets one token only: many
- * senders that have died together must not hold tokens that live ones could use. The
- * caller pumps next.
+ * senders that have died together must not hold tokens that live ones could use. With a
+ * budget, that counts as a loss, too. The caller pumps next.
  *
  * Return: true if the grant was not queued: the queue takes a reference
  */
@@ -211,10 +305,11 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 	spin_lock_bh(&q->lock);
 	was = g->queued;
 	g->expired = again ? 2 : 1;
-	if (!was) {
-		list_add(&g->link, &q->esp_ack_queue);
-		link_grant(q, g);
-	}
+	if (q->budget && again)
+		esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), true,
+				q->ops->now());
+	if (!was)
+		link_grant(q, g, true);
 	spin_unlock_bh(&q->lock);
 	smp_mb();	/* as in esp_ackq_park() */
 	return !was;
@@ -237,7 +332,10 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
-	list_del_init(&g->link);
+	if (q->budget)
+		esp_turn_del(&q->turns, &g->host->turn, &g->turn);
+	else
+		list_del_init(&g->turn.link);
 	WRITE_ONCE(q->qlen, q->qlen - 1);
 	/* the owner may write @g again: publish all writes to it before */
 	smp_store_release(&g->queued, 0);
@@ -267,6 +365,98 @@ static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
 	return max_t(u32, wait, 1);
 }
 
+/*
+ * Find the grant that leaves now, and its size. Hosts that may get no complete grant are parked
+ * on the way. Each of them had been made ready by packets of it, so this is O(1) for a packet.
+ * @wait: time until the link keeps up, nanoseconds; 0: the grant does not wait for that.
+ */
+static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
+	__must_hold(&q->lock)
+{
+	struct esp_budget *b = q->budget;
+	u32 quantum = esp_budget_quantum(b), room;
+	int open = atomic_read(&q->outstanding);
+	struct esp_turn_grant *t;
+	struct esp_host *h;
+	struct esp_turn *th;
+	struct esp_grant *g;
+	u64 now;
+
+	lockdep_assert_held(&q->lock);
+	*wait = 0;
+	while ((th = esp_turn_host(&q->turns))) {
+		h = container_of(th, struct esp_host, turn);
+		t = esp_turn_next(&q->turns, th);
+		g = container_of(t, struct esp_grant, turn);
+		*n = min(quantum, grant_want(g));
+		if (open > 0 && open + *n > b->size)
+			return NULL;
+		now = q->ops->now();
+		*wait = esp_budget_wait(b, now);
+		if (*wait) {
+			WRITE_ONCE(q->until, (u32)div_u64(now + *wait, 1000));
+			return NULL;
+		}
+		if (bucket_allows(q, h, *n))
+			break;
+		esp_turn_park(&q->turns, th, bucket_full(q, h));
+		smp_mb();	/* write parked before outstanding is read; ackq_tokens_back() */
+		if (bucket_allows(q, h, *n))
+			esp_turn_unpark(&q->turns, th);
+	}
+	if (!th) {
+		/* it is not the budget that grants wait for */
+		if (!q->turns.full)
+			b->limited = 0;
+		return NULL;
+	}
+	/* a short message gets all that it wants at once, as far as the budget goes */
+	room = max_t(int, bucket_room(q, h), 1);
+	if (!esp_turn_fifo(&q->turns) && (int)b->size > open)
+		*n = max(*n, min3(grant_want(g), b->size - open, (u32)ESP_SLACK_FRAMES));
+	*n = min(*n, room);
+	return g;
+}
+
+/* esp_ack_pump() of a link with a budget. */
+static void ackq_pump_turns(struct esp_ackq *q)
+{
+	struct esp_grant *g;
+	u32 n, wait;
+	int had;
+
+	while (READ_ONCE(q->qlen)) {
+		/* turn_take() would find the same; packets that arrive pump */
+		if (atomic_read(&q->outstanding) >= (int)READ_ONCE(q->budget->size))
+			return;
+		spin_lock_bh(&q->lock);
+		g = turn_take(q, &n, &wait);
+		if (!g) {
+			spin_unlock_bh(&q->lock);
+			if (wait)
+				q->ops->later(q, wait);
+			return;
+		}
+		atomic_add(n, &q->outstanding);
+		had = atomic_read(&g->outstanding);
+		if (!grant_extend(q, g, n))
+			WRITE_ONCE(g->rcv_mem_pressure, 1);
+		if (atomic_read(&g->outstanding) > had && (g->expired || esp_ackq_wants(g))) {
+			/* it stays queued all the time: the owner must not queue it, too */
+			q->ops->get(g);
+			esp_turn_del(&q->turns, &g->host->turn, &g->turn);
+			turn_add(q, g, false);
+		} else {
+			unlink_grant(q, g);
+		}
+		esp_turn_over(&q->turns, &g->host->turn);
+		if (!q->qlen)
+			q->budget->limited = 0;
+		spin_unlock_bh(&q->lock);
+		q->ops->send(g, true);
+	}
+}
+
 /**
  * esp_ack_pump() - Release heads of the queue while the policy allows it
  * @q:	queue
@@ -278,6 +468,10 @@ static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
  */
 void esp_ack_pump(struct esp_ackq *q)
 {
+	if (q->budget) {
+		ackq_pump_turns(q);
+		return;
+	}
 	while (READ_ONCE(q->qlen)) {
 		struct esp_grant *g;
 		u32 n, wait;
@@ -292,7 +486,7 @@ void esp_ack_pump(struct esp_ackq *q)
 		u64 now;
 
 		spin_lock_bh(&q->lock);
-		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, link);
+		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, turn.link);
 		n = q->qlen ? grant_size(q, g) : 0;
 		now = q->ops->now();
 		if (!n || !ackq_reserve(q, n, now, false)) {
@@ -309,7 +503,7 @@ void esp_ack_pump(struct esp_ackq *q)
 		if (atomic_read(&g->outstanding) > had && grant_wants_more(q, g)) {
 			/* its next packet would ask for more: another turn */
 			q->ops->get(g);
-			list_move_tail(&g->link, &q->esp_ack_queue);
+			list_move_tail(&g->turn.link, &q->esp_ack_queue);
 		} else {
 			unlink_grant(q, g);
 		}
@@ -366,20 +560,52 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 			u32 edge)
 {
+	u64 now;
 	u32 n;
 
 	if (esp_before(edge, recv_seq))
 		edge = recv_seq;
 	g->granted_once = 0;
 	g->expired = 0;
+	g->class = esp_turn_class(esp_after(g->end, recv_seq) ? g->end - recv_seq : 0);
 	g->token_start = recv_seq;
 	WRITE_ONCE(g->edge, edge);
 	smp_wmb();	/* write the edge before recv_announced; pairs with frame_grant() */
 	WRITE_ONCE(g->recv_announced, 1);
 	n = edge - recv_seq;
-	atomic_add(n, &q->outstanding);
-	atomic_add(n, &g->outstanding);
 	atomic_inc(&q->esp_recv_count);
+	if (q->budget) {
+		/* what a host claims to be on its way counts as far as its bucket has room */
+		spin_lock_bh(&q->lock);
+		n = min(n, bucket_room(q, g->host));
+		now = q->ops->now();
+		/* a grant of this moment would bring packets a round trip later than these */
+		esp_budget_spend(q->budget, n, now - q->budget->base.v);
+		esp_burst_begins(q->budget, &g->window, now);
+		spin_unlock_bh(&q->lock);
+	}
+	atomic_add(n, &q->outstanding);
+	grant_tokens(g, n);
+}
+
+/**
+ * esp_ackq_left() - Take what a sender tells to be left (option LEFT)
+ * @g:		grant; the caller owns its socket
+ * @end:	number after the last packet on the sender's write queue
+ *
+ * The class of the announced transmission follows its length only upwards: transmissions of the
+ * same length take turns to their end.
+ */
+void esp_ackq_left(struct esp_grant *g, u32 end)
+{
+	u8 class;
+
+	if (!esp_after(end, g->end))
+		return;
+	WRITE_ONCE(g->end, end);
+	class = esp_turn_class(end - g->recv_seq);
+	if (g->recv_announced && class > g->class)
+		WRITE_ONCE(g->class, class);
 }
 
 /**
@@ -398,11 +624,84 @@ void esp_ackq_dry(struct esp_ackq *q)
 	spin_unlock_bh(&q->lock);
 }
 
-/* Give @n tokens back; true if a grant is queued: the caller pumps. */
-static bool ackq_tokens_back(struct esp_ackq *q, int n)
+/* Give @n tokens of @g back; true if a grant is queued: the caller pumps. */
+static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n)
 {
+	struct esp_host *h = g->host;
+
+	if (h) {
+		atomic_sub_return(n, &h->outstanding);	/* full barrier before parked is read */
+		if (READ_ONCE(h->turn.parked)) {
+			spin_lock_bh(&q->lock);
+			bucket_ready(q, h);
+			spin_unlock_bh(&q->lock);
+		}
+	}
 	atomic_sub_return(n, &q->outstanding);	/* full barrier before qlen is read */
 	return READ_ONCE(q->qlen);
+}
+
+/**
+ * esp_ackq_came() - Count data packets on a link with a budget
+ * @q:		queue
+ * @g:		grant; the caller owns its socket
+ * @count:	packets, new ones and duplicates
+ * @bytes:	their length, with framing
+ * @busy:	they have BUSY
+ * @rtt:	round trip that they tell, microseconds; 0: none
+ *
+ * Return: true if the caller is to pump
+ */
+bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes, bool busy,
+		   u32 rtt)
+{
+	struct esp_host *h = g->host;
+	u64 now = q->ops->now();
+	bool ready;
+
+	atomic_add(bytes, &q->budget->bytes);
+	if (!esp_host_came(q->budget, h, count, busy, rtt, now))
+		return false;
+	spin_lock_bh(&q->lock);
+	esp_host_round(q->budget, h, now);
+	ready = bucket_ready(q, h);
+	spin_unlock_bh(&q->lock);
+	return ready;
+}
+
+/**
+ * esp_ackq_rtt() - Adapt the budget of a link, once a round trip of each connection
+ * @q:		queue
+ * @g:		grant; the caller owns its socket, and pumps
+ * @least:	see esp_budget_rtt()
+ * @rtt:	see esp_budget_rtt()
+ */
+void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt)
+{
+	u64 now = q->ops->now();
+
+	spin_lock_bh(&q->lock);
+	if (READ_ONCE(g->recv_announced)) {
+		esp_budget_rtt(q->budget, g->host, least, rtt, atomic_read(&q->esp_recv_count),
+			       now);
+		esp_budget_look(q->budget, now);
+	} else {
+		/* whatever is announced comes from other connections */
+		esp_budget_rtt(q->budget, g->host, least, rtt, 2, now);
+	}
+	spin_unlock_bh(&q->lock);
+}
+
+/**
+ * esp_ackq_lost() - Adapt budget and bucket after packets were lost
+ * @q:	queue
+ * @g:	grant; the caller owns its socket
+ */
+void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g)
+{
+	spin_lock_bh(&q->lock);
+	esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), false, q->ops->now());
+	spin_unlock_bh(&q->lock);
 }
 
 /**
@@ -432,7 +731,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		if (take <= 0)
 			return false;
 	} while (!atomic_try_cmpxchg(&g->outstanding, &n, n - take));
-	return ackq_tokens_back(q, take);
+	return ackq_tokens_back(q, g, take);
 }
 
 /* Drop tokens of @g beyond the packets that can still come. Returns their number. */
@@ -473,7 +772,7 @@ bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 	} else {
 		n = grant_trim(g);
 	}
-	return n && ackq_tokens_back(q, n);
+	return n && ackq_tokens_back(q, g, n);
 }
 
 /**
@@ -488,7 +787,7 @@ int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
 	int n = atomic_xchg(&g->outstanding, 0);
 
 	if (n)
-		ackq_tokens_back(q, n);
+		ackq_tokens_back(q, g, n);
 	return n;
 }
 

@@ -4,7 +4,7 @@
  *
  * Locks: @lock guards esp_ack_queue and every queued entry. An entry that is
  * not queued belongs to its socket's owner. The tokens (@outstanding of both
- * structures) are atomic, so that arrivals take no shared lock.
+ * structures, and of struct esp_host) are atomic, so that arrivals take no shared lock.
  * Order: socket's lock, then @lock; nothing is taken inside @lock.
  */
 #ifndef _ESP_ACKQ_H
@@ -12,6 +12,7 @@
 
 #include "pure.h"
 #include "policy.h"
+#include "budget.h"
 
 struct esp_grant;
 struct esp_ackq;
@@ -52,8 +53,12 @@ struct esp_ackq_ops {
 struct esp_ackq {
 	/** @lock: guards @esp_ack_queue and every queued grant; see the top of this file */
 	spinlock_t			lock;	/* see above */
-	/** @esp_ack_queue: queued grants, struct esp_grant.link */
+	/** @esp_ack_queue: queued grants, struct esp_grant.turn.link; not with a @budget */
 	struct list_head		esp_ack_queue;
+	/** @turns: hosts with queued grants; with a @budget only */
+	struct esp_turns		turns;
+	/** @budget: budget of the link; NULL: @policy and @ctl decide. Set once */
+	struct esp_budget		*budget;
 	/** @qlen: number of queued grants; written under @lock, read anywhere */
 	u32				qlen;
 	/** @outstanding: packets granted and not yet arrived, of all sockets; atomic */
@@ -87,8 +92,10 @@ struct esp_ackq {
  * @rcv_mem_pressure, which the owner writes without that lock.
  */
 struct esp_grant {
-	/** @link: in esp_ack_queue */
-	struct list_head	link;
+	/** @turn: in esp_ack_queue, or among the grants of @host */
+	struct esp_turn_grant	turn;
+	/** @host: the sending host; NULL: the link has no budget */
+	struct esp_host		*host;
 	/** @queued: the grant is queued; the queue holds a reference to the socket */
 	u8			queued;
 	/** @rcv_mem_pressure: no memory could be reserved; the owner may set it unlocked */
@@ -111,6 +118,15 @@ struct esp_grant {
 	u32			ooo_pkts;
 	/** @edge: first packet that the peer may not send, while @recv_announced */
 	u32			edge;
+	/**
+	 * @end: number after the last packet that the sender has told of (option LEFT); no grant
+	 * goes beyond it. Only with a budget
+	 */
+	u32			end;
+	/** @class: class of the announced transmission, by its length; see turn.h */
+	u8			class;
+	/** @window: window of the last beginning, see esp_burst_begins(); 0: none yet */
+	u32			window;
 	/** @token_start: first packet that came under a token */
 	u32			token_start;
 	/** @rcv_est: largest truesize of a data packet seen, bytes: a grant reserves it for each */
@@ -133,6 +149,20 @@ static inline bool esp_ackq_paced(const struct esp_ackq *q, u64 now)
 	       atomic_read(&q->outstanding) >= ESP_GRANT_LONE;
 }
 
+/**
+ * esp_ackq_wants() - Has the sender packets that it may not send yet?
+ * @g:	grant
+ *
+ * Return: true if a further grant is of use
+ */
+static inline bool esp_ackq_wants(const struct esp_grant *g)
+{
+	u32 edge = READ_ONCE(g->edge), recv_seq = READ_ONCE(g->recv_seq);
+
+	return esp_before(esp_before(edge, recv_seq) ? recv_seq : edge, READ_ONCE(g->end));
+}
+
+void esp_ackq_left(struct esp_grant *g, u32 end);
 void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
 		   const struct esp_ackq_ops *ops);
 void esp_grant_init(struct esp_grant *g, u32 recv_seq);
@@ -146,6 +176,10 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 			u32 edge);
 bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		      u32 count);
+bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes, bool busy,
+		   u32 rtt);
+void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt);
+void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_dry(struct esp_ackq *q);
