@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit: the protocol's decisions, and its packets. The tests of wire.c,
- * window.c, rtt.c, policy.c and ackq.c run in user space, too
+ * window.c, rtt.c, policy.c, ackq.c, turn.c and budget.c run in user space, too
  * (selftests/unit/host-pure.c).
  */
 #include <kunit/test.h>
@@ -53,6 +53,7 @@
 #include "policy.c"
 #include "policy_trial.c"
 #include "ackq.c"
+#include "budget.c"
 #include "harness.c"
 #include "connect.c"
 #include "close.c"
@@ -99,6 +100,11 @@ static struct kunit_suite esp_ackq_suite = {
 	.test_cases	= ackq_cases,
 };
 
+static struct kunit_suite esp_budget_suite = {
+	.name		= "esp_budget",
+	.test_cases	= budget_cases,
+};
+
 /* Suites of tests with packets. Each test gets a new device. */
 #define PACKET_SUITE(what)				\
 static struct kunit_suite esp_##what##_suite = {	\
@@ -132,7 +138,7 @@ static struct kunit_suite esp_queue_suite = {
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_policy_suite, &esp_trial_suite,
-		  &esp_ackq_suite, &esp_connect_suite, &esp_close_suite,
+		  &esp_ackq_suite, &esp_budget_suite, &esp_connect_suite, &esp_close_suite,
 		  &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
