@@ -8,9 +8,10 @@
  *	host-ackq-fuzz [SEED | FILE]...	all seeds, or these, or bytes; one with its trace
  *
  * Sockets send transmissions to a receiver that decides by the real ackq.c and
- * policy.c; a few lines here repeat the rest of grant.c and rcv_data.c. Frames
- * come in any order and get lost, grants expire, sockets close, policies and
- * memory change.
+ * policy.c, or budget.c and turn.c; a few lines here repeat the rest of grant.c
+ * and rcv_data.c. Frames come in any order and get lost, grants expire, sockets
+ * close, policies, budget and memory change. Senders lie about round trips, BUSY
+ * and what they have left.
  *
  * Other processors: wherever ackq.c reads a shared word without its lock,
  * another socket's whole operation may run first (turn()). The invariants are
@@ -44,6 +45,7 @@ static bool locked;
 #define SOCKS		8
 #define RING		512	/* most packets of a socket that may be on the way */
 #define STEPS		400
+#define HOSTS		3	/* sending hosts, if the link has a budget */
 #define EXPIRIES	5	/* net.esp.expiries */
 #define TXS		1
 #define TXF		2
@@ -57,7 +59,7 @@ struct sk {
 	bool	owned;		/* an operation on this socket is half done */
 	int	refs;		/* references that the queue holds */
 	u32	recv_seq;
-	u32	advice;
+	u32	advice;	/* first burst; a claim may exceed it */
 	int	cap;		/* receive buffer, packets */
 	int	unread;
 	int	to_ack;
@@ -73,6 +75,10 @@ struct sk {
 };
 
 static struct esp_ackq q;
+static struct esp_budget budget;
+static struct esp_host hosts[HOSTS];
+static u32 max_cap[HOSTS];		/* largest bucket since the last invariants() */
+static int old_out[HOSTS];		/* outstanding at the last invariants() */
 static struct sk socks[SOCKS];
 static struct sk *fifo[SOCKS];		/* the expected esp_ack_queue */
 static int nfifo;
@@ -127,7 +133,11 @@ static struct sk *owner(struct esp_grant *g)
 
 static void note_bounds(void)
 {
-	max_q = max(max_q, q.ctl.q);
+	/* within an operation, a host may be the only one for a moment */
+	for (int i = 0; q.budget && i < HOSTS; i++)
+		max_cap[i] = max3(max_cap[i], esp_host_cap(&budget, &hosts[i], 2),
+				  esp_host_cap(&budget, &hosts[i], 1));
+	max_q = max(max_q, q.budget ? budget.size : q.ctl.q);
 	max_grant = max(max_grant, q.policy.adaptive ? (u32)ESP_GRANT_MAX :
 			(u32)q.policy.burst_length);
 }
@@ -214,9 +224,9 @@ static void model_send(struct esp_grant *g, bool queued)
 
 	released++;
 	check(queued, "released, but not from the queue");
-	check(smp || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
+	check(smp || q.budget || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
 	forget(s);
-	if (!smp && g->queued)	/* it stays for another turn */
+	if (!smp && !q.budget && g->queued)	/* it stays for another turn */
 		fifo[nfifo++] = s;
 	check(s->refs > 0, "released without a reference");
 	s->refs--;
@@ -233,7 +243,8 @@ static void model_hold(struct esp_grant *g)
 
 static void model_later(struct esp_ackq *a, u32 wait)
 {
-	check(wait && (smp || a->outstanding.v >= ESP_GRANT_LONE), "paced without a token");
+	check(wait && (smp || a->budget || a->outstanding.v >= ESP_GRANT_LONE),
+	      "paced without a token");
 	pump_due = true;
 }
 
@@ -252,7 +263,7 @@ static const struct esp_ackq_ops model_ops = {
 
 static void note_parked(struct sk *s, bool head)
 {
-	if (smp)
+	if (smp || q.budget)
 		return;
 	check(nfifo < nsocks, "queue longer than there are sockets");
 	memmove(fifo + head, fifo, nfifo * sizeof(fifo[0]));
@@ -353,6 +364,12 @@ static void pressure_lifted(struct sk *s)
 		ack_out(s);
 }
 
+/* The option LEFT, which may be wrong. */
+static void tell_left(struct sk *s)
+{
+	esp_ackq_left(&s->g, s->end + (rnd(8) ? 0 : rnd(100)) - (rnd(16) ? 0 : rnd(100)));
+}
+
 struct consumed {
 	bool ask, at_once;
 };
@@ -364,6 +381,8 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 	s->unread++;
 	s->g.ooo_pkts -= s->at[seq % RING] == HERE;
 	s->at[seq % RING] = UNSENT;
+	if (f == TXS)
+		tell_left(s);
 	if (f == TXS && !s->g.recv_announced) {
 		esp_ackq_announced(&q, &s->g, seq + 1, seq + s->advice);
 		firsts += s->g.outstanding.v;
@@ -389,8 +408,11 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 static void arrive(struct sk *s, u32 seq)
 {
 	struct consumed c = {};
-	bool pump = esp_ackq_arrived(&q, &s->g, seq, 1);
+	bool pump;
 
+	if (q.budget && esp_ackq_came(&q, &s->g, 1, 1538, !rnd(3), rnd(4) ? rnd(100) : rnd(0)))
+		esp_ack_pump(&q);
+	pump = esp_ackq_arrived(&q, &s->g, seq, 1);
 	s->expiries = 0;
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
@@ -412,7 +434,7 @@ static void arrive(struct sk *s, u32 seq)
 	}
 	if (c.ask || !esp_after(READ_ONCE(s->g.edge), s->recv_seq))
 		enqueue_ack(s, true);
-	else if (s->to_ack >= 4)
+	else if (q.budget ? esp_ackq_wants(&s->g) : s->to_ack >= 4)
 		enqueue_ack(s, false);
 	if (c.at_once)
 		ack_out(s);
@@ -431,6 +453,7 @@ static void send_timeout(struct sk *s)
 	if (s->next == s->end)
 		return;
 	/* an empty TXS, as in esp_empty_rcv() */
+	tell_left(s);
 	if (!s->g.recv_announced) {
 		esp_ackq_announced(&q, &s->g, s->recv_seq, s->recv_seq);
 		s->said = s->g.edge;
@@ -464,6 +487,8 @@ static void sk_open(struct sk *s)
 	s->advice = rnd(3) ? rnd(20) : 0;
 	s->said = isn;
 	esp_grant_init(&s->g, isn);
+	if (q.budget)
+		s->g.host = &hosts[s->nr % HOSTS];
 }
 
 /* Begin a transmission of @n packets, if the one before has been sent. */
@@ -512,8 +537,32 @@ static void set_policy(void)
 	esp_ackq_policy(&q, &p);
 }
 
-static void adapt(void)
+/* Round trips, losses and a new rate of a link with a budget. */
+static void adapt_budget(struct sk *s)
 {
+	u32 least = rnd(4) ? 1 + rnd(50) : rnd(0);
+
+	if (rnd(3)) {
+		clock_ns += rnd(1000000);
+		esp_ackq_rtt(&q, &s->g, least, rnd(4) ? least + rnd(100) : rnd(0));
+	} else if (rnd(4)) {
+		esp_ackq_lost(&q, &s->g);
+	} else {
+		spin_lock_bh(&q.lock);
+		esp_budget_rate(&budget, rnd(3) ? 1 + rnd(100000) : 0, 1500);
+		q.turns.every = 1 + rnd(9);
+		spin_unlock_bh(&q.lock);
+	}
+	note_bounds();
+	esp_ack_pump(&q);
+}
+
+static void adapt(struct sk *s)
+{
+	if (q.budget) {
+		adapt_budget(s);
+		return;
+	}
 	adapt_us += 100 * 1000;
 	spin_lock_bh(&q.lock);
 	q.ctl.frame.cur = rnd(3) ? 1 + rnd(20000) : 0;
@@ -573,9 +622,10 @@ static void one_op(void)
 		sk_open(s);
 	} else if (op < 97) {
 		pump_due = false;
+		clock_ns += rnd(1000000);
 		esp_ackq_resume(&q);
 	} else if (op < 98) {
-		adapt();
+		adapt(s);
 	} else if (op == 98) {
 		set_policy();
 	}
@@ -604,6 +654,51 @@ static int missing(const struct sk *s)
 }
 
 /*
+ * Is the grant whose turn it is held back without a reason? A grant that could be smaller now,
+ * because packets beyond it have come, waits for the next packet.
+ */
+static bool turn_was_due(int open)
+{
+	struct esp_turn *t = esp_turn_host(&q.turns);
+	u32 n = esp_budget_quantum(&budget);
+
+	return t && !pump_due && (open <= 0 || open + n <= budget.size) &&
+	       bucket_allows(&q, container_of(t, struct esp_host, turn), n);
+}
+
+/* The invariants of the hosts of a link with a budget. */
+static void host_invariants(int open)
+{
+	u32 full = 0, i, j;
+
+	for (i = 0; i < HOSTS; i++) {
+		struct esp_host *h = &hosts[i];
+		u32 grants = 0, classes = 0;
+		int out = 0;
+
+		for (j = i; j < (u32)nsocks; j += HOSTS) {
+			out += socks[j].g.outstanding.v;
+			grants += socks[j].g.queued;
+			if (socks[j].g.queued)
+				classes |= 1u << socks[j].g.turn.class;
+		}
+		check(h->outstanding.v == out, "outstanding is not the sum over a host's sockets");
+		check(smp || out <= old_out[i] || out <= (int)max_cap[i],
+		      "a host got more than its bucket");
+		old_out[i] = out;
+		max_cap[i] = 0;
+		check(h->turn.classes == classes, "classes of a host's grants");
+		check(!h->turn.parked || (grants && out > 0), "a host is parked for ever");
+		check(list_empty(&h->turn.link) == (!grants || h->turn.parked),
+		      "a host is not among those that take turns");
+		full += h->turn.full;
+	}
+	check(q.turns.full == full, "number of parked hosts with a full bucket");
+	check(budget.size >= budget.bdp + budget.grow + ESP_SPARE, "size of the budget");
+	check(!turn_was_due(open), "a grant was due");
+}
+
+/*
  * The must-hold list.
  */
 static void invariants(void)
@@ -611,6 +706,7 @@ static void invariants(void)
 	struct list_head *l = q.esp_ack_queue.next;
 	int open = 0, count = 0, queued = 0, i;
 
+	note_bounds();
 	for (i = 0; i < nsocks; i++) {
 		struct sk *s = &socks[i];
 		u32 left = esp_after(s->g.edge, s->recv_seq) ?
@@ -638,21 +734,27 @@ static void invariants(void)
 		      "queued without a transmission");
 		check((u32)s->g.outstanding.v <= left,
 		      "more tokens than packets that can still come");
-		check(s->g.expired || !s->g.recv_announced ||
+		/* with a budget, a first burst has tokens as far as the bucket goes */
+		check(q.budget || s->g.expired || !s->g.recv_announced ||
 		      s->g.outstanding.v >= missing(s),
 		      "permitted, missing, and without a token");
 	}
 	check(q.outstanding.v == open, "open is not the sum over the sockets");
 	check(q.esp_recv_count.v == count, "esp_recv_count leaks");
 	check((int)q.qlen == queued, "length of the queue");
-	check(smp || nfifo == queued, "an entry lost");
+	check(smp || q.budget || nfifo == queued, "an entry lost");
 	for (i = 0; i < nfifo; i++, l = l->next)
 		check(container_of(l, struct esp_grant, turn.link) == &fifo[i]->g,
 		      "order of the queue");
-	check(!q.qlen || open > 0, "queue not empty and open = 0 (liveness)");
-	check(!esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count) ||
+	check(!q.qlen || open > 0 || (q.budget && pump_due),
+	      "queue not empty and open = 0 (liveness)");
+	if (q.budget)
+		host_invariants(open);
+	check(q.budget || !esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count) ||
 	      (q.policy.adaptive && pump_due), "a release was due");
-	check(open <= old_open + firsts || !q.policy.adaptive || new_policy ||
+	check(!q.budget || open <= old_open + firsts || open <= (int)max_q + firsts,
+	      "outstanding > budget + first bursts (bound)");
+	check(open <= old_open + firsts || q.budget || !q.policy.adaptive || new_policy ||
 	      open < (int)(max_q + max(max_grant, 1u)) + firsts,
 	      "open > Q + one grant + first bursts (bound)");
 	old_open = open;
@@ -706,9 +808,31 @@ static void drain(void)
 		}
 		if (!left)
 			return;
+		if (pump_due) {
+			pump_due = false;
+			clock_ns += ESP_STALE_NS;
+			depth++;
+			esp_ackq_resume(&q);
+			depth--;
+			moved = true;
+		}
 		idle = moved ? 0 : idle + 1;
 	}
 	check(false, "deadlock: data left and nothing moves (liveness)");
+}
+
+static void use_budget(void)
+{
+	esp_budget_init(&budget, rnd(4) ? 10000 : 0, 1500);
+	for (int i = 0; i < HOSTS; i++) {
+		esp_host_init(&hosts[i]);
+		max_cap[i] = 0;
+		old_out[i] = 0;
+	}
+	q.budget = &budget;
+	for (int i = 0; i < nsocks; i++)
+		sk_open(&socks[i]);
+	note_bounds();
 }
 
 static void run(void)
@@ -735,6 +859,8 @@ static void run(void)
 	set_policy();
 	depth = 0;
 	smp = bytes ? rnd(2) : seed % 2;
+	if (bytes ? rnd(2) : seed / 2 % 2)
+		use_budget();
 	for (int i = 0; i < STEPS && more(); i++) {
 		one_op();
 		invariants();
@@ -745,6 +871,7 @@ static void run(void)
 		leave(&socks[i]);
 	invariants();
 	check(!q.outstanding.v && !q.qlen && !q.esp_recv_count.v, "leak at the end");
+	check(!q.budget || !q.turns.classes, "a host is left at the end");
 }
 
 static void report(void)
