@@ -39,8 +39,7 @@ rows()
 {
 	jq -rs --arg set "$1" "
 		def pct(d): . * 100 * pow(10; d) | round / pow(10; d);
-		def by(p): map(select(if p == \"fair\" then .proto == \"esp\" and .fair == 1
-			else .proto == p and .fair == 0 end)) | .[0];
+		def by(p): map(select(.proto == p)) | .[0];
 		def r(d): if . == null then \"--\" else . * pow(10; d) | round / pow(10; d) end;
 		map(select(.set == \$set)) | ($2) | .[] | map(tostring) | @tsv" "$LINES"
 }
@@ -119,9 +118,6 @@ for l in 0.2 0.4 0.6; do
 		sim load -w datamining -N 64 -l $l -t 200 -p $p
 		sim load -w hadoop -N 64 -l $l -t 25 -p $p
 	done
-	sim load -w websearch -N 64 -l $l -t 100 --fair
-	sim load -w datamining -N 64 -l $l -t 200 --fair
-	sim load -w hadoop -N 64 -l $l -t 25 --fair
 done
 say "more hosts"
 for n in 16 64 256 1024 4096; do
@@ -187,14 +183,14 @@ rows hop 'group_by(.hop_us) | map([(.[0].hop_us * 8), (map(select(.pattern == "f
 	(map(select(.pattern == "blocks"))[0] | .fct_p99_ratio | r(2))])' |
 	table hop "round trip, us|64 flows, share|drops|64 blocks, share|99 % / ideal"
 for class in small large; do
-	rows load 'group_by([.workload, .load]) | map([.[0].workload, .[0].load] + (. as $g | ["esp", "fair", "cubic", "dctcp", "ideal"] |
+	rows load 'group_by([.workload, .load]) | map([.[0].workload, .[0].load] + (. as $g | ["esp", "cubic", "dctcp", "ideal"] |
 		map(. as $p | $g | by($p) | "\(.'$class'_p50 | r(1)), \(.'$class'_p99 | r(1))")))' |
-		table $class "workload|load|ESP|ESP, in turn|CUBIC|DCTCP|ideal"
+		table $class "workload|load|ESP|CUBIC|DCTCP|ideal"
 done
-rows load 'group_by([.workload, .load]) | map([.[0].workload, .[0].load] + (. as $g | ["esp", "fair", "cubic", "dctcp", "ideal"] |
-	map(. as $p | $g | by($p) | .goodput_share | r(3))) + [(by("esp") | .waits_idle / ([.waits, 1] | max) | pct(0)), (by("fair") | .waits_idle / ([.waits, 1] | max) | pct(0))] +
+rows load 'group_by([.workload, .load]) | map([.[0].workload, .[0].load] + (. as $g | ["esp", "cubic", "dctcp", "ideal"] |
+	map(. as $p | $g | by($p) | .goodput_share | r(3))) + [(by("esp") | .waits_idle / ([.waits, 1] | max) | pct(0))] +
 	(. as $g | ["esp", "cubic", "dctcp"] | map(. as $p | $g | by($p) | (.drops_up + .drops_core + .drops_edge) / .frames_data * 1e6 | r(0))))' |
-	table load "workload|load|ESP|in turn|CUBIC|DCTCP|ideal|idle, %|in turn|lost, ESP|CUBIC|DCTCP"
+	table load "workload|load|ESP|CUBIC|DCTCP|ideal|idle, %|lost, ESP|CUBIC|DCTCP"
 rows scale 'group_by([.workload, .hosts]) | map(by("esp") as $e | by("dctcp") as $d | [$e.workload, $e.hosts, $e.flows,
 	($e.goodput_share | r(3)), ($d.goodput_share | r(3)), "\($e.small_p50 | r(1)), \($e.small_p99 | r(1))",
 	"\($d.small_p50 | r(1)), \($d.small_p99 | r(1))", (($e.drops_up + $e.drops_core + $e.drops_edge) / $e.frames_data * 1e6 | r(0)),
@@ -218,7 +214,7 @@ for p in esp seed newreno cubic dctcp; do
 		(.drops_up + .drops_core + .drops_edge) / .frames_data * 100 + 0.0001, .queue_most // 0, (.host_bytes_most // 0) / 1024])" >"$DATA/$p"
 done
 for w in websearch datamining hadoop; do
-	for p in esp fair cubic dctcp ideal; do
+	for p in esp cubic dctcp ideal; do
 		rows load "group_by(.load) | map(map(select(.workload == \"$w\")) | by(\"$p\")) | map([.load, .small_p50, .small_p99, .large_p50, .large_p99])" >"$DATA/$w-$p"
 	done
 done
@@ -256,7 +252,7 @@ set ylabel "completion time / that of an empty network"
 set logscale y
 set yrange [0.9:*]
 set key outside bottom center horizontal
-some = "esp fair cubic dctcp ideal"
+some = "esp cubic dctcp ideal"
 do for [w in "websearch datamining hadoop"] {
 	set terminal pngcairo size 1000,520
 	set output "Documentation/datacentre-".w.".png"

@@ -27,7 +27,7 @@ static u32 others_time(struct esp_sk *sk, u64 now)
 	struct esp_ackq *q = queue_of(sk);
 	int n = atomic_read(&q->outstanding) - atomic_read(&sk->grant.outstanding);
 	s64 first = sk->first_until - now;
-	s64 known = n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
+	s64 known = n > 0 ? esp_budget_wire_time(&sk->host->budget, n) / 1000 : 0;
 
 	return max(first, known);
 }
@@ -35,7 +35,7 @@ static u32 others_time(struct esp_sk *sk, u64 now)
 /* grant_expiry_time() */
 static u32 expiry_time(struct esp_sk *sk, u64 now)
 {
-	u32 lo = max_t(u32, RRQ_MIN_US, esp_qctl_wire_time(&queue_of(sk)->ctl, ESP_EXTRA_FRAMES));
+	u32 lo = max_t(u64, RRQ_MIN_US, esp_budget_wire_time(&sk->host->budget, ESP_SPARE) / 1000);
 	u32 wait = esp_rtt_timeout(&sk->rtt, others_time(sk, now), lo, RTO_MAX_US);
 
 	return esp_rtt_backoff(wait, sk->expiries, RTO_MAX_US);
@@ -139,34 +139,21 @@ const struct esp_ackq_ops ackq_ops = {
 	.now	= now_ns,
 };
 
-/* esp_announced() */
-static void announced(struct esp_sk *sk, u32 recv_seq, u32 edge)
+/* esp_announced(); @burst: packets of the first burst that come after @recv_seq */
+static void announced(struct esp_sk *sk, u32 recv_seq, u32 burst)
 {
-	struct esp_ackq *q = queue_of(sk);
+	u32 left = esp_after(sk->grant.end, recv_seq) ? sk->grant.end - recv_seq : 0;
 
 	sk->first_until = sim_us();
 	if (sk->host->npeers > 1)
-		sk->first_until += esp_qctl_wire_time(&q->ctl, q->policy.first_pool);
-	esp_ackq_announced(q, &sk->grant, recv_seq, edge);
-}
-
-/* esp_grant_left() */
-static u32 still_permitted(struct esp_sk *sk)
-{
-	u32 ahead = sk->grant.edge - sk->recv_seq;
-
-	return ahead - min(ahead, sk->grant.ooo_pkts);
+		sk->first_until += esp_budget_wire_time(&sk->host->budget, ESP_PORT_FRAMES) / 1000;
+	esp_ackq_announced(queue_of(sk), &sk->grant, recv_seq, recv_seq + min(burst, left));
 }
 
 /* esp_grant_due() */
 static bool permission_due(struct esp_sk *sk)
 {
-	struct esp_ackq *q = queue_of(sk);
-
-	if (!q->policy.adaptive)
-		return sk->to_ack >= PACKETS_TO_ACK;
-	return still_permitted(sk) <= esp_policy_ask(&q->policy, &q->ctl,
-						     atomic_read(&q->esp_recv_count));
+	return has_budget(sk) ? esp_ackq_wants(&sk->grant) : sk->to_ack >= PACKETS_TO_ACK;
 }
 
 /* esp_enqueue_ack() */
@@ -251,8 +238,6 @@ void expiry(struct esp_sk *sk)
 	if (++sk->expiries > EXPIRIES) {
 		sk->expiries = 0;
 		ackq_leave(sk);
-		if (advice_changed(sk))
-			timer_set(sk, T_TELL, sim_us());
 		return;
 	}
 	if (g->recv_announced && esp_after(g->edge, sk->recv_seq)) {
@@ -303,7 +288,6 @@ static void gap_seen(struct esp_sk *sk, u32 end)
 /* esp_gap_timeout() */
 void gap_timeout(struct esp_sk *sk)
 {
-	struct esp_ackq *q = queue_of(sk);
 	u32 wait;
 
 	if (!esp_after(sk->ooo_high, sk->recv_seq))
@@ -312,8 +296,8 @@ void gap_timeout(struct esp_sk *sk)
 		sk->gap_seq = sk->recv_seq;
 		sk->rrqs = 0;
 	}
-	if (!sk->rrqs)
-		esp_qctl_loss(&q->ctl, &q->policy, esp_rtt_smooth(&sk->rtt), sim_us());
+	if (!sk->rrqs && has_budget(sk))
+		esp_ackq_lost(queue_of(sk), &sk->grant);
 	send_rrq(sk, sk->ooo_high);
 	if (++sk->rrqs > RETRIES) {
 		sk->rrqs = 0;
@@ -333,7 +317,7 @@ static u32 consume(struct esp_sk *sk, u8 flags, u32 len, u32 ask)
 	u32 seq = sk->recv_seq, end = seq + 1;
 
 	if (!(flags & PKT_TXF) && !sk->grant.recv_announced) {
-		announced(sk, end, seq + (flags & PKT_TXS ? sk->advice_told : 1));
+		announced(sk, end, flags & PKT_TXS && sk->first_burst ? sk->first_burst - 1 : 0);
 		ask |= ASK_PERMISSION;
 	}
 	if ((flags & PKT_TXF) && sk->grant.recv_announced) {
@@ -401,26 +385,11 @@ static u32 consume_ooo(struct esp_sk *sk, u32 ask)
 /* ack_due() */
 static bool ack_due(struct esp_sk *sk)
 {
-	struct esp_ackq *q = queue_of(sk);
-
-	if (sk->to_ack < PACKETS_TO_ACK || sk->grant.queued)
-		return false;
-	return sk->to_ack >= 2 * PACKETS_TO_ACK || !q->policy.adaptive ||
-	       atomic_read(&q->esp_recv_count) > 1 ||
-	       still_permitted(sk) > esp_policy_ask(&q->policy, &q->ctl, 1) + PACKETS_TO_ACK;
-}
-
-/* ack_asks_later() */
-static bool asks_later(struct esp_sk *sk)
-{
-	struct esp_ackq *q = queue_of(sk);
-
-	return sk->to_ack < PACKETS_TO_ACK && atomic_read(&q->esp_recv_count) <= 1 &&
-	       still_permitted(sk) > 2 * ESP_LONE_MAX && grant_room_now(sk) < q->ctl.q;
+	return sk->to_ack >= PACKETS_TO_ACK && !sk->grant.queued;
 }
 
 /* esp_ack_consumed() */
-static void ack_consumed(struct esp_sk *sk, u32 ask, u32 packets)
+static void ack_consumed(struct esp_sk *sk, u32 ask)
 {
 	struct esp_grant *g = &sk->grant;
 
@@ -431,16 +400,14 @@ static void ack_consumed(struct esp_sk *sk, u32 ask, u32 packets)
 	if (g->recv_announced) {
 		s32 ahead = g->edge - sk->recv_seq;
 
-		if (ahead <= 0 && packets > 1)
-			esp_ackq_dry(queue_of(sk));
-		if ((ask & ASK_PERMISSION) || ahead <= 0)
+		if ((ask & ASK_PERMISSION) || (ahead <= 0 && !has_budget(sk)))
 			enqueue_ack(sk, true);
-		else if (permission_due(sk) && !asks_later(sk))
+		else if (permission_due(sk))
 			enqueue_ack(sk, false);
 		else if (ack_due(sk))
 			send_ack(sk);
 		if (sk->ack_seq != sk->recv_seq)
-			ack_soon(sk, max_t(u32, esp_rtt_smooth(&sk->rtt), RTO_MIN_US));
+			ack_soon(sk, 0);
 		if ((ask & ASK_AT_ONCE) && sk->ack_seq != sk->recv_seq)
 			ack_now(sk);
 		return;
@@ -496,8 +463,8 @@ static void ahead_rcv(struct esp_sk *sk, struct packet *p)
 void data_rcv(struct esp_sk *sk, struct packet *p)
 {
 	struct esp_ackq *q = queue_of(sk);
-	u32 from = sk->recv_seq, ask;
 	bool pump;
+	u32 ask;
 
 	if (esp_before(p->seq, sk->recv_seq)) {
 		duplicate(sk);
@@ -511,7 +478,7 @@ void data_rcv(struct esp_sk *sk, struct packet *p)
 	}
 	pump = tokens_arrived(sk, p->seq);
 	ask = consume_ooo(sk, consume(sk, p->flags, p->len, 0));
-	if ((esp_ackq_consumed(q, &sk->grant) || pump) && !esp_ackq_paced(q, sk->progress_us))
+	if (esp_ackq_consumed(q, &sk->grant) || pump)
 		esp_ack_pump(q);
 	if (!esp_after(sk->ooo_high, sk->recv_seq)) {
 		sk->ooo_high = sk->recv_seq;
@@ -521,7 +488,7 @@ void data_rcv(struct esp_sk *sk, struct packet *p)
 		sk->rrqs = 0;
 		timer_set(sk, T_REORDER, sim_us() + reorder_time(sk));
 	}
-	ack_consumed(sk, ask, sk->recv_seq - from);
+	ack_consumed(sk, ask);
 }
 
 /* esp_ack_answer() */
@@ -549,7 +516,7 @@ void empty_rcv(struct esp_sk *sk, struct packet *p)
 		return;
 	}
 	if (!sk->grant.recv_announced)
-		announced(sk, p->seq, p->seq);
+		announced(sk, p->seq, 0);
 	if (esp_after(sk->grant.edge, sk->recv_seq))
 		answer_probe(sk);
 	else

@@ -27,13 +27,25 @@ static void sent_grow(struct esp_sk *sk)
 	free(old);
 }
 
+static u32 unsent_packets(const struct esp_sk *sk)
+{
+	return min_t(u64, (sk->unsent + ESP_MSS - 1) / ESP_MSS, 1u << 30);
+}
+
+/* Has the write queue grown beyond what LEFT has told? Far beyond the present, it can wait. */
+static bool left_has_grown(const struct esp_sk *sk)
+{
+	return esp_after(sk->snd.send_next + unsent_packets(sk), sk->told_end) &&
+	       (s32)(sk->told_end - sk->snd.send_next) < LEFT_MAX / 2;
+}
+
 /* frame_grant() */
 static u16 grant_now(struct esp_sk *sk)
 {
 	u32 edge = sk->grant.edge;
 
 	if (!sk->grant.recv_announced)
-		return min_t(u32, sk->advice_told, grant_room_now(sk));
+		return min_t(u32, sk->burst_told, grant_room_now(sk));
 	return esp_after(edge, sk->recv_seq) ? min_t(u32, edge - sk->recv_seq, SEQ_WINDOW) : 0;
 }
 
@@ -51,28 +63,23 @@ struct packet *frame(struct esp_sk *sk, u32 len, u32 seq, u8 flags)
 	p->ts_ecr = sk->ts_val + (now - sk->ts_at);
 	if (sk->echo) {
 		p->flags |= PKT_HELLO;
-		p->advice = sk->syn_advice;
-	} else if (!len || (sk->advice_echo && len + 4u <= ESP_MSS)) {
-		p->flags |= PKT_ADVICE;
-		p->advice = sk->snd.advice;
+		p->hello = sk->syn_burst;
+	}
+	if (flags & PKT_LEFT) {
+		p->left = min(unsent_packets(sk), LEFT_MAX);
+		p->burst = sk->snd.first;
+		sk->told_end = seq + !!len + p->left;
 	}
 	return p;
 }
 
 /* frame_ack_left() */
-static void left(struct esp_sk *sk, u32 len)
+void ack_left(struct esp_sk *sk)
 {
 	sk->ack_seq = sk->recv_seq;
 	sk->ack_pending = 0;
 	sk->to_ack = 0;
-	if (len + 4u <= ESP_MSS)
-		sk->advice_echo = 0;
 	timer_clear(sk, T_ACK);
-}
-
-void ack_left(struct esp_sk *sk)
-{
-	left(sk, 0);
 }
 
 /* esp_send_empty() */
@@ -80,15 +87,10 @@ void send_empty(struct esp_sk *sk, u8 flags, u32 seq)
 {
 	struct packet *p;
 
-	if (advice_changed(sk)) {
+	if (!sk->grant.recv_announced)
 		peer_advise(sk);
-		if (!sk->deadline[T_TELL])
-			timer_set(sk, T_TELL, sim_us() + 1000);
-	} else if (sk->to_ack && advice_low(sk)) {
-		peer_advise(sk);
-	}
 	p = frame(sk, 0, seq, flags);
-	left(sk, 0);
+	ack_left(sk);
 	sk->last_ack_us = sim_us();
 	packet_send(p);
 }
@@ -102,7 +104,36 @@ void send_ack(struct esp_sk *sk)
 /* esp_send_probe() */
 static void send_probe(struct esp_sk *sk)
 {
-	send_empty(sk, PKT_TXS, sk->unsent ? sk->snd.send_next : sk->snd.send_next - 1);
+	send_empty(sk, PKT_TXS | PKT_LEFT, sk->unsent ? sk->snd.send_next : sk->snd.send_next - 1);
+}
+
+/* Packets that the peer permits, and that were not sent yet. */
+static u32 permitted(struct esp_sk *sk)
+{
+	u32 n = unsent_packets(sk), limit = esp_window_limit(&sk->snd);
+
+	if (!n || sk->state != SK_OPEN)
+		return 0;
+	if (sk->txs && sk->txs_seq == sk->snd.send_next)
+		return 1;
+	return esp_before(sk->snd.send_next, limit) ? min(n, limit - sk->snd.send_next) : 0;
+}
+
+/* Update the number of packets that the host may send and has not sent. */
+void count_unused(struct esp_sk *sk)
+{
+	u32 n = permitted(sk);
+
+	sk->host->unused += n - sk->unused;
+	sk->unused = n;
+}
+
+/* Is the host's own link what its packets wait for? See esp_budget_busy_from(). */
+static bool still_busy(struct host *h)
+{
+	if (h->busy && h->unused + net_host_frames(h->id) <= esp_budget_busy_from(&h->budget) / 2)
+		h->busy = false;
+	return h->busy;
 }
 
 /* esp_skb_xmit() */
@@ -113,7 +144,9 @@ static void xmit(struct esp_sk *sk, u32 seq, bool again)
 
 	s->us = sim_us();
 	p = frame(sk, s->len, seq, s->flags);
-	left(sk, s->len);
+	if (still_busy(sk->host))
+		p->flags |= PKT_BUSY;
+	ack_left(sk);
 	if (again)
 		state.again++;
 	packet_send(p);
@@ -123,6 +156,9 @@ static void xmit(struct esp_sk *sk, u32 seq, bool again)
 static bool may_go(struct esp_sk *sk, u32 len, bool txs, bool txf)
 {
 	if (txs && esp_window_may_announce(&sk->snd)) {
+		/* what the handshake told counts for a moment only: others may begin since */
+		if (sk->opened_us && sim_us() - sk->opened_us > HANDSHAKE_US)
+			sk->snd.advice = 0;
 		esp_window_announce(&sk->snd, txf && len <= ESP_SMALL);
 		if (sk->snd.edge == sk->snd.send_next) {
 			state.empty_txs++;
@@ -136,11 +172,14 @@ static bool may_go(struct esp_sk *sk, u32 len, bool txs, bool txf)
 /* esp_push_one_frame() */
 static bool push_one_frame(struct esp_sk *sk)
 {
-	u32 len = min_t(u64, sk->unsent, ESP_MSS), seq = sk->snd.send_next;
-	bool txs = sk->txs && sk->txs_seq == seq, txf = sk->unsent == len;
+	u32 seq = sk->snd.send_next, len;
+	bool txs = sk->txs && sk->txs_seq == seq, tell, txf;
 
-	if (!len)
+	if (!sk->unsent)
 		return false;
+	tell = txs ? sk->unsent > ESP_SMALL : left_has_grown(sk);
+	len = min_t(u64, sk->unsent, ESP_MSS - (tell ? LEFT_BYTES : 0));
+	txf = sk->unsent == len;
 	if (txf)
 		sk->trans_announced = 0;
 	if (!may_go(sk, len, txs, txf))
@@ -148,13 +187,14 @@ static bool push_one_frame(struct esp_sk *sk)
 	sent_grow(sk);
 	*sent_at(sk, seq) = (struct sent) {
 		.len = len,
-		.flags = (txs ? PKT_TXS : 0) | (txf ? PKT_TXF : 0),
+		.flags = (txs ? PKT_TXS : 0) | (txf ? PKT_TXF : 0) | (tell ? PKT_LEFT : 0),
 	};
 	if (txs)
 		sk->txs = 0;
 	sk->unsent -= len;
 	esp_window_sent(&sk->snd, 1, txs, txf);
 	sk->snd.send_seq = sk->snd.send_next;
+	count_unused(sk);
 	xmit(sk, seq, false);
 	return true;
 }
@@ -183,16 +223,42 @@ static void arm_send(struct esp_sk *sk, u64 now)
 	timer_set(sk, T_SEND, now + wait);
 }
 
+/**
+ * esp_device_ready() - send packets, as long as the device takes them
+ * @id:	number of the host
+ *
+ * Sockets take turns, a packet each.
+ */
+void esp_device_ready(u32 id)
+{
+	struct host *h = host_of(id);
+	struct esp_sk *sk;
+	bool idle;
+
+	while (!list_empty(&h->ready) && net_host_room(id)) {
+		sk = list_first_entry(&h->ready, struct esp_sk, ready);
+		list_del_init(&sk->ready);
+		idle = sk->snd.una_seq == sk->snd.send_next;
+		if (!push_one_frame(sk))
+			continue;
+		list_add_tail(&sk->ready, &h->ready);
+		if (idle || !sk->deadline[T_SEND]) {
+			sk->progress_us = sim_us();
+			arm_send(sk, sk->progress_us);
+		}
+	}
+}
+
 /* esp_push_frames() */
 void push_frames(struct esp_sk *sk)
 {
-	bool idle = sk->snd.una_seq == sk->snd.send_next, sent = false;
-
-	if (sk->state != SK_OPEN)
+	if (sk->state != SK_OPEN || !sk->unsent)
 		return;
-	while (push_one_frame(sk))
-		sent = true;
-	if ((sent && idle) || ((sent || sk->unsent) && !sk->deadline[T_SEND])) {
+	if (list_empty(&sk->ready))
+		list_add_tail(&sk->ready, &sk->host->ready);
+	esp_device_ready(sk->host->id);
+	count_unused(sk);
+	if (sk->unsent && !sk->deadline[T_SEND]) {
 		sk->progress_us = sim_us();
 		arm_send(sk, sk->progress_us);
 	}
@@ -203,21 +269,15 @@ void esp_write(struct conn *c, u64 bytes)
 {
 	struct esp_sk *sk = c->esp[0];
 
-	/* 64 KiB a call, as programs do */
-	while (bytes) {
-		u64 n = min_t(u64, bytes, 64 << 10);
-
-		if (!sk->trans_announced) {
-			sk->trans_announced = 1;
-			if (!sk->unsent) {
-				sk->txs = 1;
-				sk->txs_seq = sk->snd.send_next;
-			}
+	if (!sk->trans_announced) {
+		sk->trans_announced = 1;
+		if (!sk->unsent) {
+			sk->txs = 1;
+			sk->txs_seq = sk->snd.send_next;
 		}
-		sk->unsent += n;
-		bytes -= n;
-		push_frames(sk);
 	}
+	sk->unsent += bytes;
+	push_frames(sk);
 }
 
 /* send_timeout() */
@@ -232,7 +292,7 @@ void send_timeout(struct esp_sk *sk, u64 now)
 		sk->rto_high = sk->snd.send_next;
 		sk->snd.recovering = 1;
 		xmit(sk, sk->snd.una_seq, true);
-	} else if (sk->unsent) {
+	} else if (sk->unsent && list_empty(&sk->ready)) {
 		if (sk->probes < 255)
 			sk->probes++;
 		if (sk->probe_tries < 16)
@@ -250,17 +310,18 @@ static void take_rtt(struct esp_sk *sk, struct packet *p, u64 now)
 	if (rtt >= ESP_RTT_MAX_US)
 		return;
 	esp_rtt_sample(&sk->rtt, rtt);
+	sk->rtt_most = max(sk->rtt_most, rtt);
 	if (!esp_rtt_round_add(&sk->round, rtt, esp_rtt_smooth(&sk->rtt), now, &median))
 		return;
 	least = peer_rtt(sk, sk->round.sample[0], now);
-	if (sk->grant.recv_announced && sk->host->ackq.policy.adaptive) {
-		struct esp_ackq *q = queue_of(sk);
-
-		esp_qctl_arrivals(&q->ctl, atomic_read(&q->arrived), median, now);
-		esp_qctl_sample(&q->ctl, &q->policy, atomic_read(&q->esp_recv_count), median,
-				least, now);
-		esp_ack_pump(q);
+	if (!has_budget(sk)) {
+		esp_budget_rtt(&sk->host->budget, &sk->peer->host, least, median,
+			       queue_of(sk)->esp_recv_count.v, sim_now);
+	} else {
+		esp_ackq_rtt(queue_of(sk), &sk->grant, least, sk->rtt_most);
+		esp_ack_pump(queue_of(sk));
 	}
+	sk->rtt_most = 0;
 }
 
 /* ack_proof_time() */
@@ -286,6 +347,7 @@ static void recover(struct esp_sk *sk, struct packet *p, u32 now)
 /* ack_take() */
 bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
 {
+	u32 unused = sk->host->unused;
 	bool held = sk->snd.on_hold;
 	unsigned int res;
 
@@ -293,13 +355,18 @@ bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
 	      esp_window_ack(&sk->snd, p->ack, p->grant);
 	if (res & ESP_ACK_INVALID)
 		return false;
+	if (p->ack == sk->snd.send_next && !sk->snd.in_trans && !sk->snd.announcing)
+		sk->opened_us = 0;
 	take_rtt(sk, p, now);
 	sk->progress_us = now;
 	sk->probes = 0;
 	if (res & ESP_ACK_STALE)
 		return true;
-	if (res & ESP_ACK_CUT)
-		sk->advice_echo = 1;
+	/* new permission has come before that of before is used */
+	if ((res & ESP_ACK_OPENED) && unused + net_host_frames(sk->host->id) >
+	    esp_budget_busy_from(&sk->host->budget))
+		sk->host->busy = true;
+	count_unused(sk);
 	if (res & ESP_ACK_HOLD)
 		state.holds++;
 	if (res & ESP_ACK_PROGRESS) {

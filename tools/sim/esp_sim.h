@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An ESP socket without the kernel: the part of struct esp_opt that grants, timers and losses
- * need. net/esp/core/{window,ackq,policy,rtt}.c make the decisions. The functions here stand for
- * the module's functions between them. A comment names the function that each stands for.
+ * need. net/esp/core/{window,ackq,turn,budget,policy,rtt}.c make the decisions. The functions
+ * here stand for the module's functions between them. A comment names the function that each
+ * stands for.
  *
  * Some parts of the module are left out, because they change nothing here: GSO packets (frames
  * come one by one), Nagle's rule, cork and records (all packets of a message but the last are
@@ -26,21 +27,18 @@
 #define EXPIRIES	5
 #define RETRIES		60
 #define TIME_WAIT_US	50000
-#define FIRST_POOL	64
-#define Q_MIN		8
-#define Q_MAX		4096
 #define RCVBUF		(4u << 20)
 #define SEQ_WINDOW	0xffff		/* esp.h */
 #define PEER_BUCKETS	64
-#define ADVICE_TRIES	9
-#define SLOT_US		(1000 * 1000)
-#define SHARE_US	(10 * 1000)
 #define LATE_US		(1000 * 1000)
 #define SYN_RTO_US	(20 * 1000)	/* connect.c */
 #define SYN_RTO_MAX_US	(1000 * 1000)
 #define DUP_ACK_US	100		/* ack_send.c */
 #define HELD_SHIFT	3		/* write_queue.c */
 #define SLACK_US	100		/* timer.h */
+#define LEFT_MAX	0xffff
+#define LEFT_BYTES	8		/* length of the option LEFT */
+#define HANDSHAKE_US	1000		/* for which a handshake's first burst counts */
 #define TRUESIZE	2304		/* memory of a full frame's buffer, bytes */
 
 #define ESP_MSS		(SIM_MTU - SIM_ESP_HEADER)
@@ -49,33 +47,29 @@
 #define BYTES_SOCK	1552
 #define BYTES_PEER	96
 
-enum { T_SEND, T_RRQ, T_REORDER, T_ACK, T_CONN, T_TELL, T_MAX };
+enum { T_SEND, T_RRQ, T_REORDER, T_ACK, T_CONN, T_MAX };
 
 enum { SK_OPENING, SK_OPEN, SK_TIME_WAIT, SK_CLOSED };
 
 /* struct esp_peer */
 struct peer {
 	struct peer *next;
-	struct list_head sockets;
+	struct esp_host host;
+	struct esp_min_rtt min_rtt;
 	u32 other;
 	u32 socks;
-	u32 own;
-	u32 want;
-	u32 gen;
-	u32 behind;
-	struct esp_min_rtt min_rtt;
 };
 
 /* struct esp_link: each host has one */
 struct host {
 	struct esp_ackq ackq;
+	struct esp_budget budget;
 	struct peer *peers[PEER_BUCKETS];
 	u32 npeers;
-	u32 given;
-	u32 pending[2];
-	u64 slot;
-	u64 shared;
 	bool pace_armed;
+	struct list_head ready;	/* sockets that wait for the device, in turn */
+	u32 unused;	/* packets that receivers permit, and that were not sent yet */
+	bool busy;	/* BUSY is set in packets */
 	u32 id;
 	u32 socks;
 	u32 timewait;
@@ -98,24 +92,27 @@ struct kept {
 
 /*
  * struct esp_opt; see there. Some fields have other names here: echo is handshake_unconfirmed
- * there, advice_told burst_told, unsent notsent, told_seq queue_acked_seq, told_at burst_told_at,
- * and ts_val with ts_at ts_recent.
+ * there, unsent notsent, told_seq queue_acked_seq, and ts_val with ts_at ts_recent.
  */
 struct esp_sk {
 	struct esp_grant grant;
 	struct conn *conn;
 	struct host *host;
 	struct peer *peer;
-	struct list_head peer_node;
 	u8 state;
 	u8 client;
 	u8 echo;
 	u8 trans_announced;
-	u16 syn_advice;
-	u16 advice_told;
+	u16 syn_burst;
+	u16 burst_told;		/* first burst that the peer was told last */
+	u16 first_burst;	/* first burst of the announcement that has come last */
 
 	struct esp_window snd;
 	u64 unsent;		/* bytes on the write queue that were never sent */
+	struct list_head ready;	/* in struct host.ready */
+	u32 told_end;		/* number after the last packet that LEFT has told */
+	u32 unused;		/* this socket's part of struct host.unused */
+	u64 opened_us;		/* when the handshake told the first burst; 0: another ACK did */
 	u32 txs_seq;		/* packet that begins a transmission, if txs */
 	u8 txs;
 	struct sent *sent;
@@ -136,20 +133,17 @@ struct esp_sk {
 	u32 ooo_high;
 	u32 gap_seq;
 	u8 ack_pending;
-	u8 advice_echo;
 	u8 expiries;
 	u8 rrqs;
-	u8 advice_tries;
 	u32 ts_val;		/* newest ts_val of the peer */
 	u32 ts_at;
 	u32 rrq_wait;
-	u32 advice_gen;
-	u64 told_at;
 	u64 last_ack_us;
 	u64 first_until;
 
 	struct esp_rtt rtt;
 	struct esp_rtt_round round;
+	u32 rtt_most;		/* longest sample of the round, us */
 	u64 deadline[T_MAX];
 	u64 timer_at;
 };
@@ -157,22 +151,18 @@ struct esp_sk {
 /* esp_peer.c */
 void peer_get(struct esp_sk *sk);
 void peer_put(struct esp_sk *sk);
-void peer_leave(struct esp_sk *sk);
-u16 peer_advise(struct esp_sk *sk);
-u32 port_handshake(struct host *h, u32 other);
-bool advice_changed(const struct esp_sk *sk);
-bool advice_low(const struct esp_sk *sk);
-void peer_echoed(struct esp_sk *sk, const struct packet *p, u64 now);
-void peer_tell(struct esp_sk *sk);
+void peer_advise(struct esp_sk *sk);
+u32 peer_handshake(struct host *h);
 u32 peer_rtt(struct esp_sk *sk, u32 rtt, u64 now);
 
 /* esp_sock.c: connections, input, timers */
 void timer_set(struct esp_sk *sk, int t, u64 at);
-void peer_told(struct esp_sk *sk);
+struct host *host_of(u32 id);
 
 /* esp_send.c */
 struct packet *frame(struct esp_sk *sk, u32 len, u32 seq, u8 flags);
 void push_frames(struct esp_sk *sk);
+void count_unused(struct esp_sk *sk);
 void send_empty(struct esp_sk *sk, u8 flags, u32 seq);
 void send_ack(struct esp_sk *sk);
 void send_timeout(struct esp_sk *sk, u64 now);
@@ -190,6 +180,12 @@ void ackq_leave(struct esp_sk *sk);
 void expiry(struct esp_sk *sk);
 void gap_timeout(struct esp_sk *sk);
 u32 grant_room_now(const struct esp_sk *sk);
+
+/* Does the link have a budget? Otherwise the policy is the seed's. */
+static inline bool has_budget(const struct esp_sk *sk)
+{
+	return sk->host->ackq.budget;
+}
 
 static inline struct esp_ackq *queue_of(struct esp_sk *sk)
 {

@@ -27,19 +27,25 @@ static void account(struct host *h)
 void esp_build(void)
 {
 	struct esp_policy p = {
-		.adaptive = cfg.proto == PROTO_ESP,
 		.burst_length = cfg.proto == PROTO_ESP ? 0 : 64,
-		.q_min = Q_MIN,
-		.q_max = Q_MAX,
-		.first_pool = FIRST_POOL,
 	};
 	u32 i;
 
 	hosts = sim_alloc(cfg.hosts * sizeof(*hosts));
 	for (i = 0; i < cfg.hosts; i++) {
 		esp_ackq_init(&hosts[i].ackq, &p, &ackq_ops);
+		esp_budget_init(&hosts[i].budget, cfg.told, SIM_MTU);
+		if (cfg.proto == PROTO_ESP)
+			hosts[i].ackq.budget = &hosts[i].budget;
+		INIT_LIST_HEAD(&hosts[i].ready);
 		hosts[i].id = i;
 	}
+}
+
+/* Return the host of a number. */
+struct host *host_of(u32 id)
+{
+	return &hosts[id];
 }
 
 static u64 slack(int t)
@@ -90,6 +96,8 @@ static void closed(struct esp_sk *sk)
 {
 	sk->state = SK_CLOSED;
 	memset(sk->deadline, 0, sizeof(sk->deadline));
+	list_del_init(&sk->ready);
+	count_unused(sk);
 	ackq_leave(sk);
 	peer_put(sk);
 	sk->host->socks--;
@@ -145,9 +153,6 @@ static void fire(struct esp_sk *sk, int t, u64 now)
 	case T_CONN:
 		conn_timeout(sk);
 		break;
-	case T_TELL:
-		peer_tell(sk);
-		break;
 	}
 }
 
@@ -186,6 +191,7 @@ static struct esp_sk *new_sock(struct conn *c, bool client)
 	sk->client = client;
 	sk->host = &hosts[client ? c->src : c->dst];
 	sk->timer_at = ~0ull;
+	INIT_LIST_HEAD(&sk->ready);
 	sk->snd.initial = -1;
 	esp_window_init(&sk->snd, ISN);
 	esp_grant_init(&sk->grant, ISN + 1);
@@ -193,6 +199,7 @@ static struct esp_sk *new_sock(struct conn *c, bool client)
 	sk->recv_seq = ISN + 1;
 	sk->ack_seq = ISN + 1;
 	sk->told_seq = ISN + 1;
+	sk->told_end = ISN + 1;
 	sk->ooo_high = ISN + 1;
 	sk->gap_seq = ISN + 1;
 	sk->host->socks++;
@@ -222,7 +229,7 @@ static void answer_syn(struct conn *c, struct packet *syn)
 	struct packet *p = packet_new(c, false, 0, SIM_ESP_HEADER);
 
 	p->flags = PKT_SYN | PKT_ACK;
-	p->grant = port_handshake(&hosts[c->dst], c->src);
+	p->grant = peer_handshake(&hosts[c->dst]);
 	p->ts_val = sim_us();
 	p->ts_ecr = syn->ts_val;
 	packet_send(p);
@@ -241,15 +248,14 @@ static void syn_acked(struct esp_sk *sk, struct packet *p)
 	if (sk->state != SK_OPENING)
 		return;
 	sk->echo = 1;
-	sk->syn_advice = p->grant;
+	sk->syn_burst = p->grant;
 	sk->snd.advice = p->grant;
-	peer_told(sk);
+	sk->burst_told = peer_handshake(sk->host);
+	sk->opened_us = sim_us();
 	remember_ts(sk, p);
 	esp_rtt_sample(&sk->rtt, sim_us() - p->ts_ecr);
 	sk->progress_us = sim_us();
 	sk->state = SK_OPEN;
-	if (advice_changed(sk))
-		timer_set(sk, T_TELL, sim_us());
 	sk->conn_tries = 0;
 	timer_set(sk, T_CONN, sim_us() + SYN_RTO_US);
 	send_ack(sk);
@@ -261,10 +267,10 @@ static struct esp_sk *make_child(struct conn *c, struct packet *p)
 {
 	struct esp_sk *sk = new_sock(c, false);
 
-	sk->advice_told = p->advice;
+	sk->burst_told = p->hello;
+	sk->opened_us = sim_us();
 	peer_get(sk);
 	account(sk->host);
-	peer_told(sk);
 	sk->snd.advice = p->grant;
 	sk->state = SK_OPEN;
 	sk->progress_us = sim_us();
@@ -282,10 +288,10 @@ static void connected_rcv(struct esp_sk *sk, struct packet *p)
 		sk->echo = 0;
 		timer_clear(sk, T_CONN);
 	}
+	if (p->flags & PKT_LEFT)
+		esp_ackq_left(&sk->grant, p->seq + !!p->len + p->left);
 	if (!ack_rcv(sk, p, sim_us(), late))
 		return;
-	if (p->flags & PKT_ADVICE)
-		peer_echoed(sk, p, sim_us());
 	if (p->flags & PKT_RRQ)
 		rrq_rcv(sk, p, sim_us());
 	if (sk->unsent)
@@ -297,14 +303,14 @@ static void connected_rcv(struct esp_sk *sk, struct packet *p)
 	if (!p->len) {
 		if (!(p->flags & PKT_RRQ))
 			empty_rcv(sk, p);
-		if (sk->advice_echo)
-			send_ack(sk);
 		return;
 	}
-	esp_qctl_came(&queue_of(sk)->ctl, false, false);
+	if (p->flags & PKT_TXS)
+		sk->first_burst = min_t(u32, p->burst, ESP_PORT_FRAMES);
+	if (has_budget(sk) && esp_ackq_came(queue_of(sk), &sk->grant, 1, p->bytes,
+					    p->flags & PKT_BUSY, (u32)sim_us() - p->ts_ecr))
+		esp_ack_pump(queue_of(sk));
 	data_rcv(sk, p);
-	if (sk->advice_echo && sk->state == SK_OPEN)
-		ack_soon(sk, 0);
 }
 
 /**
@@ -349,7 +355,7 @@ void esp_close(struct conn *c)
 	c->closed = true;
 	closed(c->esp[1]);
 	ackq_leave(sk);
-	peer_leave(sk);
+	list_del_init(&sk->ready);
 	memset(sk->deadline, 0, sizeof(sk->deadline));
 	sk->state = SK_TIME_WAIT;
 	sk->host->timewait++;

@@ -23,10 +23,10 @@ struct sim_config cfg = {
 };
 
 static bool json;
-static bool time_set, limit_set, mark_set, uplink_set;
+static bool time_set, limit_set, mark_set, uplink_set, told_set;
 
 enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
-	OPT_FAIR, OPT_ALLTOALL, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT, OPT_LOSS, OPT_LIST };
+	OPT_ALLTOALL, OPT_TOLD, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT, OPT_LOSS, OPT_LIST };
 
 static const struct argp_option options[] = {
 	{ .doc = "Protocol:" },
@@ -52,10 +52,10 @@ static const struct argp_option options[] = {
 	{ "hop", OPT_HOP, "US", 0, "time on a link and in a switch (0.01 ... 10000; 1)", 0 },
 	{ "rtt", 'D', "US", 0, "incast.sh's rack: one slow port, this round trip", 0 },
 	{ "spray", OPT_SPRAY, NULL, 0, "each packet takes a spine of its own", 0 },
-	{ "fair", OPT_FAIR, NULL, 0, "ESP's connections take turns at a host, as TCP's", 0 },
 	{ "pause", OPT_PAUSE, NULL, 0, "a full port stops the one before it", 0 },
 	{ "coalesce", OPT_COALESCE, "US", 0, "between two interrupts of a host's card (0)", 0 },
 	{ "cpu", OPT_CPU, "US", 0, "that odd hosts need for a frame that they take in (0)", 0 },
+	{ "told", OPT_TOLD, "MBIT", 0, "rate that ESP is told (that of --rate); 0: unknown", 0 },
 	{ "loss", OPT_LOSS, "SHARE", 0, "of frames, at random, on each link (0 ... 0.5; 0)", 0 },
 	{ .doc = "Run:" },
 	{ "time", 't', "MS", 0, "in which flows begin, or are measured (10)", 0 },
@@ -135,6 +135,8 @@ static void complete(struct argp_state *s)
 		cfg.uplink = max((u64)cfg.rate * cfg.per_leaf / cfg.spines, 1ull);
 	if (!mark_set)
 		cfg.mark = (cfg.rate > 1000 ? 65 : 20) * 1514;
+	if (!told_set)
+		cfg.told = cfg.rate;
 	if (!time_set)
 		cfg.time = 10 * NS_PER_MS;
 	if (!limit_set)
@@ -215,11 +217,12 @@ static error_t option(int key, char *arg, struct argp_state *s)
 	case OPT_SPRAY:
 		cfg.spray = true;
 		break;
-	case OPT_FAIR:
-		cfg.fair = true;
-		break;
 	case OPT_ALLTOALL:
 		cfg.alltoall = true;
+		break;
+	case OPT_TOLD:
+		cfg.told = number(s, "told", arg, 0, 400000, true);
+		told_set = true;
 		break;
 	case OPT_COALESCE:
 		cfg.coalesce = NS_PER_US * number(s, "coalesce", arg, 0, 10000, false);

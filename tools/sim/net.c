@@ -9,8 +9,8 @@
  * given, too, the network is the rack of selftests/bench/incast.sh: only the port to host 0 is
  * slow, behind a token bucket, and each host's link to the switch takes half of the round trip.
  *
- * At a host, connections of TCP take turns. Those of ESP share one queue, as with pfifo_fast, or
- * take turns, too (--fair), as with fq_codel, which tells them apart by their sockets' hash.
+ * At a host, connections of TCP take turns. ESP gives the device a frame only while no more than
+ * DEVICE_BYTES of data wait in its queue; empty frames pass those with data.
  *
  * With --pause, a port whose buffer is full stops the port that the frame came from until the
  * frame has room. Frames on their way then have room beyond the buffer.
@@ -20,6 +20,8 @@
 
 #define TBF_BURST	1600	/* tokens that a port of incast.sh can save, bytes */
 #define TBF_BURST_FAST	4000	/* the same beyond 1 Gbit/s */
+
+#define DEVICE_BYTES	3100	/* ESP's data in a device's queue from which it gets no more */
 
 /* The sending end of a link. */
 struct port {
@@ -38,6 +40,10 @@ struct nic {
 	struct turn *last;	/* the connection whose turn comes last */
 	struct port *up;	/* port of the host */
 	bool busy;		/* a frame is being sent */
+	struct turn empty;	/* ESP: frames without data */
+	struct turn data;	/* ESP: frames with data */
+	u32 bytes;		/* length of the frames in @data */
+	u32 frames;		/* number of frames in @data */
 	u64 irq;		/* when the card interrupts next */
 	u64 cpu;		/* when the processor has taken in all frames */
 };
@@ -282,6 +288,49 @@ static void nic_enqueue(struct nic *nic, struct turn *t)
 	nic->last = t;
 }
 
+static struct packet *turn_pop(struct turn *t)
+{
+	struct packet *p = t->first;
+
+	if (p)
+		t->first = p->next;
+	return p;
+}
+
+static void turn_push(struct turn *t, struct packet *p)
+{
+	p->next = NULL;
+	if (t->first)
+		t->last->next = p;
+	else
+		t->first = p;
+	t->last = p;
+}
+
+/* Choose the next frame of a host; NULL: there is none. */
+static struct packet *nic_next(struct nic *nic)
+{
+	struct turn *t = nic->first;
+	struct packet *p;
+
+	if (t) {
+		nic->first = t->next;
+		p = turn_pop(t);
+		if (t->first)
+			nic_enqueue(nic, t);
+		return p;
+	}
+	p = turn_pop(&nic->empty);
+	if (p)
+		return p;
+	p = turn_pop(&nic->data);
+	if (p) {
+		nic->bytes -= p->bytes;
+		nic->frames--;
+	}
+	return p;
+}
+
 /**
  * nic_ready() - send the next frame of a host
  * @arg:	struct nic
@@ -289,20 +338,39 @@ static void nic_enqueue(struct nic *nic, struct turn *t)
 void nic_ready(void *arg)
 {
 	struct nic *nic = arg;
-	struct turn *t = nic->first;
 	struct packet *p;
 
-	nic->busy = t;
-	if (!t)
+	p = nic_next(nic);
+	nic->busy = p;
+	if (!p)
 		return;
-	nic->first = t->next;
-	p = t->first;
-	t->first = p->next;
-	if (t->first)
-		nic_enqueue(nic, t);
 	event_at(sim_now + wire_time(nic->up->fs, p->bytes), EVENT_NIC, nic);
 	if (!port_send(nic->up, p))
 		packet_free(p);
+	if (cfg.proto <= PROTO_SEED)
+		esp_device_ready(nic - nics);
+}
+
+/**
+ * net_host_room() - may ESP give the device of a host another packet?
+ * @host:	number of the host
+ *
+ * Return: true if so
+ */
+bool net_host_room(u32 host)
+{
+	return !nics[host].up->fs || nics[host].bytes < DEVICE_BYTES;
+}
+
+/**
+ * net_host_frames() - count ESP's data frames in the queue of a device
+ * @host:	number of the host
+ *
+ * Return: frames
+ */
+u32 net_host_frames(u32 host)
+{
+	return nics[host].frames;
 }
 
 /**
@@ -315,19 +383,23 @@ void packet_send(struct packet *p)
 	struct nic *nic = &nics[p->src];
 	struct turn *t = &p->conn->out[p->to_server];
 
-	if ((cfg.proto <= PROTO_SEED && !cfg.fair) || !port->fs) {
+	if (!port->fs) {
 		if (!port_send(port, p))
 			packet_free(p);
 		return;
 	}
-	p->next = NULL;
-	if (t->first) {
-		t->last->next = p;
+	if (cfg.proto > PROTO_SEED) {
+		if (!t->first)
+			nic_enqueue(nic, t);
+		turn_push(t, p);
+	} else if (p->len) {
+		turn_push(&nic->data, p);
+		nic->bytes += p->bytes;
+		nic->frames++;
+		net_stats.host_most = max(net_stats.host_most, nic->bytes);
 	} else {
-		t->first = p;
-		nic_enqueue(nic, t);
+		turn_push(&nic->empty, p);
 	}
-	t->last = p;
 	if (!nic->busy)
 		nic_ready(nic);
 }

@@ -63,7 +63,6 @@ struct sim_config {
 	u64 hop;	/* time on a link, and in the switch behind it */
 	u64 rtt;	/* round trip of selftests/bench/incast.sh's rack; 0: links as of a leaf */
 	bool spray;	/* each packet of a connection takes a spine of its own */
-	bool fair;	/* connections of ESP take turns at a host, as those of TCP do */
 	double load;	/* share of the hosts' links that the flows take, 0 ... 1 */
 	u64 block;	/* size of a block, bytes */
 	u32 rounds;	/* number of rounds of blocks */
@@ -72,6 +71,7 @@ struct sim_config {
 	u64 seed;	/* seed of all that is drawn at random */
 	double loss;	/* share of frames lost at random on every link, 0 ... 1 */
 	bool alltoall;	/* each of @senders hosts sends its blocks to all the others */
+	u32 told;	/* rate that ESP is told, Mbit/s; 0: unknown */
 	u64 coalesce;	/* time between two interrupts of a host's card; 0: one for each frame */
 	u64 cpu;	/* time that a host of odd number needs for each frame that it takes in */
 	bool pause;	/* a full port stops the port before it, and drops nothing */
@@ -108,8 +108,8 @@ static inline u64 sim_us(void)
 
 /* net.c */
 enum {
-	PKT_SYN = 1, PKT_ACK = 2, PKT_TXS = 4, PKT_TXF = 8, PKT_RRQ = 16, PKT_ADVICE = 32,
-	PKT_HELLO = 64, PKT_DSACK = 128, PKT_CWR = 256,
+	PKT_SYN = 1, PKT_ACK = 2, PKT_TXS = 4, PKT_TXF = 8, PKT_RRQ = 16, PKT_LEFT = 32,
+	PKT_HELLO = 64, PKT_DSACK = 128, PKT_CWR = 256, PKT_BUSY = 512,
 };
 
 /* A frame. */
@@ -124,7 +124,9 @@ struct packet {
 	u16 bytes;	/* length on the wire, with preamble and gap */
 	u16 len;	/* payload, bytes */
 	u16 grant;	/* ESP: the field grant; TCP: window, segments */
-	u16 advice;	/* ESP: value of the option ADVICE */
+	u16 hello;	/* ESP, PKT_HELLO: first burst that the SYN|ACK told */
+	u16 left;	/* ESP, PKT_LEFT: packets that are left after this one */
+	u16 burst;	/* ESP, PKT_LEFT: packets of the first burst */
 	u16 src;	/* host that sends it */
 	u16 dst;	/* host that receives it */
 	u16 spine;	/* spine that it passes */
@@ -159,6 +161,8 @@ void packet_arrives(void *arg);
 void nic_ready(void *arg);
 u64 net_ideal(u32 src, u32 dst, u64 bytes, u32 header);
 u64 net_edge_backlog(u32 host);
+bool net_host_room(u32 host);
+u32 net_host_frames(u32 host);
 
 /* workload.c */
 
@@ -257,6 +261,7 @@ void esp_free(struct conn *c);
 void esp_timer(void *arg);
 void esp_pace(void *arg);
 void esp_look(void);
+void esp_device_ready(u32 host);
 
 /* tcp.c */
 void tcp_open(struct conn *c);

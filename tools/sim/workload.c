@@ -562,7 +562,7 @@ void workload_report(bool json)
 		{ "spray", cfg.spray, 0 },
 		{ "alltoall", cfg.alltoall, 0 },
 		{ "coalesce_us", (double)cfg.coalesce / NS_PER_US, 1 },
-		{ "fair", cfg.fair, 0 },
+		{ "told_mbit", cfg.told, 0 },
 		{ "load", cfg.load, 2 },
 		{ "block", cfg.block, 0 },
 		{ "seed", cfg.seed, 0 },
