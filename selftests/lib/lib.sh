@@ -320,6 +320,18 @@ end()
 	wait "$1"
 } 2>/dev/null
 
+# gives STATUS WORDS COMMAND...: its exit status is STATUS, and it prints WORDS.
+gives()
+{
+	local want=$1 words=$2 status
+	shift 2
+
+	"$@" >"$TMP/out" 2>&1
+	status=$?
+	cat "$TMP/out"
+	[ $status = "$want" ] && grep -qF -e "$words" "$TMP/out"
+}
+
 # same_hashes FILE FILE: each end received the bytes that the other one sent, by their last lines:
 # "connect: sent N hash H received N hash H in S s".
 same_hashes()

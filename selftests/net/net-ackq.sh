@@ -71,18 +71,6 @@ rows()
 # picture FILE: it has PNG's signature, and is larger than an empty picture.
 picture() { [ "$(head -c 8 "$1" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] && [ "$(wc -c <"$1")" -gt 10000 ]; }
 
-# fails_with STATUS WORDS COMMAND...
-fails_with()
-{
-	local want=$1 words=$2 status
-	shift 2
-
-	"$@" >"$TMP/out" 2>&1
-	status=$?
-	cat "$TMP/out"
-	[ $status = "$want" ] && grep -qF -e "$words" "$TMP/out"
-}
-
 check "a transfer of $SENDERS, watched" counted esp-ackq -b 32768 -o "$TMP/events" -g "$TMP/picture.png" "${TRANSFER[@]}"
 check "a picture" picture "$TMP/picture.png"
 esp-ackq -r "$TMP/events" -c 100 >"$TMP/drawn"
@@ -92,7 +80,7 @@ no_instances() { [ -z "$(ls /sys/kernel/tracing/instances)" ]; }
 check "tracing is over" no_instances
 esp-ackq -r - -p 5201 <"$TMP/events" >"$TMP/drawn"
 check "its port's are all" drawn
-check "it ends after a time" fails_with 1 "nobody asked this host" esp-ackq -t 1
+check "it ends after a time" gives 1 "nobody asked this host" esp-ackq -t 1
 failed() { esp-ackq "$@"; [ $? = 7 ]; }
 check "the command's status is its own" failed bash -c "nsenter --net=/run/netns/n0 esp perf -i 0 -n 1M -P 4 -c $(mac n1 v1)%v0:5201; exit 7"
 
@@ -167,14 +155,14 @@ check "... and run nothing" hostile_picture "$TMP/\`touch run\`.png"
 check "a picture's name is a file's only" no_pipe
 
 head -20 "$TMP/events" | sed 's/ [0-9]*\.[0-9]*: esp/ 1234: esp/' >"$TMP/counter"
-check "events without a time are refused" fails_with 1 "no time in seconds" esp-ackq -r "$TMP/counter"
-check "nothing is told as that" fails_with 1 "nobody asked" esp-ackq -r /dev/null
-check "a file that isn't there" fails_with 1 "No such file" esp-ackq -r "$TMP/nosuch"
-check "an option that there isn't" fails_with 2 "no option -z" esp-ackq -z
-check "... without its value" fails_with 2 "needs a value" esp-ackq -g
-check "... with a wrong one" fails_with 2 "not a number" esp-ackq -t 0
-check "a device that there isn't" fails_with 1 "no such device" esp-ackq -d nosuch
+check "events without a time are refused" gives 1 "no time in seconds" esp-ackq -r "$TMP/counter"
+check "nothing is told as that" gives 1 "nobody asked" esp-ackq -r /dev/null
+check "a file that isn't there" gives 1 "No such file" esp-ackq -r "$TMP/nosuch"
+check "an option that there isn't" gives 2 "no option -z" esp-ackq -z
+check "... without its value" gives 2 "needs a value" esp-ackq -g
+check "... with a wrong one" gives 2 "not a number" esp-ackq -t 0
+check "a device that there isn't" gives 1 "no such device" esp-ackq -d nosuch
 # Copy esp-ackq, because it may be below a directory which only root may enter.
 cp "$SRC/tools/trace/esp-ackq" "$TMP/" && chmod 755 "$TMP" || exit
-check "who isn't root" fails_with 1 "only root" setpriv --reuid=65534 --clear-groups "$TMP/esp-ackq" -t 1
+check "who isn't root" gives 1 "only root" setpriv --reuid=65534 --clear-groups "$TMP/esp-ackq" -t 1
 finish

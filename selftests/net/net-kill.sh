@@ -16,18 +16,6 @@ hosts 2
 cable n0 v0 n1 v1
 PEER=$(mac n1 v1)
 
-# gives STATUS WORDS COMMAND...: its exit status is STATUS, and it prints WORDS.
-gives()
-{
-	local want=$1 words=$2 status
-	shift 2
-
-	"$@" >"$TMP/out" 2>&1
-	status=$?
-	cat "$TMP/out"
-	[ $status = "$want" ] && grep -qF -e "$words" "$TMP/out"
-}
-
 # lists PORT...: the last command lists the sockets with these ports, and no others.
 lists()
 {

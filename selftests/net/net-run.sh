@@ -209,7 +209,7 @@ wrong_neighbour()
 
 	: >"$LOG"
 	ip0 neigh replace 10.1.0.2 lladdr 02:00:00:00:00:99 dev v0 nud permanent
-	fails_with 2 "Connection timed out" in_host n0 esp run -l "$LOG" -w 300 run-calls call block 10.1.0.2 6005
+	gives 2 "Connection timed out" in_host n0 esp run -l "$LOG" -w 300 run-calls call block 10.1.0.2 6005
 	status=$?
 	ip0 neigh del 10.1.0.2 dev v0
 	[ $status = 0 ] && told "to 10.1.0.2:6005: TCP, it has not answered by ESP"
@@ -217,7 +217,7 @@ wrong_neighbour()
 no_host()
 {
 	: >"$LOG"
-	fails_with 2 "No route to host" in_host n0 esp run -l "$LOG" -w 300 run-calls call block 10.1.0.77 6005 &&
+	gives 2 "No route to host" in_host n0 esp run -l "$LOG" -w 300 run-calls call block 10.1.0.77 6005 &&
 		told "to 10.1.0.77:6005: TCP, its MAC address is not known"
 }
 # A program that tries again and again must not wait for the MAC address each time.
@@ -309,8 +309,8 @@ ended_listener()
 only()
 {
 	: >"$LOG"
-	tcp_server 6010 && fails_with 2 "Connection refused" run_only n0 run-calls call block 10.1.0.2 6010 &&
-		told "to 10.1.0.2:6010: not by ESP" && fails_with 2 "No route to host" run_only n0 run-calls call block 10.2.0.2 6010
+	tcp_server 6010 && gives 2 "Connection refused" run_only n0 run-calls call block 10.1.0.2 6010 &&
+		told "to 10.1.0.2:6010: not by ESP" && gives 2 "No route to host" run_only n0 run-calls call block 10.2.0.2 6010
 	local status=$?
 	down
 	return $status
@@ -401,7 +401,7 @@ at_other()
 {
 	: >"$LOG"
 	serve run-calls serve accept 10.1.0.2 6023 1
-	up 6023 && fails_with 2 "Connection refused" run n0 run-calls call block "$1" 6023 &&
+	up 6023 && gives 2 "Connection refused" run n0 run-calls call block "$1" 6023 &&
 		told "6023: TCP, nothing listens there by ESP"
 	local status=$?
 	down
@@ -531,11 +531,11 @@ bare_script()
 }
 
 # refuses WORDS PROGRAM...: esp run refuses the program, and says why.
-refuses() { fails_with 1 "$1" esp run "${@:2}"; }
+refuses() { gives 1 "$1" esp run "${@:2}"; }
 set_user_id()
 {
 	cp "$(type -P true)" "$TMP/suid" && chown nobody "$TMP/suid" && chmod u+s "$TMP/suid" || return
-	fails_with 1 "gains privileges" esp run "$TMP/suid"
+	gives 1 "gains privileges" esp run "$TMP/suid"
 }
 
 if part fallback; then
