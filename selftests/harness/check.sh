@@ -130,7 +130,7 @@ no_test() {
 
 # check [TEST=GLOB] [KERNEL=LIST] [long]
 check() {
-	local a targets='' t want='*' kernels='' class=check beside='' most here long='' elsewhere=''
+	local a more=() targets='' t want='*' kernels='' class=check beside='' most here long='' elsewhere=''
 
 	for a; do
 		case $a in
@@ -188,10 +188,12 @@ check() {
 		FAILED=1
 		echo "the programs for Open MPI do not build"
 	fi
-	if grep -q -e net-run-more -e net-run-database "$LIST"; then
-		others more
-	elif grep -q -e net-run "$LIST"; then
-		others
+	if grep -q -e net-run "$LIST"; then
+		grep -q -e net-run-more -e net-run-database "$LIST" && more=(more)
+		(others "${more[@]}") || {
+			FAILED=1
+			echo "the programs for the tests of esp run can't be installed"
+		}
 	fi
 	PROGRAMS=done
 	rm -f "$SRC"/build/check-*.tap "$SRC/build/check.summary"
