@@ -140,8 +140,8 @@ static struct kunit_suite esp_queue_suite = {
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_policy_suite, &esp_trial_suite,
-		  &esp_ackq_suite, &esp_budget_suite, &esp_connect_suite, &esp_input_suite, &esp_close_suite,
-		  &esp_receive_suite, &esp_permission_suite,
+		  &esp_ackq_suite, &esp_budget_suite, &esp_connect_suite, &esp_input_suite,
+		  &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
 		  &esp_noqueue_suite, &esp_queue_suite, &esp_choice_suite);
