@@ -4,12 +4,10 @@
  * descriptor is the ESP socket. Else it is the TCP socket, as if nothing had been tried.
  */
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/ethernet.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include "run.h"
 

@@ -19,7 +19,6 @@ static const char *const names[] = {
 
 static const char *kept[ARRAY_SIZE(names)];	/* "NAME=VALUE", or NULL */
 static const char *own;		/* the program's file */
-static typeof(execve) *real_execve;
 static char store[2 * PATH_MAX];	/* copies: programs write over their environment */
 
 static void __attribute__((constructor)) keep(void)
@@ -30,7 +29,6 @@ static void __attribute__((constructor)) keep(void)
 	const char *val;
 	size_t i;
 
-	real_execve = (typeof(execve) *)dlsym(RTLD_NEXT, "execve");
 	if (n > 0) {
 		own = at;
 		at += n + 1;
@@ -71,13 +69,11 @@ PUBLIC int execve(const char *path, char *const argv[], char *const envp[])
 	size_t i, n = 0;
 	char **env;
 
-	if (!real_execve)	/* another library's constructor calls */
-		return REAL(execve)(path, argv, envp);
 	while (envp && envp[n])
 		n++;
 	if (!envp || n > ENV_MAX || !atomic_load(&run_listens) || has(envp, names[0]) ||
 	    !is_own(path))
-		return real_execve(path, argv, envp);
+		return REAL(execve)(path, argv, envp);
 	env = alloca((n + ARRAY_SIZE(names) + 1) * sizeof(*env));
 	memcpy(env, envp, n * sizeof(*env));
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
@@ -85,5 +81,5 @@ PUBLIC int execve(const char *path, char *const argv[], char *const envp[])
 			env[n++] = (char *)kept[i];
 	}
 	env[n] = NULL;
-	return real_execve(path, argv, env);
+	return REAL(execve)(path, argv, env);
 }

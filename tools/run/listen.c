@@ -10,12 +10,10 @@
  * they share it. After dup(), after exec(), or in a process that was given TCP's listener, the
  * library gets a descriptor of it from the kernel. So the process that accepts gets the connection.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <sys/resource.h>
 #include "run.h"
@@ -417,9 +415,9 @@ static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t 
 	if (run_slot(fd))
 		from = run_slot(fd)->peer;
 	*len = run_name_put(&from, peer.sesp_port, sa);
-	run_name_text(&from, peer.sesp_port, name);
-	run_log("from %s: ESP%s", name,
-		run_name_any(&from) ? ", its address is not known" : "");
+	if (run_logs)
+		run_log("from %s: ESP%s", run_name_text(&from, peer.sesp_port, name),
+			run_name_any(&from) ? ", its address is not known" : "");
 	return fd;
 }
 
@@ -456,10 +454,9 @@ static int accept_tcp(int fd, const struct slot *slot, struct sockaddr_storage *
 			 syscall(SYS_accept4, fd, sa, len, flags);
 	if (child < 0)
 		return -1;
-	if (run_name_get((struct sockaddr *)sa, *len, &name)) {
-		run_name_text(&name, ((struct sockaddr_in *)sa)->sin_port, text);
-		run_log("from %s: TCP", text);
-	}
+	if (run_logs && run_name_get((struct sockaddr *)sa, *len, &name))
+		run_log("from %s: TCP",
+			run_name_text(&name, ((struct sockaddr_in *)sa)->sin_port, text));
 	return child;
 }
 
@@ -485,21 +482,33 @@ static bool interrupts(int timeout)
 	return sig < NSIG;
 }
 
-/* Accept from either queue; each is the first one in turns. */
-static int accept_either(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
-			 int flags, bool blocks, int ready)
-{
-	bool esp_first = atomic_fetch_add(&turn, 1) & 1;
-	int i, child;
+/* The queues of a listener, for poll() */
+enum { TCP, ESP, QUEUES };
 
-	for (i = 0; i < 2; i++) {
-		if (esp_first == !i) {
-			child = accept_esp(slot, sa, len, flags);
-		} else {
-			if (!ready)
-				continue;
-			child = accept_tcp(fd, slot, sa, len, flags, blocks);
-		}
+/*
+ * Wait until a queue has a connection or an error. The kernel makes a file before accept() looks
+ * into a queue, so asking first costs less than an accept() in vain.
+ */
+static int poll_queues(struct pollfd *queues, int fd, const struct slot *slot, int timeout)
+{
+	queues[TCP] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	queues[ESP] = (struct pollfd){ .fd = slot->hidden, .events = POLLIN };
+	return REAL(poll)(queues, QUEUES, timeout);
+}
+
+/* Accept from a queue with an event; each is the first one in turns. */
+static int accept_either(struct pollfd *queues, struct slot *slot, struct sockaddr_storage *sa,
+			 socklen_t *len, int flags, bool blocks)
+{
+	int i, child, first = atomic_fetch_add(&turn, 1) & 1;
+
+	for (i = 0; i < QUEUES; i++) {
+		struct pollfd *queue = &queues[i ^ first];
+
+		if (!queue->revents)
+			continue;
+		child = queue == &queues[ESP] ? accept_esp(slot, sa, len, flags) :
+			accept_tcp(queue->fd, slot, sa, len, flags, blocks);
 		if (child >= 0 || errno != EAGAIN)
 			return child;
 	}
@@ -511,14 +520,12 @@ static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *s
 			   int flags)
 {
 	int child, n, timeout = timeout_ms(slot);
-	struct pollfd pfds[2];
+	struct pollfd queues[QUEUES];
 	bool told;
 
 	for (;;) {
 		told = interrupts(timeout);
-		pfds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
-		pfds[1] = (struct pollfd){ .fd = slot->hidden, .events = POLLIN };
-		n = REAL(poll)(pfds, 2, timeout);
+		n = poll_queues(queues, fd, slot, timeout);
 		if (n < 0) {
 			if (errno != EINTR || told || interrupts(timeout))
 				return -1;
@@ -528,7 +535,7 @@ static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *s
 			errno = EAGAIN;
 			return -1;
 		}
-		child = accept_either(fd, slot, sa, len, flags, true, pfds[0].revents);
+		child = accept_either(queues, slot, sa, len, flags, true);
 		if (child >= 0 || (errno != EAGAIN && errno != EINTR))
 			return child;
 		if (errno == EINTR && (told || interrupts(timeout)))
@@ -540,16 +547,20 @@ PUBLIC int accept4(int fd, struct sockaddr *__restrict addr, socklen_t *__restri
 {
 	struct slot *slot = run_waits(fd);
 	struct sockaddr_storage sa;
+	struct pollfd queues[QUEUES];
 	socklen_t real = sizeof(sa);
 	int child, how, err = errno;
 
 	if (!slot || (addr && (!len || (int)*len < 0)))
 		return REAL(accept4)(fd, addr, len, flags);
-	how = fcntl(fd, F_GETFL);
-	if (how >= 0 && (how & O_NONBLOCK))
-		child = accept_either(fd, slot, &sa, &real, flags, false, true);
-	else
+	how = sys_fcntl(fd, F_GETFL, 0);
+	if (how < 0 || !(how & O_NONBLOCK)) {
 		child = accept_blocking(fd, slot, &sa, &real, flags);
+	} else {
+		if (poll_queues(queues, fd, slot, 0) < 0)	/* EINTR: accept() has none */
+			queues[TCP].revents = queues[ESP].revents = POLLIN;
+		child = accept_either(queues, slot, &sa, &real, flags, false);
+	}
 	if (child < 0)
 		return -1;
 	if (addr) {

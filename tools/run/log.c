@@ -2,7 +2,6 @@
 /*
  * The settings of "esp run", and the log: a line for each connection and listener.
  */
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "run.h"
 
 bool run_only;
+bool run_logs;
 int run_wait_ms = 200;
 
 static int log_fd = -1;
@@ -42,6 +42,7 @@ static void open_log(const char *path)
 		sys_close(log_fd);
 		log_fd = -1;
 	}
+	run_logs = log_fd >= 0;
 }
 
 static void __attribute__((constructor)) start(void)

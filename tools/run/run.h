@@ -23,7 +23,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,6 +33,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -42,14 +45,24 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Get the C library's own function; a cancellation point stays one. */
+/* The calls that the library replaces */
+#define RUN_CALLS(X)							\
+	X(accept4) X(close) X(connect) X(dup) X(dup2) X(dup3)		\
+	X(epoll_ctl) X(execve) X(fcntl) X(fcntl64) X(getpeername)	\
+	X(getsockname) X(getsockopt) X(listen) X(poll) X(ppoll)		\
+	X(__poll_chk) X(__ppoll_chk) X(pselect) X(select)		\
+	X(setsockopt) X(shutdown) X(socket)
+
+/*
+ * Get the C library's own function; a cancellation point stays one. All are looked up when the
+ * library is loaded, because dlsym() is not for signal handlers, and children of fork() would
+ * repeat it. A call that comes earlier, from another library's start, looks its own up.
+ */
 #define REAL(name)							\
 ({									\
-	static typeof(name) *real_##name;				\
-									\
-	if (!real_##name)						\
-		real_##name = (typeof(name) *)dlsym(RTLD_NEXT, #name);	\
-	real_##name;							\
+	if (!run_real.name)						\
+		run_real.name = (typeof(&name))dlsym(RTLD_NEXT, #name);	\
+	run_real.name;							\
 })
 
 /*
@@ -187,6 +200,7 @@ bool run_has_copy(int fd);
 
 /* log.c */
 extern bool run_only;
+extern bool run_logs;	/* a log is open; it saves the making of words that nobody reads */
 extern int run_wait_ms;
 void run_log(const char *format, ...);
 const char *run_error(void);
@@ -229,12 +243,20 @@ void run_end(struct slot *slot);
 int fcntl64(int fd, int cmd, ...);
 
 /* wait.c: functions that programs call which were compiled with _FORTIFY_SOURCE */
-struct pollfd;
 int __poll_chk(struct pollfd *fds, unsigned long n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, unsigned long n, const struct timespec *timeout,
 		const sigset_t *mask, size_t size);
 
 /* option.c */
 int run_copy_options(int from, int to);
+
+/* real.c: musl has no fcntl64(), and none with _chk */
+struct run_real {
+#define X(name) typeof(&name) name;
+	RUN_CALLS(X)
+#undef X
+};
+
+extern struct run_real run_real;
 
 #endif /* RUN_H */

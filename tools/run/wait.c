@@ -3,9 +3,7 @@
  * A call that waits at a listener waits at the ESP listener beside it, too. For epoll, both have
  * the same event; poll() and select() wait for more descriptors than they were given.
  */
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/select.h>
 #include "run.h"
 
 #define FEW 256		/* most descriptors for which no memory is allocated */
