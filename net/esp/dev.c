@@ -6,6 +6,7 @@
  * struct esp_dev. The notifier of NETDEV_UNREGISTER clears esp_dev.dev, and the core then
  * waits for RCU readers. So a device can leave at any point.
  */
+#include <linux/ethtool.h>
 #include <linux/hashtable.h>
 #include <linux/if_macvlan.h>
 #include <linux/if_vlan.h>
@@ -13,6 +14,8 @@
 #include "esp.h"
 #include "dev.h"
 #include "link.h"
+
+#define ESP_SPEED_DEPTH	4	/* bridges and bonds above each other whose ports count */
 
 /* Devices of all namespaces; written under RTNL, read under RCU. */
 static DEFINE_HASHTABLE(esp_devs, 6);
@@ -217,6 +220,123 @@ struct esp_link *esp_link_get(struct esp_dev *ed)
 	refcount_inc(&link->ref);
 	spin_unlock_bh(&ed->lock);
 	return link;
+}
+
+/**
+ * esp_dev_mbit() - read the speed of a device's link, as far as it was told
+ * @ed:	device
+ *
+ * A VLAN or macvlan has its lower device's link.
+ *
+ * Context: any; takes no lock.
+ * Return: Mbit/s; 0: not known
+ */
+u32 esp_dev_mbit(const struct esp_dev *ed)
+{
+	u32 mbit;
+
+	rcu_read_lock();	/* dev_find_link() may replace the link */
+	mbit = esp_link_mbit(READ_ONCE(ed->link));
+	rcu_read_unlock();
+	return mbit;
+}
+
+/**
+ * esp_dev_set_mbit() - tell the speed of a device's link
+ * @ed:		device
+ * @mbit:	Mbit/s; 0: ethtool's figure counts
+ *
+ * A lower device may be in another namespace, whose administrator decides on its link.
+ *
+ * Return: 0; EOPNOTSUPP: the link is a lower device's
+ */
+int esp_dev_set_mbit(struct esp_dev *ed, int mbit)
+{
+	int err = -EOPNOTSUPP;
+
+	spin_lock_bh(&ed->lock);
+	if (ed->own_link) {
+		WRITE_ONCE(ed->link->set_mbit, mbit);
+		err = 0;
+	}
+	spin_unlock_bh(&ed->lock);
+	return err;
+}
+
+/*
+ * Ask ethtool for the speed of @dev itself, Mbit/s; 0: not known. Is it a figure of hardware?
+ * Hardware names the media that it supports. Devices that are made of software (veth, tun,
+ * virtio_net, Hyper-V's) name none, and report a constant, or what somebody has set.
+ */
+static u32 dev_own_speed(struct net_device *dev, bool *hardware)
+{
+	struct ethtool_link_ksettings k;
+
+	*hardware = false;
+	if (__ethtool_get_link_ksettings(dev, &k))
+		return 0;
+	*hardware = !bitmap_empty(k.link_modes.supported, __ETHTOOL_LINK_MODE_MASK_NBITS);
+	return k.base.speed == (u32)SPEED_UNKNOWN ? 0 : min_t(u32, k.base.speed, ESP_MBIT_MAX);
+}
+
+/*
+ * Ask ethtool for the speed of @dev, Mbit/s; 0: not known.
+ *
+ * A bond or team adds up the speeds of its ports that carry frames, and is believed if all ports
+ * are. Frames come in by the fastest port of a bridge at the most: ports that no figure is known
+ * of lead to other parts of this machine. All other devices speak for their lower device, if they
+ * have one.
+ */
+static u32 dev_speed(struct net_device *dev, int depth)
+{
+	bool hardware, all = true, any = false;
+	struct net_device *lower;
+	struct list_head *iter;
+	u32 speed, most = 0;
+
+	if (!netif_is_bridge_master(dev) && !netif_is_lag_master(dev)) {
+		speed = dev_own_speed(dev, &hardware);
+		return hardware ? speed : 0;
+	}
+	if (!depth)
+		return 0;
+	netdev_for_each_lower_dev(dev, lower, iter) {
+		if (netif_is_bridge_master(dev)) {
+			most = max(most, dev_speed(lower, depth - 1));
+			continue;
+		}
+		dev_own_speed(lower, &hardware);
+		any = true;
+		all &= hardware;
+	}
+	if (netif_is_bridge_master(dev))
+		return most;
+	return any && all ? dev_own_speed(dev, &hardware) : 0;
+}
+
+/**
+ * esp_dev_read_speeds() - ask ethtool for the speeds that may have changed
+ *
+ * Context: process, RTNL. Drivers may sleep. No device's instance lock may be held.
+ */
+void esp_dev_read_speeds(void)
+{
+	struct esp_dev *ed;
+	int bucket;
+
+	ASSERT_RTNL();
+	hash_for_each(esp_devs, bucket, ed, node) {
+		struct net_device *dev = rtnl_dereference(ed->dev);
+		u32 mbit;
+
+		if (!ed->speed_stale || !dev)
+			continue;
+		ed->speed_stale = false;
+		if (!ed->own_link)	/* the lower device's entry tells; written under RTNL, too */
+			continue;
+		mbit = dev_speed(dev, ESP_SPEED_DEPTH);
+		WRITE_ONCE(ed->link->ethtool_mbit, mbit);
+	}
 }
 
 /* Read the MTU; 0: the device has left. */

@@ -7,6 +7,8 @@
 #include "esp.h"
 #include "link.h"
 
+#define ESP_MBIT_MAX	10000000	/* largest speed of a link, Mbit/s */
+
 /**
  * struct esp_dev - an Ethernet device
  *
@@ -25,6 +27,13 @@ struct esp_dev {
 	int			enabled;
 	/** @tx_checksum: 1: checksums are left to the device if @sums; sysctl "tx_checksum" */
 	int			tx_checksum;
+	/**
+	 * @rate_mbit: the link's speed as the administrator tells it, Mbit/s; 0: ethtool's figure
+	 * counts; sysctl "rate_mbit". Without effect while a lower device owns @link
+	 */
+	int			rate_mbit;
+	/** @speed_stale: ethtool has to be asked anew for the link's speed; under RTNL */
+	bool			speed_stale;
 	/** @ns: state of the device's namespace; valid for readers that have seen @dev */
 	struct esp_net		*ns;
 	/**
@@ -76,6 +85,9 @@ int esp_dev_link(struct sock *sk, struct esp_dev *ed);
 void esp_dev_unlink(struct sock *sk);
 void esp_dev_release(struct sock *sk);
 struct esp_link *esp_link_get(struct esp_dev *ed);
+u32 esp_dev_mbit(const struct esp_dev *ed);
+int esp_dev_set_mbit(struct esp_dev *ed, int mbit);
+void esp_dev_read_speeds(void);
 int esp_dev_mtu(struct esp_dev *ed);
 int esp_dev_mac(struct esp_dev *ed, u8 *mac);
 int esp_dev_check(struct esp_dev *ed);

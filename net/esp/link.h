@@ -46,9 +46,36 @@ struct esp_link {
 	 * It holds no reference. It is canceled before @rcu frees the link
 	 */
 	struct hrtimer		pace;
+	/**
+	 * @set_mbit: the link's speed as the sysctl "rate_mbit" of the device that owns the link
+	 * tells it, Mbit/s; 0: not set
+	 */
+	u32			set_mbit;
+	/** @ethtool_mbit: the link's speed as ethtool reports it, Mbit/s; 0: not known */
+	u32			ethtool_mbit;
+	/**
+	 * @measured_mbit: the fastest rate at which packets came of late, Mbit/s; 0: not measured.
+	 * For users; the policy keeps a figure of its own
+	 */
+	u32			measured_mbit;
 	/** @rcu: frees the structure */
 	struct rcu_head		rcu;
 };
+
+/**
+ * esp_link_mbit() - read the link's speed, as far as it was told
+ * @link:	link
+ *
+ * Needs no lock. The administrator's figure comes before ethtool's.
+ *
+ * Return: Mbit/s; 0: not known
+ */
+static inline u32 esp_link_mbit(const struct esp_link *link)
+{
+	u32 set = READ_ONCE(link->set_mbit);
+
+	return set ? set : READ_ONCE(link->ethtool_mbit);
+}
 
 /* Hash a MAC address. Without the seed nobody can choose addresses that share a bucket. */
 static inline u32 esp_peer_hash(u32 seed, const u8 *mac)

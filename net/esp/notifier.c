@@ -43,6 +43,19 @@ static bool dev_receives(const struct net_device *dev)
 	       ((dev->flags & IFF_LOOPBACK) || !is_zero_ether_addr(dev->dev_addr));
 }
 
+/*
+ * Asks for speeds. In the notifier itself, the core may hold the instance lock of the device or of
+ * a lower device, which asking takes.
+ */
+static void speed_work_fn(struct work_struct *work)
+{
+	rtnl_lock();
+	esp_dev_read_speeds();
+	rtnl_unlock();
+}
+
+static DECLARE_WORK(speed_work, speed_work_fn);
+
 static struct esp_dev *dev_find(const struct net_device *dev)
 {
 	struct esp_dev *ed;
@@ -51,6 +64,28 @@ static struct esp_dev *dev_find(const struct net_device *dev)
 	ed = esp_dev_rcu(dev);
 	rcu_read_unlock();
 	return ed;
+}
+
+static int speed_changed(struct net_device *dev, struct netdev_nested_priv *priv)
+{
+	struct esp_dev *ed = dev_find(dev);
+
+	if (ed) {
+		ed->speed_stale = true;
+		schedule_work(&speed_work);
+	}
+	return 0;
+}
+
+/* Have the speed of @dev asked for, and that of the bonds and bridges above it. */
+static void dev_ask_speed(struct net_device *dev)
+{
+	struct netdev_nested_priv priv = {};
+
+	speed_changed(dev, &priv);
+	rcu_read_lock();
+	netdev_walk_all_upper_dev_rcu(dev, speed_changed, &priv);
+	rcu_read_unlock();
 }
 
 /*
@@ -72,7 +107,8 @@ static void dev_find_link(struct esp_dev *ed, struct net_device *dev)
 		return;
 	spin_lock_bh(&ed->lock);
 	old = ed->link;
-	ed->link = led->link;
+	/* pairs with esp_dev_mbit(), which takes no lock */
+	smp_store_release(&ed->link, led->link);
 	ed->own_link = false;
 	refcount_inc(&ed->link->ref);
 	spin_unlock_bh(&ed->lock);
@@ -109,6 +145,7 @@ static int dev_register(struct net_device *dev)
 	rcu_assign_pointer(ed->dev, dev);
 	dev_find_link(ed, dev);
 	esp_dev_add(ed, dev);
+	dev_ask_speed(dev);
 	if (esp_sysctl_dev_init(dev_net(dev), ed, dev->name))
 		netdev_warn(dev, "no sysctl net.esp.dev.%s: out of memory\n",
 			    dev->name);
@@ -157,6 +194,7 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 		ed = info->linking ? dev_find(info->upper_dev) : NULL;
 		if (ed)
 			dev_find_link(ed, info->upper_dev);
+		dev_ask_speed(info->upper_dev);
 		return NOTIFY_DONE;
 	}
 	/*
@@ -166,6 +204,8 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 	if ((event == NETDEV_UP || event == NETDEV_CHANGEADDR) &&
 	    dev->reg_state == NETREG_REGISTERED && dev_register(dev))
 		netdev_warn(dev, "ESP can't use the device: out of memory\n");
+	if (event == NETDEV_UP || event == NETDEV_CHANGE)
+		dev_ask_speed(dev);
 	ed = dev_find(dev);
 	if (!ed)
 		return NOTIFY_DONE;
@@ -210,5 +250,6 @@ void esp_dev_exit(void)
 {
 	/* calls dev_event() with NETDEV_UNREGISTER for every device */
 	unregister_netdevice_notifier(&dev_notifier);
+	cancel_work_sync(&speed_work);
 	rcu_barrier();
 }

@@ -62,27 +62,47 @@ static int stat_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
+/* Read the speed of a link, Mbit/s, and where it is from; 0: not known. */
+static u32 link_mbit(const struct esp_link *link, const char **from)
+{
+	u32 mbit = READ_ONCE(link->set_mbit);
+
+	*from = "set";
+	if (mbit)
+		return mbit;
+	mbit = READ_ONCE(link->ethtool_mbit);
+	*from = "ethtool";
+	if (mbit)
+		return mbit;
+	mbit = READ_ONCE(link->measured_mbit);
+	*from = mbit ? "measured" : "unknown";
+	return mbit;
+}
+
 static int dev_show(struct seq_file *seq, void *v)
 {
 	struct net *net = seq->private;
 	struct net_device *dev;
 
-	seq_puts(seq, "# device enabled peers esp_recv_count parked open budget first_bursts\n");
+	seq_puts(seq, "# device enabled peers esp_recv_count parked open budget first_bursts mbit mbit_from\n");
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
 		struct esp_dev *ed = esp_dev_rcu(dev);
 		struct esp_link *link;
 		struct esp_ackq *q;
+		const char *from;
+		u32 mbit;
 
 		if (!ed)
 			continue;
 		link = esp_link_get(ed);
 		q = &link->ackq;
-		seq_printf(seq, "%s %d %u %d %u %d %u %u\n", dev->name,
+		mbit = link_mbit(link, &from);
+		seq_printf(seq, "%s %d %u %d %u %d %u %u %u %s\n", dev->name,
 			   READ_ONCE(ed->enabled), READ_ONCE(link->npeers),
 			   atomic_read(&q->esp_recv_count), READ_ONCE(q->qlen),
 			   atomic_read(&q->outstanding), READ_ONCE(q->ctl.q),
-			   READ_ONCE(link->given));
+			   READ_ONCE(link->given), mbit, from);
 		esp_link_put(link);
 	}
 	rcu_read_unlock();

@@ -50,6 +50,7 @@ static int limit_minute_ms = 60 * 1000;
 static int limit_hour_ms = 3600 * 1000;
 static int limit_keep = 32767;
 static int limit_127 = 127;
+static int limit_mbit = ESP_MBIT_MAX;
 static int limit_buf_min = SOCK_MIN_RCVBUF;
 static int limit_buf_max = 1 << 30;
 
@@ -224,6 +225,25 @@ static int esp_enable(ESP_CTL_CONST struct ctl_table *table, int write,
 	return err;
 }
 
+/* Set the speed of a device's link. A device that has a lower device's link keeps 0. */
+static int esp_rate(ESP_CTL_CONST struct ctl_table *table, int write,
+		    void *buffer, size_t *lenp, loff_t *ppos)
+{
+	struct esp_dev *ed = container_of((int *)table->data, struct esp_dev, rate_mbit);
+	struct ctl_table own = *table;
+	int mbit = READ_ONCE(ed->rate_mbit);
+	int err;
+
+	own.data = &mbit;
+	err = esp_range(&own, write, buffer, lenp, ppos);
+	if (!write || err)
+		return err;
+	err = esp_dev_set_mbit(ed, mbit);
+	if (!err)
+		WRITE_ONCE(ed->rate_mbit, mbit);
+	return err;
+}
+
 /**
  * esp_sysctl_dev_init() - register the sysctls net.esp.dev.NAME
  * @net:	namespace of the device
@@ -236,7 +256,8 @@ int esp_sysctl_dev_init(struct net *net, struct esp_dev *ed, const char *name)
 {
 	struct ctl_table *t;
 
-	t = kcalloc(3, sizeof(*t), GFP_KERNEL);
+	/* one entry more for the end mark that older kernels need */
+	t = kcalloc(4, sizeof(*t), GFP_KERNEL);
 	if (!t)
 		return -ENOMEM;
 	snprintf(ed->name, sizeof(ed->name), "net/esp/dev/%s", name);
@@ -251,8 +272,13 @@ int esp_sysctl_dev_init(struct net *net, struct esp_dev *ed, const char *name)
 	t[1].procname = "tx_checksum";
 	t[1].data = &ed->tx_checksum;
 	t[1].proc_handler = esp_range;
+	t[2] = t[0];
+	t[2].procname = "rate_mbit";
+	t[2].data = &ed->rate_mbit;
+	t[2].proc_handler = esp_rate;
+	t[2].extra2 = &limit_mbit;
 	ed->table = t;
-	ed->ctl = register_net_sysctl_sz(net, ed->name, t, 2);
+	ed->ctl = register_net_sysctl_sz(net, ed->name, t, 3);
 	if (!ed->ctl) {
 		kfree(t);
 		ed->table = NULL;

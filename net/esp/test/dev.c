@@ -118,10 +118,228 @@ static void choice__port(struct kunit *test)
 	remove_device(master);
 }
 
+/*
+ * Speeds.
+ */
+
+/* The settings that ethtool reports of a device. */
+struct t_speed {
+	u32	mbit;		/* base.speed */
+	bool	hardware;	/* a medium is named */
+	bool	fails;
+};
+
+static int speed_report(struct net_device *dev, struct ethtool_link_ksettings *k)
+{
+	const struct t_speed *s = netdev_priv(dev);
+
+	if (READ_ONCE(s->fails))
+		return -EIO;
+	k->base.speed = READ_ONCE(s->mbit);
+	if (READ_ONCE(s->hardware))
+		ethtool_link_ksettings_add_link_mode(k, supported, 10000baseT_Full);
+	return 0;
+}
+
+static const struct ethtool_ops speed_ops = {
+	.get_link_ksettings	= speed_report,
+};
+
+/* Make a device with a speed; the caller registers it. */
+static struct net_device *speed_device(struct kunit *test, u32 mbit, bool hardware)
+{
+	struct net_device *dev = alloc_netdev(sizeof(struct t_speed), "espspeed%d",
+					      NET_NAME_UNKNOWN, fx_setup);
+	struct t_speed *s;
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	dev->ethtool_ops = &speed_ops;
+	s = netdev_priv(dev);
+	s->mbit = mbit;
+	s->hardware = hardware;
+	return dev;
+}
+
+/* Let the device's speed be read, and return what the module knows then. */
+static u32 speed_of(struct kunit *test, struct net_device *dev)
+{
+	struct esp_dev *ed = esp_dev_get(&init_net, dev->ifindex);
+	u32 mbit;
+
+	KUNIT_ASSERT_NOT_NULL(test, ed);
+	rtnl_lock();
+	esp_dev_read_speeds();
+	rtnl_unlock();
+	mbit = esp_dev_mbit(ed);
+	esp_dev_put(ed);
+	return mbit;
+}
+
+/* Change what ethtool reports of a device that is up, and report the event as a driver does. */
+static void speed_change(struct kunit *test, struct net_device *dev, u32 mbit, bool hardware)
+{
+	struct t_speed *s = netdev_priv(dev);
+
+	rtnl_lock();
+	KUNIT_EXPECT_EQ(test, dev_open(dev, NULL), 0);
+	rtnl_unlock();
+	speed_of(test, dev);	/* so that NETDEV_UP does not stand in for the event below */
+	WRITE_ONCE(s->mbit, mbit);
+	WRITE_ONCE(s->hardware, hardware);
+	rtnl_lock();
+	netdev_state_change(dev);
+	rtnl_unlock();
+}
+
+/* Only what hardware reports is believed. It counts from the start, and after each change. */
+static void speed__ethtool(struct kunit *test)
+{
+	struct net_device *dev = speed_device(test, 10000, true);
+	struct t_speed *s = netdev_priv(dev);
+
+	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 10000u);
+	speed_change(test, dev, 25000, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 25000u);
+	speed_change(test, dev, 25000, false);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 0u);
+	speed_change(test, dev, 1000, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 1000u);
+	speed_change(test, dev, SPEED_UNKNOWN, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 0u);
+	speed_change(test, dev, 0, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 0u);
+	speed_change(test, dev, INT_MAX, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), (u32)ESP_MBIT_MAX);
+	WRITE_ONCE(s->fails, true);
+	speed_change(test, dev, 100, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 0u);
+	KUNIT_EXPECT_EQ(test, speed_of(test, fx.dev), 0u);	/* it has no ethtool_ops of its own */
+	remove_device(dev);
+}
+
+/* The module asks by itself, and finds a device's leaving between the event and the question. */
+static void speed__by_itself(struct kunit *test)
+{
+	struct net_device *dev = speed_device(test, 40000, true);
+	struct esp_dev *ed;
+
+	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+	ed = esp_dev_get(&init_net, dev->ifindex);
+	KUNIT_ASSERT_NOT_NULL(test, ed);
+	EVENTUALLY(test, esp_dev_mbit(ed) == 40000);
+	rtnl_lock();
+	KUNIT_EXPECT_EQ(test, dev_open(dev, NULL), 0);
+	netdev_state_change(dev);
+	unregister_netdevice(dev);
+	rtnl_unlock();
+	rtnl_lock();
+	esp_dev_read_speeds();
+	rtnl_unlock();
+	KUNIT_EXPECT_EQ(test, esp_dev_mbit(ed), 40000u);	/* the entry lives on */
+	esp_dev_put(ed);
+	free_netdev(dev);
+}
+
+/* The administrator's figure comes before ethtool's. */
+static void speed__set(struct kunit *test)
+{
+	struct net_device *dev = speed_device(test, 10000, true);
+	struct esp_dev *ed;
+
+	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+	ed = esp_dev_get(&init_net, dev->ifindex);
+	KUNIT_ASSERT_NOT_NULL(test, ed);
+	KUNIT_EXPECT_EQ(test, esp_dev_set_mbit(ed, 2500), 0);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 2500u);
+	speed_change(test, dev, 100000, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 2500u);
+	KUNIT_EXPECT_EQ(test, esp_dev_set_mbit(ed, 0), 0);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 100000u);
+	/* a device that has another one's link does not decide on it */
+	ed->own_link = false;
+	KUNIT_EXPECT_EQ(test, esp_dev_set_mbit(ed, 1), -EOPNOTSUPP);
+	speed_change(test, dev, 10, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 100000u);
+	ed->own_link = true;
+	esp_dev_put(ed);
+	remove_device(dev);
+}
+
+/*
+ * Register @master, whose ports are @a and @b. The flag of its kind is set only while it is
+ * registered, because the bridge's and the bond's own notifiers would take it for theirs.
+ */
+static void speed_enslave(struct kunit *test, struct net_device *master, unsigned int kind,
+			  struct net_device *a, struct net_device *b)
+{
+	KUNIT_ASSERT_EQ(test, register_netdev(master), 0);
+	KUNIT_ASSERT_EQ(test, register_netdev(a), 0);
+	KUNIT_ASSERT_EQ(test, register_netdev(b), 0);
+	KUNIT_EXPECT_EQ(test, speed_of(test, master), 0u);
+	rtnl_lock();
+	master->priv_flags |= kind;
+	KUNIT_EXPECT_EQ(test, netdev_master_upper_dev_link(a, master, NULL, NULL, NULL), 0);
+	KUNIT_EXPECT_EQ(test, netdev_master_upper_dev_link(b, master, NULL, NULL, NULL), 0);
+	rtnl_unlock();
+}
+
+static void speed_free(struct net_device *master, unsigned int kind, struct net_device *a,
+		       struct net_device *b)
+{
+	rtnl_lock();
+	master->priv_flags &= ~kind;
+	netdev_upper_dev_unlink(a, master);
+	netdev_upper_dev_unlink(b, master);
+	rtnl_unlock();
+	remove_device(a);
+	remove_device(b);
+	remove_device(master);
+}
+
+/* A bond or team adds up the speeds of its ports, and is believed if all of them are. */
+static void speed__team(struct kunit *test)
+{
+	struct net_device *team = speed_device(test, 20000, false);
+	struct net_device *a = speed_device(test, 10000, true);
+	struct net_device *b = speed_device(test, 10000, true);
+
+	speed_enslave(test, team, IFF_TEAM, a, b);
+	KUNIT_EXPECT_EQ(test, speed_of(test, team), 20000u);
+	((struct t_speed *)netdev_priv(team))->mbit = 10000;
+	speed_change(test, a, SPEED_UNKNOWN, true);	/* the port lost its carrier */
+	KUNIT_EXPECT_EQ(test, speed_of(test, team), 10000u);
+	speed_change(test, a, 10000, false);
+	KUNIT_EXPECT_EQ(test, speed_of(test, team), 0u);
+	speed_free(team, IFF_TEAM, a, b);
+}
+
+/* Frames come in by the fastest port of a bridge at the most. */
+static void speed__bridge(struct kunit *test)
+{
+	struct net_device *bridge = speed_device(test, 40000, false);
+	struct net_device *a = speed_device(test, 2500, true);
+	struct net_device *b = speed_device(test, 10000, false);
+
+	speed_enslave(test, bridge, IFF_EBRIDGE, a, b);
+	KUNIT_EXPECT_EQ(test, speed_of(test, bridge), 2500u);
+	speed_change(test, b, 10000, true);
+	KUNIT_EXPECT_EQ(test, speed_of(test, bridge), 10000u);
+	speed_change(test, a, 2500, false);
+	speed_change(test, b, 10000, false);
+	KUNIT_EXPECT_EQ(test, speed_of(test, bridge), 0u);
+	speed_free(bridge, IFF_EBRIDGE, a, b);
+}
+
 static struct kunit_case choice_cases[] = {
 	KUNIT_CASE(choice__vrf),
 	KUNIT_CASE(choice__no_address),
 	KUNIT_CASE(choice__counts),
 	KUNIT_CASE(choice__port),
+	KUNIT_CASE(speed__ethtool),
+	KUNIT_CASE(speed__by_itself),
+	KUNIT_CASE(speed__set),
+	KUNIT_CASE(speed__team),
+	KUNIT_CASE(speed__bridge),
 	{}
 };

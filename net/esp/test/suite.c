@@ -7,6 +7,7 @@
 #include <kunit/test.h>
 #include <linux/crc32c.h>
 #include <linux/etherdevice.h>
+#include <linux/ethtool.h>
 #include <linux/if_arp.h>
 #include <linux/net.h>
 #include <linux/rtnetlink.h>
