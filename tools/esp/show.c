@@ -10,6 +10,7 @@
 #include <linux/esp_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -400,21 +401,66 @@ static int visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
+/*
+ * Read the speed of a device's link in Mbit/s, and where the kernel has it from, in a line of
+ * /proc/net/esp/dev. Returns false if the kernel tells none.
+ */
+static bool read_speed(FILE *file, const char *name, unsigned int *mbit, char from[16])
+{
+	char line[512], device[IF_NAMESIZE];
+
+	if (!file)
+		return false;
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%15s %*s %*s %*s %*s %*s %*s %*s %u %15s", device, mbit,
+			   from) == 3 && !strcmp(device, name))
+			return true;
+	return false;
+}
+
+static void show_dev_line(const struct show *show, const char *name, bool on, FILE *queues)
+{
+	char from[16] = "unknown";
+	unsigned int mbit = 0;
+
+	read_speed(queues, name, &mbit, from);
+	if (!show->json) {
+		printf("%-16s%-9s", name, on ? "yes" : "no");
+		if (mbit)
+			printf("%u Mbit/s (%s)\n", mbit, from);
+		else
+			puts("unknown");
+		return;
+	}
+	printf("{\"ifname\":");
+	json_string(name);
+	printf(",\"enabled\":%s,\"mbit\":", on ? "true" : "false");
+	if (mbit)
+		printf("%u", mbit);
+	else
+		fputs("null", stdout);
+	printf(",\"mbit_from\":");
+	json_string(from);
+	putchar('}');
+}
+
 static void show_dev(const struct show *show)
 {
 	static const char dir[] = "/proc/sys/net/esp/dev";
 	struct dirent **entries;
 	int n = scandir(dir, &entries, visible, alphasort), i;
 	const char *sep = "";
+	FILE *queues, *file;
 	char line[512];
-	FILE *file;
 
 	if (n < 0)
 		error(EXIT_IO, 0, "the kernel has no ESP; load the module: modprobe esp");
+	queues = fopen("/proc/net/esp/dev", "re");
 	if (show->json)
 		putchar('[');
 	else
-		printf("%-16s%s\n", "Device", "Enabled");
+		printf("%-16s%-9s%s\n", "Device", "Enabled", "Speed");
 	for (i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 		char path[sizeof(dir) + NAME_MAX + sizeof("/enable")];
@@ -424,33 +470,27 @@ static void show_dev(const struct show *show)
 		file = fopen(path, "re");
 		/* The device may be gone by now. */
 		if (file && fscanf(file, "%d", &on) == 1) {
-			if (show->json) {
-				printf("%s{\"ifname\":", sep);
-				json_string(name);
-				printf(",\"enabled\":%s}", on ? "true" : "false");
-				sep = ",";
-			} else {
-				printf("%-16s%s\n", name, on ? "yes" : "no");
-			}
+			if (show->json)
+				fputs(sep, stdout);
+			show_dev_line(show, name, on, queues);
+			sep = ",";
 		}
 		if (file)
 			fclose(file);
 		free(entries[i]);
 	}
 	free(entries);
-	if (show->json) {
+	if (show->json)
 		puts("]");
+	if (!queues)
 		return;
+	if (!show->json) {	/* the queues, as the kernel writes them */
+		putchar('\n');
+		rewind(queues);
+		while (fgets(line, sizeof(line), queues))
+			fputs(line, stdout);
 	}
-
-	/* Print the queues as the kernel writes them. */
-	file = fopen("/proc/net/esp/dev", "re");
-	if (!file)
-		return;
-	putchar('\n');
-	while (fgets(line, sizeof(line), file))
-		fputs(line, stdout);
-	fclose(file);
+	fclose(queues);
 }
 
 static const struct argp_option options[] = {
