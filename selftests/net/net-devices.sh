@@ -302,6 +302,42 @@ check "frames on a disabled device are counted" until_true 60 counted n1 InDevDi
 enable n1 w1
 check "a transfer survives it" goes_on
 
+# speed HOST DEV: print the speed of DEV's link as ESP knows it, and where it is from.
+speed() { in_host "$1" awk -v dev="$2" '$1 == dev { print $9, $10 }' /proc/net/esp/dev; }
+# is_json_speed MBIT FROM: "esp show -j dev" has them for w0.
+is_json_speed() { in_host n0 esp show -j dev | grep -qF "{\"ifname\":\"w0\",\"enabled\":true,\"mbit\":$1,\"mbit_from\":\"$2\"}"; }
+
+check "the speed of a veth's link is not known" [ "$(speed n0 w0)" = "0 unknown" ]
+check "... and shown so" eval 'in_host n0 esp show dev | grep -qE "^w0 +yes +unknown$"'
+check "... and in JSON" is_json_speed null unknown
+sysctl n0 dev/w0/rate_mbit 2500
+check "its administrator tells it" [ "$(speed n0 w0)" = "2500 set" ]
+check "... and it is shown" eval 'in_host n0 esp show dev | grep -qE "^w0 +yes +2500 Mbit/s \(set\)$"'
+check "... and in JSON" is_json_speed 2500 set
+for value in -1 10000001 99999999999999999999 nonsense ""; do
+	check "a speed of '$value' is refused, or changes nothing" eval '! sysctl n0 dev/w0/rate_mbit "$value" ||
+		[ -z "$value" ]'
+done 2>/dev/null
+check "... and the speed stays" [ "$(speed n0 w0)" = "2500 set" ]
+ip0 link add link w0 name w0.7 up type vlan id 7
+check "a VLAN has its lower device's speed" [ "$(speed n0 w0.7)" = "2500 set" ]
+check_fails "... and does not set it" "not supported" n0 tee /proc/sys/net/esp/dev/w0.7/rate_mbit <<<10
+sysctl n0 dev/w0/rate_mbit 10000000
+check "the VLAN follows" [ "$(speed n0 w0.7)" = "10000000 set" ]
+ip0 link add m0 link w0 netns n2 type macvlan mode bridge
+check_fails "a macvlan in another namespace does not set it" "not supported" \
+	in_host n2 tee /proc/sys/net/esp/dev/m0/rate_mbit <<<1
+check "... nor does its end change it" eval 'ip -n n2 link delete m0 && [ "$(speed n0 w0)" = "10000000 set" ]'
+ip0 link delete w0.7
+slow_start n0 w0 n1 w1 -b 0
+moves n1 5
+for value in 1 10000000 0; do
+	sysctl n0 dev/w0/rate_mbit $value
+	sysctl n1 dev/w1/rate_mbit $value
+done
+check "a transfer survives changes of the speed" goes_on
+check "by itself again" [ "$(speed n0 w0)" = "0 unknown" ]
+
 sysctl n0 dev/w0/enable 0
 check_fails "no connection from a disabled device" "Network is down" transfer n0 w0 n1 w1 -n 1k
 check "disabled, and off the list" eval 'in_host n0 esp show dev | grep -w w0 | grep -qwE "0|no|disabled|off"'
