@@ -68,9 +68,9 @@
 /*
  * The library's own descriptors begin here, if there are so many. The number is small, because the
  * kernel's table of descriptors is as large as the highest one, and fork() copies it. With this
- * number the table has 256 entries, as many programs' tables have anyway.
+ * number the table has 128 entries, the smallest number but that of a program with fewer than 64.
  */
-#define RUN_HIGH 210
+#define RUN_HIGH 100
 #define RUN_FDS 1048576	/* descriptors from this number on are not remembered */
 #define RUN_CHUNK 512		/* descriptors that are remembered in one piece of memory */
 #define RUN_EPOLLS 4		/* epoll instances that are remembered for a descriptor */
