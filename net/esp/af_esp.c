@@ -145,7 +145,7 @@ static int esp_stream_connect(struct socket *sock, struct sockaddr_unsized *addr
 		break;
 	default:
 		err = -EISCONN;
-		if (sk->sk_state == TCP_LISTEN || sk->sk_state != TCP_CLOSE)
+		if (sk->sk_state != TCP_CLOSE)
 			goto out;
 		err = connect_start(sk, &a);
 		if (err) {

@@ -177,10 +177,8 @@ static noinline void listen_rcv(struct sock *sk, struct sk_buff *skb)
 	child = esp_listen_rcv(sk, skb);
 	if (child) {
 		__acquire(&child->sk_lock.slock);	/* for sparse: it comes locked */
-		if (!esp_owned(child))
-			connected_rcv(child, skb);
-		else if (sk_add_backlog(child, skb, INT_MAX))
-			sk_skb_reason_drop(child, skb, SKB_DROP_REASON_SOCKET_BACKLOG);
+		/* nobody owns it: its spinlock has been held since before others could find it */
+		connected_rcv(child, skb);
 		if (child->sk_state != TCP_CLOSE && !esp_sk(child)->last_ack_us)
 			esp_send_ack(child);	/* the first reply */
 		bh_unlock_sock(child);

@@ -109,9 +109,8 @@ static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 			break;
 		if (now - ESP_TX(skb)->sent_us < proof)
 			break;
+		/* no buffer goes beyond rto_high: what was sent after the timeout begins there */
 		to = esp_before(from + n, end) ? from + n : end;
-		if (esp_after(to, esp->rto_high))
-			to = esp->rto_high;
 		skb = esp_retransmit(sk, skb, from, to);
 		/* one that leaves in parts leaves alone; the next one follows its ACK */
 		if (!skb || esp_tx_end(skb) != to)

@@ -228,11 +228,7 @@ void esp_gap_timeout(struct sock *sk)
 	sock_owned_by_me(sk);
 	if (!esp_after(esp->ooo_high, esp->recv_seq))
 		return;
-	if (esp->gap_seq != esp->recv_seq) {
-		/* recv_seq has moved: a new gap, with a delay of its own */
-		esp->gap_seq = esp->recv_seq;
-		esp->rrqs = 0;
-	}
+	/* gap_seq is recv_seq: whoever moves that moves the deadline, too */
 	if (!esp->rrqs && esp->link) {
 		struct esp_ackq *q = &esp->link->ackq;
 
