@@ -170,7 +170,7 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 	start_listener(test);
 	new_conn(&c, 0);
 	syn(test, &c);
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 7; i++) {
 		struct t_conn who = c;	/* the host that gets the answer */
 
 		echo_frame(&c, &f, 4);
@@ -192,6 +192,9 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 			break;
 		case 5:
 			f.opts &= ~ESP_HAS(ESP_OPT_ADVICE);
+			break;
+		case 6:
+			f.type = SOCK_SEQPACKET;
 			break;
 		}
 		feed_frame(test, who.mac, &f, NULL);
@@ -399,6 +402,177 @@ static void listen__echo_finds_it_full_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ListenOverflows), full + 2);
 }
 
+/* An echo and its copy wait in the backlog: one makes the connection, and the other is dropped. */
+static void listen__copy_comes_meanwhile(struct kunit *test)
+{
+	unsigned long used = mib(ESP_MIB_CookieUsed), opens = mib(ESP_MIB_PassiveOpens);
+	struct esp_frame f, copy;
+	struct t_conn c;
+	struct sock *sk;
+
+	start_listener(test);
+	sk = fx.listener->sk;
+	new_conn(&c, 0);
+	syn(test, &c);
+	echo_frame(&c, &f, 4);
+	copy = f;
+	lock_sock(sk);
+	feed_frame(test, c.mac, &f, NULL);
+	feed_frame(test, c.mac, &copy, NULL);
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used);
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 1u);
+	next(test, &c, ESP_ACK, &f);
+	silence(test);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
+	c.esp = esp_sk(c.sock->sk);
+	close_conn(test, &c);
+}
+
+/*
+ * A client asks twice, with two cookies, and both echoes wait in the backlog. They would make
+ * connections with the same addresses, so the second one fails, and may come again.
+ */
+static void listen__two_cookies_of_one(struct kunit *test)
+{
+	unsigned long opens = mib(ESP_MIB_PassiveOpens), failed = mib(ESP_MIB_OutAllocFail);
+	struct esp_frame f;
+	struct t_conn c[2];
+	struct sock *sk;
+	int i;
+
+	start_listener(test);
+	sk = fx.listener->sk;
+	for (i = 0; i < 2; i++) {
+		new_conn(&c[i], 0);
+		syn(test, &c[i]);
+		c[i].grant = 4;
+	}
+	lock_sock(sk);
+	for (i = 0; i < 2; i++) {
+		echo_frame(&c[i], &f, 4);
+		feed_frame(test, c[i].mac, &f, NULL);
+	}
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutAllocFail), failed + 1);
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 1u);
+	next(test, &c[0], ESP_ACK, &f);
+	silence(test);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c[0].sock, O_NONBLOCK), 0);
+	c[0].esp = esp_sk(c[0].sock->sk);
+	close_conn(test, &c[0]);
+	echo_frame(&c[1], &f, 4);
+	accept_conn(test, &c[1], &f);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens + 2);
+	close_conn(test, &c[1]);
+}
+
+/* The device gets another address while an echo waits: the connection would have the old one. */
+static void listen__address_changes_meanwhile(struct kunit *test)
+{
+	static const u8 other[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x77 };
+	unsigned long opens = mib(ESP_MIB_PassiveOpens);
+	u8 known[ETH_ALEN];
+	struct esp_frame f;
+	struct t_conn c;
+	struct sock *sk;
+
+	start_listener(test);
+	sk = fx.listener->sk;
+	new_conn(&c, 0);
+	syn(test, &c);
+	c.grant = 4;
+	ether_addr_copy(known, fx.dev->dev_addr);
+	lock_sock(sk);
+	echo_frame(&c, &f, 4);
+	feed_frame(test, c.mac, &f, NULL);
+	rtnl_lock();
+	eth_hw_addr_set(fx.dev, other);
+	rtnl_unlock();
+	release_sock(sk);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens);
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0u);
+	KUNIT_EXPECT_EQ(test, fx.ed->link->npeers, 0u);
+	/* its cookie has made no connection, so the echo may come again */
+	rtnl_lock();
+	eth_hw_addr_set(fx.dev, known);
+	rtnl_unlock();
+	echo_frame(&c, &f, 4);
+	accept_conn(test, &c, &f);
+	close_conn(test, &c);
+}
+
+/* The device leaves while an echo waits in the listener's backlog. */
+static void listen__device_leaves_meanwhile(struct kunit *test)
+{
+	unsigned long opens = mib(ESP_MIB_PassiveOpens);
+	struct esp_frame f;
+	struct t_conn c;
+	struct sock *sk;
+
+	start_listener(test);
+	sk = fx.listener->sk;
+	new_conn(&c, 0);
+	syn(test, &c);
+	lock_sock(sk);
+	echo_frame(&c, &f, 4);
+	feed_frame(test, c.mac, &f, NULL);
+	lose_device();
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens);
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0u);
+	KUNIT_EXPECT_EQ(test, sock_error(sk), -ENETDOWN);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&fx.out), 0u);
+}
+
+/*
+ * A frame finds its socket, waits for it, and the socket is another one by then: a listener in
+ * the place of a connection, or a connection in the place of a listener. The states are set by
+ * hand, because calls process the frames that wait.
+ */
+static void listen__frame_of_another_time(struct kunit *test)
+{
+	unsigned long invalid = mib(ESP_MIB_CookieInvalid), bad = mib(ESP_MIB_InCookie);
+	struct t_conn c, late;
+	struct esp_frame f;
+	struct sock *sk;
+	u32 recv_seq;
+
+	open_conn(test, &c, 0, 4);
+	recv_seq = c.esp->recv_seq;
+	sk = c.sock->sk;
+	lock_sock(sk);
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	feed_syn(test, &c);
+	esp_set_state(sk, TCP_LISTEN);
+	release_sock(sk);
+	esp_set_state(sk, TCP_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieInvalid), invalid + 2);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, recv_seq);
+	silence(test);
+	close_conn(test, &c);
+
+	sk = fx.listener->sk;
+	new_conn(&late, 1);
+	syn(test, &late);
+	late.grant = 4;
+	lock_sock(sk);
+	echo_frame(&late, &f, 4);
+	feed_frame(test, late.mac, &f, NULL);
+	esp_set_state(sk, TCP_ESTABLISHED);
+	release_sock(sk);
+	esp_set_state(sk, TCP_LISTEN);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0u);
+	silence(test);
+	echo_frame(&late, &f, 4);
+	accept_conn(test, &late, &f);
+	close_conn(test, &late);
+}
+
 /* A SYN whose number does not follow from its cookie, or whose cookie is 0, gets no answer. */
 static void listen__bad_syn_is_silent(struct kunit *test)
 {
@@ -458,8 +632,8 @@ static void listen__data_in_echo(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Call connect() to the peer, and take the SYN. */
-static void begin_connect(struct kunit *test, struct t_conn *c)
+/* Call connect() to the peer. */
+static void call_peer(struct kunit *test, struct t_conn *c)
 {
 	struct sockaddr_esp a = {
 		.sesp_family	= esp_family,
@@ -467,8 +641,6 @@ static void begin_connect(struct kunit *test, struct t_conn *c)
 		.sesp_ifindex	= fx.dev->ifindex,
 		.sesp_halen	= ETH_ALEN,
 	};
-	struct sk_buff *skb;
-	struct esp_frame f;
 
 	new_conn(c, 0);
 	ether_addr_copy(a.sesp_addr, c->mac);
@@ -476,7 +648,14 @@ static void begin_connect(struct kunit *test, struct t_conn *c)
 	c->esp = esp_sk(c->sock->sk);
 	KUNIT_EXPECT_EQ(test, kernel_connect(c->sock, (struct sockaddr_unsized *)&a,
 					     sizeof(a), O_NONBLOCK), -EINPROGRESS);
-	skb = next_skb(T_ANSWER_MS);
+}
+
+/* Take the SYN of call_peer(). */
+static void take_syn(struct kunit *test, struct t_conn *c)
+{
+	struct sk_buff *skb = next_skb(T_ANSWER_MS);
+	struct esp_frame f;
+
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	read_frame(test, skb, &f, NULL);
 	kfree_skb(skb);
@@ -486,6 +665,12 @@ static void begin_connect(struct kunit *test, struct t_conn *c)
 	c->their_cookie = f.peer_cookie;
 	c->ack = f.pkt_seq + 1;
 	c->ts = f.ts_val;
+}
+
+static void begin_connect(struct kunit *test, struct t_conn *c)
+{
+	call_peer(test, c);
+	take_syn(test, c);
 }
 
 /* Read the next frame that is not a retransmitted SYN. */
@@ -615,6 +800,76 @@ static void connect__crossed_by_a_bad_syn(struct kunit *test)
 }
 
 /*
+ * Answers that are not quite right for the SYN: a SYN|ACK with another number or another
+ * acknowledgment, a SYN without a cookie, and an RST of another version, which ends the attempt.
+ */
+static void connect__answers_askew(struct kunit *test)
+{
+	unsigned long bad = mib(ESP_MIB_InCookie);
+	struct esp_frame f;
+	struct t_conn c;
+	struct sock *sk;
+	int i;
+
+	begin_connect(test, &c);
+	sk = c.sock->sk;
+	for (i = 0; i < 3; i++) {
+		conn_frame(&c, &f, i < 2 ? ESP_SYN | ESP_ACK : ESP_SYN, esp_isn(c.cookie), 0);
+		add_hello(&c, &f);
+		f.pkt_seq += i == 0;
+		f.ack_seq += i == 1;
+		if (i == 2) {
+			f.cookie = 0;
+			f.peer_cookie = 0;
+			f.pkt_seq = esp_isn(0);
+		}
+		feed_frame(test, c.mac, &f, NULL);
+		KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + i + 1);
+		KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
+	}
+	conn_frame(&c, &f, ESP_RST | ESP_ACK, 0, 0);
+	f.version = ESP_VERSION + 1;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, sock_error(sk), -EPROTONOSUPPORT);
+	sock_release(c.sock);
+	skb_queue_purge(&fx.out);
+}
+
+/*
+ * SYNs cross, and one of the clients asks for a TCP server (ESP_TCP_DEST): they do not connect to
+ * each other.
+ */
+static void connect__crossed_with_tcp(struct kunit *test)
+{
+	unsigned long other = mib(ESP_MIB_TcpMismatch), bad = mib(ESP_MIB_InCookie);
+	struct esp_frame f;
+	struct t_conn c;
+	struct sock *sk;
+
+	begin_connect(test, &c);
+	sk = c.sock->sk;
+	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
+	add_hello(&c, &f);
+	f.opts |= ESP_HAS(ESP_OPT_FEATURES);
+	f.features |= ESP_FEATURE_TCP;
+	f.cookie = 0;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TcpMismatch), other + 1);
+	lock_sock(sk);
+	c.esp->tcp_name = 0x0a010002;	/* 10.1.0.2 */
+	release_sock(sk);
+	feed_syn(test, &c);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TcpMismatch), other + 2);
+	echo_frame(&c, &f, 4);
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
+	sock_release(c.sock);
+	skb_queue_purge(&fx.out);
+}
+
+/*
  * A stranger that only knows the ports sends a SYN in the peer's name. It is answered, but the
  * connection is made with the peer that has our cookie.
  */
@@ -738,12 +993,19 @@ static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(listen__slot_ends_early),
 	KUNIT_CASE(listen__echo_finds_it_full),
 	KUNIT_CASE(listen__echo_finds_it_full_later),
+	KUNIT_CASE(listen__copy_comes_meanwhile),
+	KUNIT_CASE(listen__two_cookies_of_one),
+	KUNIT_CASE(listen__address_changes_meanwhile),
+	KUNIT_CASE(listen__device_leaves_meanwhile),
+	KUNIT_CASE(listen__frame_of_another_time),
 	KUNIT_CASE(listen__bad_syn_is_silent),
 	KUNIT_CASE(listen__type_mismatch_resets),
 	KUNIT_CASE(listen__data_in_echo),
 	KUNIT_CASE(connect__echoes_until_reply),
 	KUNIT_CASE(connect__another_server),
 	KUNIT_CASE(connect__crossed_by_a_bad_syn),
+	KUNIT_CASE(connect__answers_askew),
+	KUNIT_CASE(connect__crossed_with_tcp),
 	KUNIT_CASE(connect__forged_syn),
 	KUNIT_CASE(connect__crossed_and_echoed),
 	KUNIT_CASE(listen__no_reset_for_a_syn_ack),

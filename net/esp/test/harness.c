@@ -29,6 +29,7 @@ static struct {
 	bool			crc;	/* peers want a CRC */
 	bool			parts;	/* peers take packets in parts */
 	bool			queued;	/* the next device has a queue */
+	int			type;	/* SOCK_STREAM or SOCK_SEQPACKET */
 	atomic_t		refuse;	/* frames that the device does not take */
 	struct page		*page;	/* pages for all payload; NULL: new ones for each frame */
 	unsigned int		at;	/* offset in @page of the next payload */
@@ -124,6 +125,7 @@ static int packet_init(struct kunit *test)
 	fx.paged = false;
 	fx.crc = false;
 	fx.parts = false;
+	fx.type = SOCK_STREAM;
 	atomic_set(&fx.refuse, 0);
 	fx.page = NULL;
 	fx.at = 0;
@@ -158,6 +160,14 @@ static int packet_init(struct kunit *test)
 	return 0;
 }
 
+/* Let the device leave. Its entry stays, because the test has a reference to it. */
+static void lose_device(void)
+{
+	unregister_netdev(fx.dev);
+	free_netdev(fx.dev);
+	fx.dev = NULL;
+}
+
 static void packet_exit(struct kunit *test)
 {
 	if (fx.listener)
@@ -176,10 +186,8 @@ static void packet_exit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, charged(), fx.charged);
 		esp_dev_put(fx.ed);
 	}
-	if (fx.dev) {
-		unregister_netdev(fx.dev);
-		free_netdev(fx.dev);
-	}
+	if (fx.dev)
+		lose_device();
 	skb_queue_purge(&fx.out);
 	*conf() = fx.saved;
 }
@@ -286,9 +294,9 @@ static bool crc_right(struct kunit *test, const u8 *frame, u32 n)
 	return !memcmp(frame + ESP_CRC_AT, &crc, sizeof(crc));
 }
 
-/* Feed the frame @f. Without @payload each byte of it is the low byte of the packet's number. */
-static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
-		       const void *payload)
+/* Make the frame @f. Without @payload each byte of it is the low byte of the packet's number. */
+static struct sk_buff *make_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
+				  const void *payload)
 {
 	unsigned int hlen = esp_wire_hlen(f), n = hlen + f->len;
 	struct sk_buff *skb = new_frame(src, n);
@@ -307,7 +315,13 @@ static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
 		(__force u16)csum_fold(csum_partial(data, n, 0));
 	if (fx.paged && f->len)
 		page_payload(test, skb, data + hlen, f->len);
-	receive(skb);
+	return skb;
+}
+
+static void feed_frame(struct kunit *test, const u8 *src, struct esp_frame *f,
+		       const void *payload)
+{
+	receive(make_frame(test, src, f, payload));
 }
 
 static void conn_frame(struct t_conn *c, struct esp_frame *f, u8 flags, u32 seq,
@@ -444,7 +458,7 @@ static void start_listener(struct kunit *test)
 {
 	if (fx.listener)
 		return;
-	fx.listener = new_socket(test, SOCK_STREAM);
+	fx.listener = new_socket(test, fx.type);
 	KUNIT_ASSERT_EQ(test, kernel_listen(fx.listener, T_BACKLOG), 0);
 }
 
@@ -475,7 +489,7 @@ static void add_hello(struct t_conn *c, struct esp_frame *f)
 	f->features = (c->wish ? ESP_FEATURE_CRC32C : 0) | (c->parts ? ESP_FEATURE_PARTS : 0);
 	f->peer_cookie = c->cookie;
 	f->mss = T_MSS;
-	f->type = SOCK_STREAM;
+	f->type = fx.type;
 	f->to_ack = 8;
 }
 
