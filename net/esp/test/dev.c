@@ -118,6 +118,225 @@ static void choice__port(struct kunit *test)
 	remove_device(master);
 }
 
+/* A device above that takes no frames for itself, as a macvlan in passthru does, is no reason. */
+static void choice__upper(struct kunit *test)
+{
+	struct net_device *upper = make_device(test);
+
+	KUNIT_ASSERT_EQ(test, register_netdev(upper), 0);
+	rtnl_lock();
+	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(fx.dev, upper, NULL), 0);
+	KUNIT_EXPECT_EQ(test, netdev_rx_handler_register(fx.dev, take_frame, NULL), 0);
+	KUNIT_EXPECT_EQ(test, esp_dev_check(fx.ed), 0);
+	KUNIT_EXPECT_TRUE(test, is_only());
+	netdev_rx_handler_unregister(fx.dev);
+	netdev_upper_dev_unlink(fx.dev, upper);
+	rtnl_unlock();
+	remove_device(upper);
+}
+
+/* Some drivers' devices get no frames of ESP. All frames of a dummy stay on this machine. */
+static void choice__kinds(struct kunit *test)
+{
+	static const struct {
+		const char	*kind;
+		bool		listed, local;
+	} v[] = {
+		{ "ipvlan", false, false },
+		{ "ipvtap", false, false },
+		{ "ifb", false, false },
+		{ "dummy", true, true },
+		{ "bridge", true, false },
+	};
+	static struct rtnl_link_ops ops;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(v); i++) {
+		struct net_device *dev = make_device(test);
+		struct esp_dev *ed;
+
+		ops.kind = v[i].kind;
+		dev->rtnl_link_ops = &ops;
+		KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+		ed = esp_dev_get(&init_net, dev->ifindex);
+		KUNIT_EXPECT_EQ_MSG(test, !!ed, v[i].listed, "%s", v[i].kind);
+		if (ed) {
+			KUNIT_EXPECT_EQ(test, ed->local, v[i].local);
+			KUNIT_EXPECT_EQ(test, ed->tx_checksum, v[i].local);
+			esp_dev_put(ed);
+		}
+		remove_device(dev);
+	}
+}
+
+static const struct header_ops no_headers;
+
+/* A device without Ethernet's addresses or headers carries no ESP. */
+static void choice__not_ethernet(struct kunit *test)
+{
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		struct net_device *dev = make_device(test);
+
+		switch (i) {
+		case 1:
+			dev->type = ARPHRD_NONE;
+			break;
+		case 2:
+			dev->addr_len = ETH_ALEN + 2;
+			break;
+		case 3:
+			dev->hard_header_len = ETH_HLEN - 1;
+			break;
+		case 4:
+			dev->header_ops = NULL;
+			break;
+		case 5:
+			dev->header_ops = &no_headers;
+			break;
+		}
+		KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+		KUNIT_EXPECT_EQ_MSG(test, is_listed(dev), !i, "%d", i);
+		remove_device(dev);
+	}
+}
+
+/* A device changes its type: it leaves, and comes back with Ethernet's type. */
+static void choice__another_type(struct kunit *test)
+{
+	struct net_device *dev = make_device(test);
+	int i;
+
+	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+	KUNIT_EXPECT_TRUE(test, is_listed(dev));
+	rtnl_lock();
+	for (i = 0; i < 2; i++) {
+		call_netdevice_notifiers(NETDEV_PRE_TYPE_CHANGE, dev);
+		KUNIT_EXPECT_FALSE(test, is_listed(dev));
+		dev->type = i ? ARPHRD_ETHER : ARPHRD_NONE;
+		call_netdevice_notifiers(NETDEV_POST_TYPE_CHANGE, dev);
+		KUNIT_EXPECT_EQ(test, is_listed(dev), !!i);
+	}
+	rtnl_unlock();
+	remove_device(dev);
+}
+
+/* A sysctl of the device's exists already: the device carries ESP without sysctls of its own. */
+static void choice__sysctl_taken(struct kunit *test)
+{
+	struct net_device *dev = alloc_netdev(0, "esptaken", NET_NAME_USER, fx_setup);
+	static int value;
+	static struct ctl_table table[] = {
+		{
+			.procname	= "enable",
+			.data		= &value,
+			.maxlen		= sizeof(value),
+			.mode		= 0444,
+			.proc_handler	= proc_dointvec,
+		},
+	};
+	struct ctl_table_header *taken;
+	struct esp_dev *ed;
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	taken = register_net_sysctl_sz(&init_net, "net/esp/dev/esptaken", table, 1);
+	KUNIT_ASSERT_NOT_NULL(test, taken);
+	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+	ed = esp_dev_get(&init_net, dev->ifindex);
+	KUNIT_ASSERT_NOT_NULL(test, ed);
+	KUNIT_EXPECT_NULL(test, ed->ctl);
+	KUNIT_EXPECT_NULL(test, ed->table);
+	unregister_net_sysctl_table(taken);
+	rtnl_lock();
+	call_netdevice_notifiers(NETDEV_CHANGENAME, dev);
+	rtnl_unlock();
+	KUNIT_EXPECT_NOT_NULL(test, ed->ctl);
+	esp_dev_put(ed);
+	remove_device(dev);
+}
+
+/* The entry of a device that has left: whoever still has it learns that, and sends nothing. */
+static void choice__left(struct kunit *test)
+{
+	static const u8 peer[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x79 };
+	unsigned long out = mib(ESP_MIB_OutFrames);
+	struct esp_dev *ed = fx.ed;
+	struct socket *sock;
+	struct sk_buff *skb;
+	u8 mac[ETH_ALEN];
+	int i;
+
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, esp_family, SOCK_STREAM, 0, &sock), 0);
+	for (i = 0; i < 3; i++) {
+		switch (i) {
+		case 0:
+			WRITE_ONCE(ed->enabled, 0);
+			break;
+		case 1:
+			WRITE_ONCE(ed->enabled, 1);
+			rtnl_lock();
+			dev_close(fx.dev);
+			rtnl_unlock();
+			break;
+		case 2:
+			lose_device();
+			break;
+		}
+		KUNIT_EXPECT_EQ(test, esp_dev_check(ed), -ENETDOWN);
+		skb = alloc_skb(200, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		skb_reserve(skb, 100);
+		skb_put_zero(skb, 60);
+		KUNIT_EXPECT_EQ(test, esp_dev_xmit(skb, ed, peer, NULL), -ENETDOWN);
+	}
+	KUNIT_EXPECT_EQ(test, esp_dev_mtu(ed), 0);
+	KUNIT_EXPECT_EQ(test, esp_dev_mac(ed, mac), -ENODEV);
+	KUNIT_EXPECT_EQ(test, esp_dev_gso_bytes(ed, T_MSS), (u32)T_MSS);
+	lock_sock(sock->sk);
+	refcount_inc(&ed->ref);
+	KUNIT_EXPECT_EQ(test, esp_dev_link(sock->sk, ed), -ENODEV);
+	KUNIT_EXPECT_PTR_EQ(test, esp_sk(sock->sk)->dev, ed);
+	esp_dev_release(sock->sk);
+	release_sock(sock->sk);
+	sock_release(sock);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutFrames), out);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(&fx.out), 0u);
+}
+
+static bool refuse_header;
+
+static int own_header(struct sk_buff *skb, struct net_device *dev, unsigned short type,
+		      const void *daddr, const void *saddr, unsigned int len)
+{
+	return refuse_header ? -EINVAL : eth_header(skb, dev, type, daddr, saddr, len);
+}
+
+static const struct header_ops own_headers = { .create = own_header };
+
+/* A device writes its own headers. A frame that it has no header for is lost, and counted. */
+static void choice__own_headers(struct kunit *test)
+{
+	unsigned long discards = mib(ESP_MIB_OutDiscards);
+	const struct header_ops *had = fx.dev->header_ops;
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	WRITE_ONCE(fx.dev->header_ops, &own_headers);
+	refuse_header = true;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutDiscards), discards + 1);
+	refuse_header = false;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "y", 1, 0), 1);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutDiscards), discards + 1);
+	close_conn(test, &c);
+	WRITE_ONCE(fx.dev->header_ops, had);
+}
+
 /*
  * Speeds.
  */
@@ -336,6 +555,13 @@ static struct kunit_case choice_cases[] = {
 	KUNIT_CASE(choice__no_address),
 	KUNIT_CASE(choice__counts),
 	KUNIT_CASE(choice__port),
+	KUNIT_CASE(choice__upper),
+	KUNIT_CASE(choice__kinds),
+	KUNIT_CASE(choice__not_ethernet),
+	KUNIT_CASE(choice__another_type),
+	KUNIT_CASE(choice__sysctl_taken),
+	KUNIT_CASE(choice__left),
+	KUNIT_CASE(choice__own_headers),
 	KUNIT_CASE(speed__ethtool),
 	KUNIT_CASE(speed__by_itself),
 	KUNIT_CASE(speed__set),
