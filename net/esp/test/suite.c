@@ -9,9 +9,11 @@
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/if_arp.h>
+#include <linux/inetdevice.h>
 #include <linux/net.h>
 #include <linux/rtnetlink.h>
 #include <linux/sort.h>
+#include <net/addrconf.h>
 #include <net/gro.h>
 #include "../esp.h"
 #include "../ack_send.h"
@@ -44,6 +46,7 @@
 #include "../sock.h"
 #include "../sockopt.h"
 #include "../sysctl.h"
+#include "../tcp.h"
 #include "../timeout.h"
 #include "../timer.h"
 #include "../write_queue.h"
@@ -57,6 +60,7 @@
 #include "budget.c"
 #include "harness.c"
 #include "connect.c"
+#include "tcp.c"
 #include "input.c"
 #include "close.c"
 #include "rcv_data.c"
@@ -117,6 +121,7 @@ static struct kunit_suite esp_##what##_suite = {	\
 }
 
 PACKET_SUITE(connect);
+PACKET_SUITE(tcp);
 PACKET_SUITE(input);
 PACKET_SUITE(close);
 PACKET_SUITE(receive);
@@ -141,8 +146,9 @@ static struct kunit_suite esp_queue_suite = {
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_policy_suite, &esp_trial_suite,
-		  &esp_ackq_suite, &esp_budget_suite, &esp_connect_suite, &esp_input_suite,
-		  &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
+		  &esp_ackq_suite, &esp_budget_suite, &esp_connect_suite, &esp_tcp_suite,
+		  &esp_input_suite, &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
-		  &esp_noqueue_suite, &esp_queue_suite, &esp_choice_suite);
+		  &esp_noqueue_suite, &esp_queue_suite,
+		  &esp_choice_suite);
