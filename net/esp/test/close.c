@@ -184,6 +184,22 @@ static void fin__timed_out(struct kunit *test)
 	silence(test);
 }
 
+/* close() sends an RST if the user has not read all that has come, or what came after a gap. */
+static void rst__for_what_is_not_read(struct kunit *test)
+{
+	struct t_conn c;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		open_conn(test, &c, i, 4);
+		feed(test, &c, ESP_TXS | ESP_TXF, c.seq + i, 10);
+		skb_queue_purge(&fx.out);
+		sock_release(c.sock);
+		resets(test, &c, c.ack);
+		skb_queue_purge(&fx.out);
+	}
+}
+
 /* Too many closed sockets: close() with data that aren't acknowledged sends an RST. */
 static void orphan__refused(struct kunit *test)
 {
@@ -207,6 +223,35 @@ static void orphan__refused(struct kunit *test)
 	EVENTUALLY(test, count_socks() == before);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_TimeWaitOverflow), cut + 1);
 	esp_max_orphans = had;
+}
+
+/* There are too many closed sockets when one of them would retransmit: it sends an RST instead. */
+static void orphan__refused_later(struct kunit *test)
+{
+	unsigned long refused = mib(ESP_MIB_AbortOnMemory);
+	int before, had = esp_max_orphans;
+	struct esp_frame f;
+	struct t_conn c;
+
+	start_listener(test);
+	before = count_socks();
+	open_conn(test, &c, 0, 4);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	sock_hold(&c.esp->sk);
+	sock_release(c.sock);
+	next(test, &c, ESP_ACK | ESP_FIN, &f);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnMemory), refused);
+	esp_max_orphans = -1;
+	lock_sock(&c.esp->sk);
+	esp_timer_set(c.esp, ESP_T_SEND, esp_now());
+	release_sock(&c.esp->sk);
+	resets(test, &c, c.ack);
+	EVENTUALLY(test, count_socks() == before);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnMemory), refused + 1);
+	esp_max_orphans = had;
+	sock_put(&c.esp->sk);
+	silence(test);
 }
 
 /* There is no room for sockets that only wait for the peer's FIN: one ends at once. */
@@ -374,17 +419,82 @@ static void device__another_address(struct kunit *test)
 	silence(test);
 }
 
+/* A process owns the socket when the device changes: the socket learns it when it is released. */
+static void device__changes_meanwhile(struct kunit *test)
+{
+	static const u8 other[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x77 };
+	struct sockaddr_esp a, none = { .sesp_ifindex = fx.dev->ifindex };
+	struct t_conn c[2];
+	u8 mac[ETH_ALEN];
+	struct sock *sk;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		open_conn(test, &c[i], i, 4);
+	sk = c[0].sock->sk;
+	lock_sock(sk);
+	ether_addr_copy(mac, fx.dev->dev_addr);
+	rtnl_lock();
+	eth_hw_addr_set(fx.dev, other);
+	call_netdevice_notifiers(NETDEV_CHANGEADDR, fx.dev);
+	rtnl_unlock();
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, c[1].sock->sk->sk_state, TCP_CLOSE);
+	lose_device();
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_ESTABLISHED);
+	/* it still has the address that its peer knows, and leads nowhere */
+	esp_addr_local(sk, &a);
+	KUNIT_EXPECT_TRUE(test, ether_addr_equal(a.sesp_addr, mac));
+	KUNIT_EXPECT_EQ(test, esp_connect_device(sk, &none), -ENODEV);
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, sock_error(c[i].sock->sk), -ENETDOWN);
+		sock_release(c[i].sock);
+	}
+}
+
+/* SOCK_DESTROY of a socket whose connect() waits, and of one that has been closed. */
+static void kill__early_and_late(struct kunit *test)
+{
+	unsigned long resets = mib(ESP_MIB_OutResets);
+	struct t_conn c;
+	struct sock *sk;
+	int i;
+
+	begin_connect(test, &c);
+	KUNIT_EXPECT_EQ(test, esp_kill(c.sock->sk, ECONNABORTED), 0);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, sock_error(c.sock->sk), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutResets), resets);
+	for (i = 0; i < 2; i++) {
+		sk = c.sock->sk;
+		sock_hold(sk);
+		sock_release(c.sock);
+		KUNIT_EXPECT_EQ(test, i ? esp_dgram_kill(sk, ECONNABORTED) :
+				      esp_kill(sk, ECONNABORTED), -ENOENT);
+		sock_put(sk);
+		if (!i)
+			c.sock = new_socket(test, SOCK_DGRAM);
+	}
+	skb_queue_purge(&fx.out);
+}
+
 static struct kunit_case close_cases[] = {
 	KUNIT_CASE(fin__ends_the_stream),
 	KUNIT_CASE(fin__ack_rides),
 	KUNIT_CASE(fin__ack_at_once),
 	KUNIT_CASE(fin__reset_behind_it),
 	KUNIT_CASE(fin__timed_out),
+	KUNIT_CASE(rst__for_what_is_not_read),
 	KUNIT_CASE(orphan__refused),
+	KUNIT_CASE(orphan__refused_later),
 	KUNIT_CASE(orphan__waits_short),
 	KUNIT_CASE(orphan__has_an_end),
 	KUNIT_CASE(rst__needs_cookie_and_number),
 	KUNIT_CASE(rst__for_strangers),
 	KUNIT_CASE(device__another_address),
+	KUNIT_CASE(device__changes_meanwhile),
+	KUNIT_CASE(kill__early_and_late),
 	{}
 };

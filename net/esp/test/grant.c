@@ -457,6 +457,45 @@ static void expiry__goes_to_the_head(struct kunit *test)
 	close_conn(test, &b);
 }
 
+/* The seed's policy (net.esp.adaptive = 0): each ACK grants, and at most burst_length packets. */
+static void data__seeds_policy(struct kunit *test)
+{
+	u32 i, acks = 0, last;
+	struct sk_buff *skb;
+	struct esp_frame f;
+	struct t_conn c;
+
+	conf()->adaptive = 0;
+	conf()->esp_burst_length = 24;
+	esp_dev_policy(&init_net);
+	open_conn(test, &c, 0, 4);
+	last = c.seq;
+	for (i = 0; i < 64; i++)
+		feed(test, &c, i ? 0 : ESP_TXS, c.seq + i, 100);
+	while ((skb = next_skb(3))) {
+		read_frame(test, skb, &f, NULL);
+		kfree_skb(skb);
+		if (f.ack_seq == last)
+			continue;
+		/* as often as packets_to_ack says, or earlier where the grant ends */
+		KUNIT_EXPECT_LE(test, f.ack_seq - last, esp_packets_to_ack(c.sock->sk));
+		/* what is left of the first burst, or burst_length */
+		KUNIT_EXPECT_LE(test, (int)f.grant,
+				max(24, (int)(c.seq + c.advice - f.ack_seq)));
+		last = f.ack_seq;
+		acks++;
+	}
+	KUNIT_EXPECT_GE(test, acks, 64 / esp_packets_to_ack(c.sock->sk));
+	KUNIT_EXPECT_GT(test, f.grant, 0);
+	feed(test, &c, ESP_TXF, c.seq + i, 100);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + i + 1);
+	close_conn(test, &c);
+	conf()->adaptive = fx.saved.adaptive;
+	conf()->esp_burst_length = fx.saved.esp_burst_length;
+	esp_dev_policy(&init_net);
+}
+
 /* Rule 20: without free memory the grant is 0; when there is some again, an ACK tells. */
 static void memory__pressure_lifts(struct kunit *test)
 {
@@ -665,6 +704,7 @@ static struct kunit_case permission_cases[] = {
 	KUNIT_CASE(data__lone_asks_later),
 	KUNIT_CASE(data__ack_without_wire),
 	KUNIT_CASE(data__run_asks_for_each),
+	KUNIT_CASE(data__seeds_policy),
 	KUNIT_CASE(txs__brings_permission),
 	KUNIT_CASE(txs__whole_touches_nothing_shared),
 	KUNIT_CASE(txs__ack_rides_on_reply),

@@ -151,11 +151,62 @@ static void device__not_enabled(struct kunit *test)
 	WRITE_ONCE(fx.ed->enabled, 1);
 }
 
+/* Frames for a socket that a process owns wait in its backlog, as many as it has memory for. */
+static void backlog__is_bounded(struct kunit *test)
+{
+	unsigned long dropped = mib(ESP_MIB_InBacklogDrop);
+	struct t_conn c;
+	struct sock *sk;
+	u32 i;
+
+	open_conn(test, &c, 0, 4);
+	sk = c.sock->sk;
+	lock_sock(sk);
+	sk->sk_rcvbuf = 2304;
+	sk->sk_sndbuf = 4608;
+	for (i = 0; i < 1000 && mib(ESP_MIB_InBacklogDrop) == dropped; i++)
+		feed(test, &c, 0, c.seq - 1, T_MSS);	/* a duplicate */
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InBacklogDrop), dropped + 1);
+	KUNIT_EXPECT_GT(test, sk->sk_backlog.len, 65536);
+	KUNIT_EXPECT_LE(test, sk->sk_backlog.len, 65536 + 2 * 2304 + 4608 + 8192);
+	dropped = mib(ESP_MIB_InDuplicate);
+	release_sock(sk);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InDuplicate), dropped + i - 1);
+	KUNIT_EXPECT_EQ(test, sk->sk_backlog.len, 0);
+	close_conn(test, &c);
+}
+
+/* Frames for other hosts, and the host's own, come to all packet handlers. */
+static void input__not_for_us(struct kunit *test)
+{
+	unsigned long in = mib(ESP_MIB_InFrames);
+	static const u8 types[] = { PACKET_OTHERHOST, PACKET_LOOPBACK };
+	struct sk_buff *skb;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		skb = new_frame(fx.dev->dev_addr, 60);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		skb_put_zero(skb, 60);
+		skb->protocol = eth_type_trans(skb, fx.dev);
+		skb_reset_network_header(skb);
+		skb->pkt_type = types[i];
+		local_bh_disable();
+		rcu_read_lock();
+		KUNIT_EXPECT_EQ(test, esp_rcv(skb, fx.dev, NULL, fx.dev), NET_RX_DROP);
+		rcu_read_unlock();
+		local_bh_enable();
+	}
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InFrames), in);
+}
+
 static struct kunit_case input_cases[] = {
 	KUNIT_CASE(malformed__counted_and_silent),
 	KUNIT_CASE(malformed__group_address),
 	KUNIT_CASE(version__one_reset),
 	KUNIT_CASE(version__resets_are_limited),
 	KUNIT_CASE(device__not_enabled),
+	KUNIT_CASE(backlog__is_bounded),
+	KUNIT_CASE(input__not_for_us),
 	{}
 };

@@ -790,6 +790,65 @@ static void keepalive__data_on_its_way(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Keepalive, when it is switched off meanwhile, and with a time limit of the user's. */
+static void keepalive__ends(struct kunit *test)
+{
+	unsigned long probes = mib(ESP_MIB_KeepaliveProbes), ended = mib(ESP_MIB_AbortOnTimeout);
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	idle_for_long(&c);	/* the option is off */
+	EVENTUALLY(test, !READ_ONCE(c.esp->deadline[ESP_T_KEEP]));
+	sock_set_keepalive(c.sock->sk);
+	c.esp->keep_idle = 3600;
+	c.esp->keep_intvl = 3600;
+	c.esp->user_timeout_ms = 3 * 3600 * 1000;
+	idle_for_long(&c);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_KeepaliveProbes), probes + 1);
+	idle_for_long(&c);	/* two hours: the limit is three */
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+	c.esp->user_timeout_ms = 3600 * 1000;
+	idle_for_long(&c);
+	EVENTUALLY(test, READ_ONCE(c.sock->sk->sk_state) == TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, sock_error(c.sock->sk), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnTimeout), ended + 1);
+	sock_release(c.sock);
+	silence(test);
+}
+
+/* The numbers of timeouts and probes in a row don't wrap. */
+static void send__counts_stop(struct kunit *test)
+{
+	unsigned long timeouts = mib(ESP_MIB_Timeouts), probes = mib(ESP_MIB_Probes);
+	struct t_conn c;
+	int i;
+
+	conf()->rto_min_us = 1000;
+	conf()->rto_max_ms = 1;
+	conf()->probe_max_ms = 1;
+	conf()->ack_delay_us = 0;
+	conf()->retries = 1000;
+	for (i = 0; i < 2; i++) {
+		open_conn(test, &c, i, i ? 0 : 4);	/* packets, or a question for a grant */
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, pattern(test), T_MSS, 0), T_MSS);
+		lock_sock(c.sock->sk);
+		WRITE_ONCE(c.esp->retransmits, 254);
+		WRITE_ONCE(c.esp->probes, 254);
+		release_sock(c.sock->sk);
+		if (i)
+			EVENTUALLY(test, mib(ESP_MIB_Probes) > probes + 3);
+		else
+			EVENTUALLY(test, mib(ESP_MIB_Timeouts) > timeouts + 3);
+		KUNIT_EXPECT_EQ(test, c.esp->probes, 255);
+		KUNIT_EXPECT_EQ(test, c.esp->retransmits, i ? 254 : 255);
+		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
+		close_conn(test, &c);
+	}
+}
+
 /* All frames of a connection have one flow hash, and another connection has another. */
 static void send__one_flow(struct kunit *test)
 {
@@ -817,6 +876,76 @@ static void send__one_flow(struct kunit *test)
 		close_conn(test, &c[i]);
 }
 
+/* Lend a page in more pieces than a buffer has room for; the packets that leave have no gap. */
+static void send_pieces(struct kunit *test, int type)
+{
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	struct bio_vec *bv;
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_SPLICE_PAGES };
+	const u32 n = 2 * MAX_SKB_FRAGS + 1;
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, len = 0;
+	u8 flags = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	bv = kunit_kcalloc(test, n, sizeof(*bv), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, bv);
+	for (i = 0; i < n; i++)
+		bvec_set_page(&bv[i], page, 20, 40 * i);	/* none after another */
+	fx.type = type;
+	open_conn(test, &c, type == SOCK_SEQPACKET, 8);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, n, 20 * n);
+	KUNIT_EXPECT_EQ(test, sock_sendmsg(c.sock, &msg), (int)(20 * n));
+	for (i = 0; !(flags & ESP_TXF) && i < 4; i++) {
+		struct sk_buff *skb = next_skb(T_ANSWER_MS);
+
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		read_frame(test, skb, &f, NULL);
+		kfree_skb(skb);
+		KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + i);
+		KUNIT_EXPECT_EQ(test, !!(f.flags & ESP_TXS), !i);
+		len += f.len;
+		flags = f.flags;
+	}
+	KUNIT_EXPECT_GE(test, i, 2u);
+	KUNIT_EXPECT_EQ(test, len, 20 * n);
+	KUNIT_EXPECT_EQ(test, flags & ESP_EOR, type == SOCK_SEQPACKET ? ESP_EOR : 0);
+	silence(test);
+	put_page(page);
+	close_conn(test, &c);
+	sock_release(fx.listener);
+	fx.listener = NULL;
+}
+
+/* The same of a stream and of a record, which stays one. */
+static void send__many_pieces(struct kunit *test)
+{
+	send_pieces(test, SOCK_STREAM);
+	send_pieces(test, SOCK_SEQPACKET);
+}
+
+/* A socket that may not use its task's page has one of its own, and gives it back. */
+static void send__page_of_its_own(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct page *page;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 8);
+	c.sock->sk->sk_use_task_frag = false;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 4 * T_MSS, 0), 4 * T_MSS);
+	page = c.sock->sk->sk_frag.page;
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	get_page(page);
+	expect_packets(test, &c, c.ack, c.ack + 3, c.ack, c.ack + 4);
+	c.ack += 4;
+	feed_ack(test, &c, 8);
+	close_conn(test, &c);
+	EVENTUALLY(test, page_count(page) == 1);
+	put_page(page);
+}
+
 static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__first_burst_then_grants),
 	KUNIT_CASE(send__writer_sends),
@@ -838,8 +967,12 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__checksum_by_device),
 	KUNIT_CASE(send__lent_page_changes),
 	KUNIT_CASE(send__no_memory_ends),
+	KUNIT_CASE(send__many_pieces),
+	KUNIT_CASE(send__page_of_its_own),
 	KUNIT_CASE(send__asks_for_ack),
 	KUNIT_CASE(send__tail_asks),
+	KUNIT_CASE(send__counts_stop),
 	KUNIT_CASE(keepalive__data_on_its_way),
+	KUNIT_CASE(keepalive__ends),
 	{}
 };

@@ -131,6 +131,40 @@ static void parts__of_other_packets(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A part that comes after close() brings an RST, because no reader is left. */
+static void parts__after_close(struct kunit *test)
+{
+	unsigned long aborts = mib(ESP_MIB_AbortOnData);
+	struct t_conn c;
+	u32 fin;
+
+	open_conn(test, &c, 0, 4);
+	sock_hold(&c.esp->sk);
+	fin = send_our_fin(test, &c);
+	sock_release(c.sock);
+	c.ack = fin + 1;
+	feed_part(test, &c, ESP_TXS, c.seq, 0, 700, T_LARGE);
+	resets(test, &c, fin + 1);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnData), aborts + 1);
+	KUNIT_EXPECT_NULL(test, c.esp->part);
+	sock_put(&c.esp->sk);
+	silence(test);
+}
+
+/* close() sends an RST if a packet has come in part. */
+static void parts__closed(struct kunit *test)
+{
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 4);
+	feed_part(test, &c, ESP_TXS, c.seq, 0, 700, T_LARGE);
+	KUNIT_EXPECT_NOT_NULL(test, c.esp->part);
+	skb_queue_purge(&fx.out);
+	sock_release(c.sock);
+	resets(test, &c, c.ack);
+	silence(test);
+}
+
 /* However small the parts are, they take no more memory than the packet, and it is charged. */
 static void parts__memory(struct kunit *test)
 {
@@ -326,6 +360,42 @@ static void mtu__short_after_large(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A small message that waits behind the header in one buffer is cut, too. */
+static void mtu__cuts_small(struct kunit *test)
+{
+	u32 n = 250, tries = 0;
+	u8 *buf = mtu_pattern(test, n);
+	struct t_stream s = { .buf = kunit_kzalloc(test, 2 * n, GFP_KERNEL) };
+	struct t_conn c;
+
+	KUNIT_ASSERT_NOT_NULL(test, s.buf);
+	fx.parts = true;
+	open_conn(test, &c, 0, 8);
+	lock_sock(c.sock->sk);
+	esp_timer_set(c.esp, ESP_T_CORK, esp_now() + T_NEVER_US);
+	release_sock(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, n, MSG_MORE), (int)n);
+	KUNIT_EXPECT_EQ(test, skb_headlen(skb_peek(&c.sock->sk->sk_write_queue)), n);
+	silence(test);
+	feed_mss(test, &c, ESP_MSS_MIN, 8);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.send_seq - c.ack, DIV_ROUND_UP(n, ESP_MSS_MIN));
+	lock_sock(c.sock->sk);
+	esp_timer_set(c.esp, ESP_T_CORK, esp_now());
+	release_sock(c.sock->sk);
+	while (s.len < n && tries++ < 2000) {
+		u32 before = c.ack;
+
+		take_stream(test, &c, &s, ESP_MSS_MIN);
+		if (c.ack != before)
+			feed_ack(test, &c, 8);
+	}
+	KUNIT_EXPECT_EQ(test, s.len, n);
+	KUNIT_EXPECT_EQ(test, memcmp(s.buf, buf, n), 0);
+	KUNIT_EXPECT_EQ(test, s.parts, 0u);
+	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&c.sock->sk->sk_write_queue));
+	close_conn(test, &c);
+}
+
 /* A peer that doesn't take parts makes the connection end, if a packet is too large. */
 static void mtu__without_parts(struct kunit *test)
 {
@@ -437,9 +507,12 @@ static struct kunit_case parts_cases[] = {
 	KUNIT_CASE(parts__put_together),
 	KUNIT_CASE(parts__cut_anew),
 	KUNIT_CASE(parts__of_other_packets),
+	KUNIT_CASE(parts__after_close),
+	KUNIT_CASE(parts__closed),
 	KUNIT_CASE(parts__memory),
 	KUNIT_CASE(mtu__goes_on),
 	KUNIT_CASE(mtu__short_after_large),
+	KUNIT_CASE(mtu__cuts_small),
 	KUNIT_CASE(mtu__without_parts),
 	KUNIT_CASE(mtu__smallest),
 	KUNIT_CASE(mtu__is_told),

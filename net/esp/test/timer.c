@@ -221,6 +221,38 @@ static void timer__line_follows(struct kunit *test)
 	close_line(test, c, 3);
 }
 
+/*
+ * The first socket's ACK waits longer than at first, but not as long as those of many sockets
+ * after it. Its new place would not be near the end, so it keeps the old one.
+ */
+static void timer__line_keeps_the_first(struct kunit *test)
+{
+	const u64 s = USEC_PER_SEC;
+	u64 now = esp_now();
+	struct t_conn *c;
+	int i;
+
+	c = kunit_kcalloc(test, 11, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	open_line(test, c, 11);
+	esp_ack_wait(c[0].esp, now + 500 * s);
+	for (i = 1; i < 11; i++)
+		esp_ack_wait(c[i].esp, now + (600 + i) * s);
+	esp_timer_clear(c[0].esp, ESP_T_ACK);
+	esp_ack_wait(c[0].esp, now + 550 * s);
+	KUNIT_EXPECT_EQ(test, c[0].esp->ack_at, now + 500 * s);
+	esp_ack_wait(c[10].esp, now + 700 * s);		/* the line would follow */
+	KUNIT_EXPECT_EQ(test, c[0].esp->ack_at, now + 500 * s);
+	KUNIT_EXPECT_TRUE(test, behind(&c[1], &c[0]));
+	/* without them it moves */
+	for (i = 2; i < 11; i++)
+		esp_timers_stop(c[i].sock->sk);
+	esp_timer_clear(c[1].esp, ESP_T_ACK);
+	esp_ack_wait(c[1].esp, now + 900 * s);
+	KUNIT_EXPECT_EQ(test, c[0].esp->ack_at, now + 550 * s);
+	close_line(test, c, 11);
+}
+
 /* An ACK without data to ride on leaves when the line's hrtimer fires, and so does the socket. */
 static void timer__line_fires(struct kunit *test)
 {
@@ -277,6 +309,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(timer__line_order),
 	KUNIT_CASE(timer__line_stays),
 	KUNIT_CASE(timer__line_follows),
+	KUNIT_CASE(timer__line_keeps_the_first),
 	KUNIT_CASE(timer__line_fires),
 	KUNIT_CASE(timer__time_wait),
 	{}
