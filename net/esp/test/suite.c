@@ -77,6 +77,7 @@
 #include "dev_queue.c"
 #include "dev.c"
 #include "nomem.c"
+#include "recvmsg.c"
 
 static struct kunit_suite esp_wire_suite = {
 	.name		= "esp_wire",
@@ -137,6 +138,7 @@ PACKET_SUITE(fuzz);
 PACKET_SUITE(crc);
 PACKET_SUITE(parts);
 PACKET_SUITE(nomem);
+PACKET_SUITE(read);
 PACKET_SUITE(noqueue);
 PACKET_SUITE(choice);
 
@@ -153,5 +155,5 @@ kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_input_suite, &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
 		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
-		  &esp_nomem_suite, &esp_noqueue_suite, &esp_queue_suite,
+		  &esp_nomem_suite, &esp_read_suite, &esp_noqueue_suite, &esp_queue_suite,
 		  &esp_choice_suite);
