@@ -38,7 +38,8 @@ struct list {
 	char			buf[8192] __attribute__((aligned(8)));
 };
 
-static void list_begin(struct list *l, const struct host *h)
+/* Ask for a list of the sockets in the present namespace. */
+static void list_ask(struct list *l)
 {
 	struct {
 		struct nlmsghdr		head;
@@ -52,12 +53,17 @@ static void list_begin(struct list *l, const struct host *h)
 		.req = { .sdiag_family = AF_ESP },
 	};
 
-	enter(h);
 	l->fd = MUST(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 	l->left = 0;
 	l->messages = 0;
 	l->done = false;
 	MUST(send(l->fd, &question, sizeof(question), 0));
+}
+
+static void list_begin(struct list *l, const struct host *h)
+{
+	enter(h);
+	list_ask(l);
 }
 
 /*
@@ -114,15 +120,13 @@ static int state_of(const struct host *h, __u64 cookie)
 	return find(h, cookie, &m) ? m.state : -1;
 }
 
-/* Read a socket's timers, by ESP_DIAG_T_*; false: no such socket, or it has none. */
-static bool timers_of(const struct host *h, __u64 cookie, __u64 *left)
+/* Read an attribute of a socket from a list; false: no such socket, or it has none. */
+static bool attribute_of(struct list *l, __u64 cookie, int type, void *value, size_t len)
 {
 	const struct esp_diag_msg *m;
-	static struct list l;
 	bool here = false, more;
 
-	list_begin(&l, h);
-	while ((m = list_next(&l, &more))) {
+	while ((m = list_next(l, &more))) {
 		const struct nlmsghdr *head = (const void *)((const char *)m - NLMSG_HDRLEN);
 		struct rtattr *a = (void *)((char *)m + NLMSG_ALIGN(sizeof(*m)));
 		int n = NLMSG_PAYLOAD(head, sizeof(*m));
@@ -130,13 +134,35 @@ static bool timers_of(const struct host *h, __u64 cookie, __u64 *left)
 		if (cookie_in(m) != cookie)
 			continue;
 		for (; RTA_OK(a, n); a = RTA_NEXT(a, n)) {
-			if (a->rta_type != ESP_DIAG_TIMERS ||
-			    RTA_PAYLOAD(a) != ESP_DIAG_T_MAX * sizeof(*left))
+			if (a->rta_type != type || RTA_PAYLOAD(a) != len)
 				continue;
-			memcpy(left, RTA_DATA(a), RTA_PAYLOAD(a));
+			memcpy(value, RTA_DATA(a), len);
 			here = true;
 		}
 	}
+	return here;
+}
+
+/* Read a socket's timers, by ESP_DIAG_T_*. */
+static bool timers_of(const struct host *h, __u64 cookie, __u64 *left)
+{
+	static struct list l;
+
+	list_begin(&l, h);
+	return attribute_of(&l, cookie, ESP_DIAG_TIMERS, left, ESP_DIAG_T_MAX * sizeof(*left));
+}
+
+/* Read a socket's state as a process with or without CAP_NET_ADMIN learns it. */
+static bool info_of(const struct host *h, __u64 cookie, bool right, struct esp_info *info)
+{
+	static struct list l;
+	bool here;
+
+	enter(h);
+	MUST(seteuid(right ? 0 : NOBODY));
+	list_ask(&l);
+	here = attribute_of(&l, cookie, ESP_DIAG_INFO, info, sizeof(*info));
+	MUST(seteuid(0));
 	return here;
 }
 
@@ -341,6 +367,47 @@ TEST_F(pair, list_timers)
 	EXPECT_LT(20000000U, left[ESP_DIAG_T_CONN]);
 	EXPECT_GE(60000000U, left[ESP_DIAG_T_CONN]);
 	ASSERT_EQ(0, kill_cookie(A, cookie));
+}
+
+static bool no_numbers(const struct esp_info *i)
+{
+	return !(i->una_seq | i->send_next | i->send_seq | i->announce_seq | i->edge |
+		 i->recv_seq | i->ack_seq | i->recv_edge);
+}
+
+/*
+ * A process without the right learns how many packets a connection has sent, but not their
+ * numbers, and nothing of a socket that has only its cookie yet.
+ */
+TEST_F(pair, list_hides_numbers)
+{
+	struct sockaddr_esp nowhere = at(B, PORT);
+	struct esp_info i, real;
+	int fd, l;
+
+	ASSERT_EQ(5, send(self->fd[0], "abcde", 5, 0));
+	ASSERT_EQ(POLLIN, events(self->fd[1], POLLIN, LONG) & POLLIN);
+	ASSERT_TRUE(info_of(A, cookie_of(self->fd[0]), true, &real));
+	ASSERT_TRUE(info_of(A, cookie_of(self->fd[0]), false, &i));
+	EXPECT_EQ(2, i.send_next);	/* they count from 1 */
+	EXPECT_EQ(1, i.recv_seq);
+	EXPECT_EQ(real.send_next - real.announce_seq, i.send_next - i.announce_seq);
+	EXPECT_NE(i.send_next, real.send_next);
+
+	l = listener(A, SOCK_STREAM, PORT + 1, 1);
+	fd = esp_socket(A, SOCK_STREAM);
+	MUST(fcntl(fd, F_SETFL, O_NONBLOCK));
+	nowhere.sesp_addr[5] ^= 0x55;
+	EXPECT_ERRNO(EINPROGRESS, do_connect(fd, nowhere));
+	ASSERT_TRUE(info_of(A, cookie_of(l), false, &i));
+	EXPECT_TRUE(no_numbers(&i));
+	ASSERT_TRUE(info_of(A, cookie_of(fd), false, &i));
+	EXPECT_EQ(TCP_SYN_SENT, i.state);
+	EXPECT_TRUE(no_numbers(&i));
+	ASSERT_TRUE(info_of(A, cookie_of(fd), true, &i));
+	EXPECT_FALSE(no_numbers(&i));
+	close(fd);
+	close(l);
 }
 
 /* Data on their way in both directions. */
