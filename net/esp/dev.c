@@ -332,7 +332,7 @@ void esp_dev_read_speeds(void)
 		if (!ed->speed_stale || !dev)
 			continue;
 		ed->speed_stale = false;
-		if (!ed->own_link)	/* the lower device's entry tells; written under RTNL, too */
+		if (!ed->own_link)	/* the lower device's entry tells; under RTNL */
 			continue;
 		mbit = dev_speed(dev, ESP_SPEED_DEPTH);
 		WRITE_ONCE(ed->link->ethtool_mbit, mbit);

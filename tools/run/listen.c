@@ -557,8 +557,10 @@ PUBLIC int accept4(int fd, struct sockaddr *__restrict addr, socklen_t *__restri
 	if (how < 0 || !(how & O_NONBLOCK)) {
 		child = accept_blocking(fd, slot, &sa, &real, flags);
 	} else {
-		if (poll_queues(queues, fd, slot, 0) < 0)	/* EINTR: accept() has none */
-			queues[TCP].revents = queues[ESP].revents = POLLIN;
+		if (poll_queues(queues, fd, slot, 0) < 0) {	/* EINTR: accept() has none */
+			queues[TCP].revents = POLLIN;
+			queues[ESP].revents = POLLIN;
+		}
 		child = accept_either(queues, slot, &sa, &real, flags, false);
 	}
 	if (child < 0)

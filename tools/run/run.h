@@ -45,25 +45,24 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The calls that the library replaces */
-#define RUN_CALLS(X)							\
-	X(accept4) X(close) X(connect) X(dup) X(dup2) X(dup3)		\
-	X(epoll_ctl) X(execve) X(fcntl) X(fcntl64) X(getpeername)	\
-	X(getsockname) X(getsockopt) X(listen) X(poll) X(ppoll)		\
-	X(__poll_chk) X(__ppoll_chk) X(pselect) X(select)		\
-	X(setsockopt) X(shutdown) X(socket)
+/* The calls that the library replaces; CALL() is applied to each */
+#define RUN_CALLS(CALL)							\
+	CALL(accept4) CALL(close) CALL(connect) CALL(dup) CALL(dup2)	\
+	CALL(dup3) CALL(epoll_ctl) CALL(execve) CALL(fcntl)		\
+	CALL(fcntl64) CALL(getpeername) CALL(getsockname)		\
+	CALL(getsockopt) CALL(listen) CALL(poll) CALL(ppoll)		\
+	CALL(__poll_chk) CALL(__ppoll_chk) CALL(pselect) CALL(select)	\
+	CALL(setsockopt) CALL(shutdown) CALL(socket)
 
-/*
- * Get the C library's own function; a cancellation point stays one. All are looked up when the
- * library is loaded, because dlsym() is not for signal handlers, and children of fork() would
- * repeat it. A call that comes earlier, from another library's start, looks its own up.
- */
-#define REAL(name)							\
-({									\
-	if (!run_real.name)						\
-		run_real.name = (typeof(&name))dlsym(RTLD_NEXT, #name);	\
-	run_real.name;							\
-})
+#define RUN_CALL_NUMBER(name) RUN_##name,
+
+enum run_call {
+	RUN_CALLS(RUN_CALL_NUMBER)
+	RUN_CALLS_NUMBER
+};
+
+/* Get the C library's own function; a cancellation point stays one. */
+#define REAL(name) ((typeof(name) *)run_real(RUN_##name))
 
 /*
  * The library's own descriptors begin here, if there are so many. The number is small, because the
@@ -250,13 +249,7 @@ int __ppoll_chk(struct pollfd *fds, unsigned long n, const struct timespec *time
 /* option.c */
 int run_copy_options(int from, int to);
 
-/* real.c: musl has no fcntl64(), and none with _chk */
-struct run_real {
-#define X(name) typeof(&name) name;
-	RUN_CALLS(X)
-#undef X
-};
-
-extern struct run_real run_real;
+/* real.c */
+void *run_real(enum run_call call);
 
 #endif /* RUN_H */

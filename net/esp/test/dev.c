@@ -433,7 +433,7 @@ static void speed__ethtool(struct kunit *test)
 	WRITE_ONCE(s->fails, true);
 	speed_change(test, dev, 100, true);
 	KUNIT_EXPECT_EQ(test, speed_of(test, dev), 0u);
-	KUNIT_EXPECT_EQ(test, speed_of(test, fx.dev), 0u);	/* it has no ethtool_ops of its own */
+	KUNIT_EXPECT_EQ(test, speed_of(test, fx.dev), 0u);	/* no ethtool_ops of its own */
 	remove_device(dev);
 }
 
