@@ -68,8 +68,9 @@ enum run_call {
  * The library's own descriptors begin here, if there are so many. The number is small, because the
  * kernel's table of descriptors is as large as the highest one, and fork() copies it. With this
  * number the table has 128 entries, the smallest number but that of a program with fewer than 64.
+ * It is no round number, which a program may choose for a copy.
  */
-#define RUN_HIGH 100
+#define RUN_HIGH 115
 #define RUN_FDS 1048576	/* descriptors from this number on are not remembered */
 #define RUN_CHUNK 512		/* descriptors that are remembered in one piece of memory */
 #define RUN_EPOLLS 4		/* epoll instances that are remembered for a descriptor */
