@@ -71,7 +71,7 @@ PUBLIC int execve(const char *path, char *const argv[], char *const envp[])
 
 	while (envp && envp[n])
 		n++;
-	if (!envp || n > ENV_MAX || !atomic_load(&run_listens) || has(envp, names[0]) ||
+	if (!envp || n > ENV_MAX || !atomic_load(&run_listeners) || has(envp, names[0]) ||
 	    !is_own(path))
 		return REAL(execve)(path, argv, envp);
 	env = alloca((n + ARRAY_SIZE(names) + 1) * sizeof(*env));

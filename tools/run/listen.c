@@ -20,7 +20,7 @@
 
 #define RETRY_MS	100	/* a blocking accept() looks at both queues in this interval */
 
-atomic_bool run_listens;
+atomic_int run_listeners;
 static atomic_uint turn;
 
 /* Return the number of a socket that no other one has; 0: it is none. */
@@ -227,7 +227,7 @@ static struct slot *cover(int fd, int backlog)
 		only = 1;
 	slot->prefer = only ? AF_INET6 : AF_INET;
 	atomic_store(&slot->kind, LISTENER);
-	atomic_store(&run_listens, true);
+	run_raise(&run_listeners, fd);
 	if (slot->armed)
 		join_epolls(fd, slot);
 	return slot;
@@ -322,7 +322,7 @@ void run_uncover(int fd)
 {
 	struct slot *slot;
 
-	if (!atomic_load(&run_listens))
+	if (!atomic_load(&run_listeners))
 		return;
 	slot = run_listener(fd);
 	if (slot)
@@ -347,6 +347,7 @@ void run_copied(int fd, int copy)
 	*to = *from;
 	run_forget(copy);
 	if (kind == LISTENER) {
+		run_raise(&run_listeners, copy);
 		to->hidden = hides(from) ? sys_fcntl(from->hidden, F_DUPFD_CLOEXEC, RUN_HIGH) : -1;
 		errno = err;
 	}
@@ -584,7 +585,7 @@ PUBLIC int shutdown(int fd, int how)
 	int ret = REAL(shutdown)(fd, how), err = errno;
 	struct slot *slot;
 
-	if (!ret && how != SHUT_WR && atomic_load(&run_listens)) {
+	if (!ret && how != SHUT_WR && atomic_load(&run_listeners)) {
 		slot = run_listener(fd);
 		if (slot) {
 			syscall(SYS_shutdown, slot->hidden, SHUT_RD);

@@ -146,7 +146,7 @@ struct slot {
 };
 
 extern struct slot *_Atomic run_chunks[RUN_FDS / RUN_CHUNK];
-extern atomic_bool run_listens;	/* there may be a LISTENER */
+extern atomic_int run_listeners;	/* the highest number of a LISTENER, + 1 */
 
 /* Return the slot of a descriptor that the library has seen; else NULL, or an empty slot. */
 static inline struct slot *run_slot(int fd)
@@ -190,6 +190,7 @@ static inline int64_t now_ms(void)
 
 /* slot.c */
 struct slot *run_slot_new(int fd);
+void run_raise(atomic_int *highest, int fd);
 void run_forget(int fd);
 void run_interest(int epfd, int op, int fd, const struct epoll_event *event);
 void run_leave_epolls(int fd);

@@ -36,7 +36,7 @@ bool run_is_vfork_child(void)
 	return owner && !atomic_compare_exchange_strong(owner, &none, self) && none != self;
 }
 
-static void raise_to(atomic_int *highest, int fd)
+void run_raise(atomic_int *highest, int fd)
 {
 	int now = atomic_load(highest);
 
@@ -123,7 +123,7 @@ void run_interest(int epfd, int op, int fd, const struct epoll_event *event)
 
 	if (instance && !instance->epoll)
 		instance->epoll = true;
-	raise_to(&epolls, epfd);
+	run_raise(&epolls, epfd);
 	slot = op == EPOLL_CTL_DEL ? run_slot(fd) : run_slot_new(fd);
 	if (!slot)
 		return;
@@ -163,10 +163,10 @@ void run_copies(int fd, int copy)
 	from->copied = true;
 	to->copied = true;
 	to->tcp_only = from->tcp_only;
-	raise_to(&copies, fd > copy ? fd : copy);
+	run_raise(&copies, fd > copy ? fd : copy);
 	if (from->epoll) {
 		to->epoll = true;
-		raise_to(&epolls, copy);
+		run_raise(&epolls, copy);
 	}
 }
 

@@ -41,7 +41,7 @@ static nfds_t listeners(struct pollfd *fds, nfds_t n)
 {
 	nfds_t i, count = 0;
 
-	if (!atomic_load(&run_listens))
+	if (!atomic_load(&run_listeners))
 		return 0;
 	for (i = 0; i < n; i++)
 		count += waits_for_input(&fds[i]);
@@ -221,13 +221,41 @@ static void set_bit(fd_set *set, int fd, bool on)
 	*word = on ? *word | bit : *word & ~bit;
 }
 
+/*
+ * Return the number of descriptors that the kernel's select() looks at: it ignores those which the
+ * process's table has no entries for. Programs give it a limit, getdtablesize(), and sets with
+ * FD_SETSIZE bits.
+ */
+static int selected(int n)
+{
+	static const char name[] = "\nFDSize:\t";
+	char text[1024], *at;
+	ssize_t len = 0;
+	int fd, size = 0;
+
+	if (n <= FD_SETSIZE)
+		return n;
+	fd = syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		len = syscall(SYS_read, fd, text, sizeof(text) - 1);
+		sys_close(fd);
+	}
+	text[len > 0 ? len : 0] = '\0';
+	at = strstr(text, name);
+	for (at = at ? at + strlen(name) : text; *at >= '0' && *at <= '9' && size < n; at++)
+		size = 10 * size + *at - '0';
+	if (!size)
+		size = FD_SETSIZE;
+	return size < n ? size : n;
+}
+
 static bool any_listener(int n, const fd_set *read)
 {
-	int fd;
+	int fd, end = atomic_load(&run_listeners);
 
-	if (!read || !atomic_load(&run_listens))
+	if (!read)
 		return false;
-	for (fd = 0; fd < n; fd++) {
+	for (fd = 0; fd < n && fd < end; fd++) {
 		struct slot *slot = run_slot(fd);
 
 		if (in_set(read, fd) && slot && atomic_load(&slot->kind) == LISTENER)
@@ -247,6 +275,7 @@ static int select_by_poll(int n, fd_set *read, fd_set *write, fd_set *except,
 	struct pollfd few[FEW], *fds = few;
 	int fd, i, used = 0, ret, err;
 
+	n = selected(n);
 	if (n > FEW) {
 		fds = calloc(n, sizeof(*fds));
 		if (!fds)
