@@ -611,10 +611,21 @@ PUBLIC int dup(int fd)
 	return copy;
 }
 
+/* The descriptor @copy becomes a copy of @fd. */
+static void leave(int fd, int copy)
+{
+	int err = errno;
+
+	if (fd != copy && sys_fcntl(fd, F_GETFD, 0) >= 0) {
+		run_uncover(copy);
+		run_log_leave(copy);
+	}
+	errno = err;
+}
+
 PUBLIC int dup2(int fd, int copy)
 {
-	if (fd != copy && fcntl(fd, F_GETFD) >= 0)
-		run_uncover(copy);
+	leave(fd, copy);
 	if (REAL(dup2)(fd, copy) < 0)
 		return -1;
 	if (fd != copy)
@@ -624,8 +635,7 @@ PUBLIC int dup2(int fd, int copy)
 
 PUBLIC int dup3(int fd, int copy, int flags)
 {
-	if (fd != copy && fcntl(fd, F_GETFD) >= 0)
-		run_uncover(copy);
+	leave(fd, copy);
 	if (REAL(dup3)(fd, copy, flags) < 0)
 		return -1;
 	run_copied(fd, copy);

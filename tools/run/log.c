@@ -16,33 +16,39 @@ static int log_fd = -1;
 static char program[32];	/* its name; programs write over their arguments */
 static struct stat log_file;
 
+/* Open a file out of the program's way, and never in the place of a missing standard stream. */
+static int open_high(const char *path)
+{
+	int high, fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+
+	if (fd < 0)
+		return fd;
+	high = sys_fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
+	if (high < 0)
+		high = sys_fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	sys_close(fd);
+	return high;
+}
+
 /*
  * Open the log. Standard error is not used if it is a socket: it can be the connection that the
- * program serves.
+ * program serves. It has no copy, because who reads it from a pipe waits until all are closed: a
+ * daemon that closes standard error leaves the log.
  */
 static void open_log(const char *path)
 {
-	bool opened = strcmp(path, "stderr");
-	int fd = STDERR_FILENO;
-	struct stat st;
+	bool file = strcmp(path, "stderr");
+	int fd = file ? open_high(path) : STDERR_FILENO;
 
-	if (opened)
-		fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
-	else if (fstat(fd, &st) || S_ISSOCK(st.st_mode))
-		return;
 	if (fd < 0)
 		return;
-	/* out of the program's way, and never in the place of a standard stream that is missing */
-	log_fd = sys_fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
-	if (log_fd < 0)
-		log_fd = sys_fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (opened)
-		sys_close(fd);
-	if (log_fd >= 0 && fstat(log_fd, &log_file)) {
-		sys_close(log_fd);
-		log_fd = -1;
+	if (fstat(fd, &log_file) || (!file && S_ISSOCK(log_file.st_mode))) {
+		if (file)
+			sys_close(fd);
+		return;
 	}
-	run_logs = log_fd >= 0;
+	log_fd = fd;
+	run_logs = true;
 }
 
 static void __attribute__((constructor)) start(void)
@@ -91,6 +97,20 @@ const char *run_no_socket(int family)
 	default:
 		return run_error();
 	}
+}
+
+/* A program wants the log's number for another file: let the log have another one. */
+void run_log_leave(int fd)
+{
+	struct stat st;
+	int high;
+
+	if (fd != log_fd || fd == STDERR_FILENO || run_is_vfork_child() || fstat(fd, &st) ||
+	    st.st_dev != log_file.st_dev || st.st_ino != log_file.st_ino)
+		return;
+	high = sys_fcntl(fd, F_DUPFD_CLOEXEC, RUN_HIGH);
+	if (high >= 0)
+		log_fd = high;
 }
 
 /* Write a line at once; drop it if the program has closed the log's file. */

@@ -204,6 +204,7 @@ extern bool run_only;
 extern bool run_logs;	/* a log is open; it saves the making of words that nobody reads */
 extern int run_wait_ms;
 void run_log(const char *format, ...);
+void run_log_leave(int fd);
 const char *run_error(void);
 const char *run_no_socket(int family);
 
