@@ -94,15 +94,18 @@ static bool is_fresh(int fd)
 
 static const char *find_route(struct attempt *a)
 {
+	const char *text;
 	uint32_t mark = 0;
 	int ifindex = 0;
 
 	sys_getsockopt(a->fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
 	sys_getsockopt(a->fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
 	a->err = EHOSTUNREACH;
-	if (!run_can_ask())
-		return run_no_socket(AF_NETLINK);
-	if (run_route(&a->to, run_name_any(&a->from) ? NULL : &a->from, ifindex, mark, &a->route))
+	text = run_why_not_ask(a->fd);
+	if (text)
+		return text;
+	if (run_route(&a->to, run_name_any(&a->from) ? NULL : &a->from, ifindex, mark, a->sport,
+		      a->port, &a->route))
 		return "no route";
 	if (a->route.type == RTN_LOCAL)
 		return "this host";

@@ -161,59 +161,61 @@ static void join_epolls(int fd, struct slot *slot)
 	}
 }
 
-/* Bind an ESP socket for the TCP listener @fd. NULL: it can have none. */
-static struct slot *cover(int fd, int backlog)
+/* Bind an ESP socket for the TCP listener @fd. False: it can have none. */
+static bool bind_hidden(int fd, struct slot *slot, int backlog)
 {
 	struct sockaddr_storage own;
 	socklen_t len = sizeof(own);
-	struct slot *slot = run_slot_new(fd);
 	struct name local;
 	int hidden, shared, ifindex, protocol, only = 0;
 	char name[NAME_STRLEN];
+	const char *text;
 	in_port_t port;
 
-	if (!slot) {
-		run_log("descriptor %d listens: TCP, it can't be remembered", fd);
-		return NULL;
-	}
-	/* the descriptor was another listener's, which was closed unseen */
-	if (atomic_load(&slot->kind) == LISTENER && hides(slot) && run_cookie(fd) != slot->cookie)
-		replace_hidden(slot, -1);
-	atomic_store(&slot->kind, OTHER);
 	if (sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) ||
 	    protocol != IPPROTO_TCP || syscall(SYS_getsockname, fd, &own, &len) ||
 	    !run_name_get((struct sockaddr *)&own, len, &local) || run_name_local(&local))
-		return NULL;
+		return false;
 	port = ((struct sockaddr_in *)&own)->sin_port;
 	run_name_text(&local, port, name);
 	if (slot->tcp_only && slot->tcp_only == run_cookie(fd)) {
 		run_log("at %s: TCP, it has an option that ESP lacks", name);
-		return NULL;
+		return false;
 	}
-	if (!run_can_ask()) {	/* a peer's address could not be found */
-		run_log("at %s: TCP, %s", name, run_no_socket(AF_NETLINK));
-		return NULL;
+	text = run_why_not_ask(fd);
+	if (text) {		/* a peer's address could not be found */
+		run_log("at %s: TCP, %s", name, text);
+		return false;
 	}
 	ifindex = device_of(fd, &local);
 	if (ifindex < 0) {
 		run_log("at %s: TCP, the address is no Ethernet device's", name);
-		return NULL;
+		return false;
 	}
 	hidden = syscall(SYS_socket, AF_ESP, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (hidden < 0) {
 		run_log("at %s: TCP, no ESP socket: %s", name, run_no_socket(AF_ESP));
-		return NULL;
+		return false;
 	}
 	shared = esp_of(hidden, fd);
+	if (shared < 0 && bind_esp(hidden, fd, port, ifindex)) {
+		if (errno == EADDRINUSE)	/* another process was quicker, perhaps */
+			shared = esp_of(hidden, fd);
+		if (shared < 0) {
+			run_log("at %s: TCP, no ESP socket: %s", name, run_error());
+			goto fail;
+		}
+	}
 	if (shared >= 0) {
 		sys_close(hidden);
 		hidden = shared;
-	} else if (bind_esp(hidden, fd, port, ifindex)) {
-		run_log("at %s: TCP, no ESP socket: %s", name, run_error());
-		goto fail;
 	}
-	slot->hidden = out_of_the_way(hidden);
-	hidden = slot->hidden;
+	hidden = out_of_the_way(hidden);
+	if (run_listener(fd)) {		/* another thread was quicker */
+		sys_close(hidden);
+		return true;
+	}
+	slot->hidden = hidden;
 	slot->cookie = run_cookie(fd);
 	slot->hidden_cookie = run_cookie(hidden);
 	if (!slot->cookie || !slot->hidden_cookie)
@@ -230,10 +232,31 @@ static struct slot *cover(int fd, int backlog)
 	run_raise(&run_listeners, fd);
 	if (slot->armed)
 		join_epolls(fd, slot);
-	return slot;
+	return true;
 fail:
 	if (hidden >= 0)
 		sys_close(hidden);
+	return false;
+}
+
+/*
+ * Make, or get, the ESP listener beside the TCP listener @fd. NULL: it can have none. That is
+ * written down at the end only: else another thread would wait for TCP alone meanwhile.
+ */
+static struct slot *cover(int fd, int backlog)
+{
+	struct slot *slot = run_slot_new(fd);
+
+	if (!slot) {
+		run_log("descriptor %d listens: TCP, it can't be remembered", fd);
+		return NULL;
+	}
+	/* the descriptor was another listener's, which was closed unseen */
+	if (atomic_load(&slot->kind) == LISTENER && hides(slot) && run_cookie(fd) != slot->cookie)
+		replace_hidden(slot, -1);
+	if (bind_hidden(fd, slot, backlog))
+		return slot;
+	atomic_store(&slot->kind, OTHER);
 	return NULL;
 }
 

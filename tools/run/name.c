@@ -101,7 +101,7 @@ static void local_of(const struct name *peer, int ifindex, struct name *local)
 	struct route route;
 
 	memset(local, 0, sizeof(*local));
-	if (!run_name_any(peer) && !run_route(peer, NULL, ifindex, 0, &route))
+	if (!run_name_any(peer) && !run_route(peer, NULL, ifindex, 0, 0, 0, &route))
 		*local = route.source;
 	local->family = peer->family;
 }

@@ -9,6 +9,10 @@
 #include <net/ethernet.h>
 #include "run.h"
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
 #define ROOM 8192	/* bytes that the kernel fills at most */
 
 struct request {
@@ -164,15 +168,21 @@ out:
 	return err;
 }
 
-/* May the program ask? If not, errno says why. */
-bool run_can_ask(void)
+/*
+ * Why can't the program ask for the network that the TCP socket @tcp is in? NULL: it can. A socket
+ * stays in the namespace in which it was made, wherever setns() takes the program.
+ */
+const char *run_why_not_ask(int tcp)
 {
 	int fd = syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	uint64_t here = 0, there = 0;
 
 	if (fd < 0)
-		return false;
+		return run_no_socket(AF_NETLINK);
+	sys_getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &here, sizeof(here));
+	sys_getsockopt(tcp, SOL_SOCKET, SO_NETNS_COOKIE, &there, sizeof(there));
 	sys_close(fd);
-	return true;
+	return here == there ? NULL : "its socket is of another network namespace";
 }
 
 static int take_route(const struct nlmsghdr *nlh, void *data)
@@ -194,12 +204,14 @@ static int take_route(const struct nlmsghdr *nlh, void *data)
 }
 
 /*
- * Find the route to @to from the source @from, NULL: any, through the device @ifindex, 0: any.
- * Returns 0 or -errno.
+ * Find the route to @to from the source @from, NULL: any, through the device @ifindex, 0: any. With
+ * @dport it is TCP's from @sport, 0: any, because rules for routes may ask for these. Returns 0 or
+ * -errno.
  */
 int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
-	      struct route *route)
+	      in_port_t sport, in_port_t dport, struct route *route)
 {
+	uint8_t tcp = IPPROTO_TCP;
 	struct request r;
 	struct rtmsg *rt = prepare(&r, RTM_GETROUTE, 0, sizeof(*rt));
 
@@ -217,6 +229,12 @@ int run_route(const struct name *to, const struct name *from, int ifindex, uint3
 		put_u32(&r.nlh, RTA_OIF, ifindex);
 	if (mark)
 		put_u32(&r.nlh, RTA_MARK, mark);
+	if (dport) {
+		put(&r.nlh, RTA_IP_PROTO, &tcp, sizeof(tcp));
+		put(&r.nlh, RTA_DPORT, &dport, sizeof(dport));
+	}
+	if (sport)
+		put(&r.nlh, RTA_SPORT, &sport, sizeof(sport));
 	return ask(&r, take_route, route);
 }
 

@@ -216,9 +216,9 @@ struct route {
 	struct name source;
 };
 
-bool run_can_ask(void);
+const char *run_why_not_ask(int tcp);
 int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
-	      struct route *route);
+	      in_port_t sport, in_port_t dport, struct route *route);
 int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *state);
 bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, struct name *name);
 int run_ifindex_of(const struct name *name);
