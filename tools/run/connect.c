@@ -294,6 +294,18 @@ static const char *why_not_replaced(const struct slot *slot, int fd)
 	return NULL;
 }
 
+/* Copy who gets the signals of O_ASYNC, and which signal. */
+static void copy_owner(int from, int to)
+{
+	struct f_owner_ex owner;
+	int sig = sys_fcntl(from, F_GETSIG, 0);
+
+	if (!sys_fcntl(from, F_GETOWN_EX, (long)&owner) && owner.pid)
+		sys_fcntl(to, F_SETOWN_EX, (long)&owner);
+	if (sig > 0)
+		sys_fcntl(to, F_SETSIG, sig);
+}
+
 /*
  * Make the TCP socket's descriptor that of the ESP socket, in all epoll instances too. Returns
  * NULL, or why it can't be: another thread may have added or copied it meanwhile.
@@ -311,6 +323,7 @@ static const char *put_in_place(struct attempt *a, int fd)
 
 	if (text)
 		return text;
+	copy_owner(a->fd, fd);
 	if (flags < 0 || fdflags < 0 || syscall(SYS_getsockname, fd, &own, &len) ||
 	    sys_fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_ASYNC)))
 		return fails;
