@@ -358,7 +358,7 @@ void run_copied(int fd, int copy)
 	struct slot *from = run_slot_new(fd), *to = run_slot_new(copy);
 	int kind, err = errno;
 
-	if (!from || !to)
+	if (!from || !to || run_is_vfork_child())
 		return;
 	kind = atomic_load(&from->kind);
 	if (kind == LISTENER && !run_listener(fd))

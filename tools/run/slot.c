@@ -12,6 +12,31 @@ static atomic_int epolls;	/* the highest number of an epoll instance, + 1 */
 static atomic_int copies;	/* the highest number of a copied descriptor, + 1 */
 static _Atomic pid_t *owner;	/* the process whose memory this is */
 
+static void own_memory(void)
+{
+	if (owner)
+		atomic_store(owner, getpid());
+}
+
+/*
+ * Let each child of fork() own its memory at once: else its own first child, of vfork(), would seem
+ * to be the owner. glibc has pthread_atfork() only in programs, musl only by this name.
+ */
+static void follow_forks(void)
+{
+	int (*glibc)(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
+	int (*musl)(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+	glibc = (typeof(glibc))dlsym(RTLD_DEFAULT, "__register_atfork");
+	if (glibc) {
+		glibc(NULL, NULL, own_memory, NULL);
+		return;
+	}
+	musl = (typeof(musl))dlsym(RTLD_DEFAULT, "pthread_atfork");
+	if (musl)
+		musl(NULL, NULL, own_memory);
+}
+
 /*
  * A child of vfork() has its parent's memory, but descriptors of its own. Make a page that a child
  * of fork() finds empty.
@@ -24,7 +49,8 @@ static void __attribute__((constructor)) find_owner(void)
 
 	if (page != MAP_FAILED && !madvise(page, sizeof(*owner), MADV_WIPEONFORK)) {
 		owner = page;
-		atomic_store(owner, getpid());
+		own_memory();
+		follow_forks();
 	}
 	errno = err;
 }
