@@ -445,28 +445,77 @@ static int accept_esp(struct slot *slot, struct sockaddr_storage *sa, socklen_t 
 	return fd;
 }
 
+static bool try_lock(int fd, struct slot *slot)
+{
+	pid_t self = getpid(), holder = atomic_load(&slot->accepts);
+	struct flock lock = { .l_type = F_WRLCK };
+
+	/* a holder that is another process was copied by fork() */
+	if (holder == self || !atomic_compare_exchange_strong(&slot->accepts, &holder, self))
+		return false;
+	if (!sys_fcntl(fd, F_SETLK, (long)&lock) || (errno != EAGAIN && errno != EACCES))
+		return true;
+	atomic_store(&slot->accepts, 0);
+	return false;
+}
+
 /*
- * Accept, but wait for RETRY_MS at most: another process may have been quicker. A process that
- * shares the listener sees the library's timeout for this time only. A connection that comes
- * meanwhile inherits it, and is given the program's.
+ * Let one accept_bounded() of a listener run at a time, in all threads and processes that share it:
+ * if another one took the timeout back too early, this one would wait at TCP's queue only. The
+ * kernel takes the lock from a process that ends. After RETRY_MS it is ignored: a signal handler
+ * may have left the call, or may be what waits here.
  */
-static int accept_bounded(int fd, const struct slot *slot, struct sockaddr_storage *sa,
-			  socklen_t *len, int flags)
+static void lock(int fd, struct slot *slot)
+{
+	struct timespec pause = { .tv_nsec = 500000 };
+	int64_t until = 0;
+
+	while (!try_lock(fd, slot)) {
+		if (!until)
+			until = now_ms() + RETRY_MS;
+		else if (now_ms() > until)
+			break;
+		syscall(SYS_nanosleep, &pause, NULL);
+	}
+}
+
+static void unlock(int fd, struct slot *slot)
+{
+	struct flock lock = { .l_type = F_UNLCK };
+
+	sys_fcntl(fd, F_SETLK, (long)&lock);
+	atomic_store(&slot->accepts, 0);
+}
+
+/*
+ * Accept, but wait for RETRY_MS at most: a process without the library may have been quicker. A
+ * process that shares the listener sees the library's timeout for this time only. A connection that
+ * comes meanwhile inherits it, and is given the program's.
+ */
+static int accept_bounded(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
+			  int flags)
 {
 	struct timeval own = slot->timeo, bound = { .tv_usec = RETRY_MS * 1000 };
-	int child, err;
+	struct pollfd queue = { .fd = fd, .events = POLLIN };
+	struct timespec none = { 0 };
+	int child = -1, err = EAGAIN;
 
-	sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
-	child = syscall(SYS_accept4, fd, sa, len, flags);
-	err = errno;
-	sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &own, sizeof(own));
+	lock(fd, slot);
+	/* no cancellation point, which would keep the lock */
+	if (syscall(SYS_ppoll, &queue, 1, &none, NULL, 8)) {
+		sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
+		child = syscall(SYS_accept4, fd, sa, len, flags);
+		err = errno;
+		sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &own, sizeof(own));
+	}
+	unlock(fd, slot);
 	if (child >= 0)
 		sys_setsockopt(child, SOL_SOCKET, SO_RCVTIMEO, &own, sizeof(own));
 	errno = err;
 	return child;
 }
 
-static int accept_tcp(int fd, const struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
+static int accept_tcp(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
 		      int flags, bool blocks)
 {
 	char text[NAME_STRLEN];
@@ -543,13 +592,14 @@ static int accept_either(struct pollfd *queues, struct slot *slot, struct sockad
 static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *sa, socklen_t *len,
 			   int flags)
 {
-	int child, n, timeout = timeout_ms(slot);
+	int child, n, timeout = timeout_ms(slot), left = timeout;
+	int64_t end = timeout < 0 ? 0 : now_ms() + timeout;
 	struct pollfd queues[QUEUES];
 	bool told;
 
-	for (;;) {
+	for (;; left = timeout < 0 ? -1 : end - now_ms()) {
 		told = interrupts(timeout);
-		n = poll_queues(queues, fd, slot, timeout);
+		n = timeout < 0 || left > 0 ? poll_queues(queues, fd, slot, left) : 0;
 		if (n < 0) {
 			if (errno != EINTR || told || interrupts(timeout))
 				return -1;

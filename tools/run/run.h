@@ -113,6 +113,7 @@ struct interest {
  * @backlog:	LISTENER: the argument of listen()
  * @armed:	LISTENER: the ESP socket listens; poll() and select() believe it until an event
  * @timeo:	LISTENER: the program's SO_RCVTIMEO
+ * @accepts:	LISTENER: the process in which a thread has the lock of accept_bounded(); 0: none
  * @prefer:	LISTENER: preferred family of names
  * @esp:	CONNECTED: the peer's address
  * @sport:	CONNECTED: own port
@@ -133,6 +134,7 @@ struct slot {
 	int backlog;
 	bool armed;
 	struct timeval timeo;
+	_Atomic pid_t accepts;
 	int prefer;
 	struct sockaddr_esp esp;
 	in_port_t sport;
