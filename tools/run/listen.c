@@ -625,7 +625,7 @@ PUBLIC int accept4(int fd, struct sockaddr *__restrict addr, socklen_t *__restri
 	socklen_t real = sizeof(sa);
 	int child, how, err = errno;
 
-	if (!slot || (addr && (!len || (int)*len < 0)))
+	if (!slot || (addr && (!len || (int)*len < 0)) || flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
 		return REAL(accept4)(fd, addr, len, flags);
 	how = sys_fcntl(fd, F_GETFL, 0);
 	if (how < 0 || !(how & O_NONBLOCK)) {
