@@ -32,8 +32,8 @@ call()
 	PORT=$((PORT + 1))
 	: >"$LOG"
 	serve $CALLS serve "$server_way" "$at" $PORT 2
-	up $PORT && by_esp 200 run n0 $CALLS call "$way" "$addr" $PORT >"$TMP/call" &&
-		run n1 $CALLS call "$way" "$self" $PORT >"$TMP/self" && wait $SERVER ||
+	up $PORT && by_esp 200 run n0 timeout 100 $CALLS call "$way" "$addr" $PORT >"$TMP/call" &&
+		run n1 timeout 100 $CALLS call "$way" "$self" $PORT >"$TMP/self" && wait $SERVER ||
 		{ cat "$TMP/call" "$TMP/self" "$TMP/server"; down; return 1; }
 	cat "$TMP/call"
 	# The own address of one end must be the peer address of the other.
@@ -72,10 +72,10 @@ shut_down()
 gone() { ! listens "$1"; }
 
 if part calls; then
-	for way in accept poll ppoll select pselect epoll early earlier edge exclusive threads children signals dup rebound moved handed message exec; do
+	for way in accept flags poll ppoll select pselect wide vfork epoll early earlier edge exclusive threads children signals dup rebound moved handed message exec; do
 		check "a server that waits by $way" call block $way 10.1.0.2 0.0.0.0
 	done
-	for way in nonblock epoll edge oneshot exclusive two high bound; do
+	for way in nonblock epoll edge oneshot exclusive two high bound signals forked; do
 		check "a client that connects by $way" call $way accept 10.1.0.2 10.1.0.2
 	done
 	check "a client in more epoll instances than are remembered: TCP" by_tcp call_by_tcp many "too many epoll instances"
@@ -229,6 +229,39 @@ for i in 1, 2, 3:
     s = socket.socket()
     s.setblocking(False)
     s.connect_ex(("10.1.0.78", 6005))' && told "its MAC address is not known" 1 && told "was not known lately, either" 2
+}
+
+# A program makes a socket in n2 and goes on in n0: the connection is one of n2, behind a router.
+other_namespace()
+{
+	: >"$LOG"
+	serve run-calls serve accept 0.0.0.0 6014 1
+	up 6014 && run n0 /usr/bin/python3 -c 'import ctypes, os, socket
+def enter(name):
+    assert not ctypes.CDLL(None).setns(os.open("/run/netns/" + name, os.O_RDONLY), 0)
+enter("n2")
+s = socket.socket()
+enter("n0")
+s.connect(("10.1.0.2", 6014))
+print(s.getsockname())
+assert s.getsockname()[0] == "10.2.0.2"
+s.send(b"x"); s.shutdown(1)
+while s.recv(9999): pass' && wait $SERVER &&
+		told "to 10.1.0.2:6014: TCP, its socket is of another network namespace" && return
+	down
+	return 1
+}
+
+# A daemon leaves the pipe that was its standard error, so that nobody waits for its end.
+daemon_leaves()
+{
+	local pid
+
+	pid=$(timeout 60 nsenter --net=/run/netns/n0 esp run -v /usr/bin/python3 -c 'import os, sys, time
+if os.fork(): os._exit(0)
+print(os.getpid(), flush=True)
+for fd in 0, 1, 2: os.dup2(os.open("/dev/null", os.O_RDWR), fd)
+time.sleep(20)' 2>&1 | cat) && kill "$pid"
 }
 
 # The server does not find the client's IP address either, if n0 has not sent it an ARP request.
@@ -551,6 +584,8 @@ if part fallback; then
 	n0 sysctl -qw net.ipv4.neigh.v0.retrans_time_ms=200
 	check "no such host" no_host
 	check "... again, at once" no_host_again
+	check "a socket of another namespace: TCP" by_tcp other_namespace
+	check "a daemon leaves standard error" daemon_leaves
 	check "a peer whose address is not known has none" by_esp 100 unknown_peer
 	check "an entry by hand says who a peer is" by_esp 100 pinned_peer
 	check "the server is killed" killed_peer

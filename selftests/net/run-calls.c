@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -199,6 +200,23 @@ static void wait_select(int fd)
 	/* select() must work for the other sets, too, while nothing comes */
 	t = (struct timeval){ 0, 0 };
 	must(select(fd + 1, NULL, &out, NULL, &t) == 1 && FD_ISSET(1, &out));
+}
+
+/*
+ * Programs give select() the limit of descriptors. The set is smaller, and ends where the memory
+ * ends: what is behind it must not be read.
+ */
+static void wait_wide(int fd)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *room = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	fd_set *set = (fd_set *)(room + page - sizeof(*set));
+
+	must(room != MAP_FAILED && !mprotect(room + page, page, PROT_NONE));
+	FD_SET(fd, set);
+	must(select(1048576, set, NULL, NULL, NULL) == 1 && FD_ISSET(fd, set));
+	must(!munmap(room, 2 * page));
 }
 
 static void wait_pselect(int fd)
@@ -492,6 +510,23 @@ static int rebound(int listener)
 	return again;
 }
 
+/* A child of vfork() puts another listener on the number of this one, in its own table. */
+static void copy_in_vfork(int listener)
+{
+	struct sockaddr_in loopback = { .sin_family = AF_INET,
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int status, other = socket(AF_INET, SOCK_STREAM, 0);
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
+	pid_t child;
+
+	must(other >= 0 && !bind(other, (struct sockaddr *)&loopback, sizeof(loopback)));
+	must(!listen(other, 1) && poll(&pfd, 1, 0) >= 0);
+	child = vfork();
+	if (!child)
+		_exit(dup2(other, listener) != listener);
+	must(child > 0 && wait(&status) == child && !status && !close(other));
+}
+
 static void serve_all(const char *way, int listener, int n, char *self)
 {
 	static const struct {
@@ -504,6 +539,7 @@ static void serve_all(const char *way, int listener, int n, char *self)
 		{ "ppoll",	wait_ppoll, 0 },
 		{ "select",	wait_select, 0 },
 		{ "pselect",	wait_pselect, 0 },
+		{ "wide",	wait_wide, 0 },
 		{ "epoll",	wait_epoll, 0 },
 		{ "edge",	wait_epoll, EPOLLET },
 		{ "exclusive",	wait_epoll, EPOLLEXCLUSIVE },
@@ -547,6 +583,14 @@ static void serve_all(const char *way, int listener, int n, char *self)
 	}
 	if (!strcmp(way, "rebound")) {
 		listener = rebound(listener);
+		way = "poll";
+	}
+	if (!strcmp(way, "flags")) {	/* they are wrong; musl's accept4() ignores that */
+		must(accept4(listener, NULL, NULL, 1) < 0 && errno == EINVAL);
+		way = "accept";
+	}
+	if (!strcmp(way, "vfork")) {
+		copy_in_vfork(listener);
 		way = "poll";
 	}
 	if (!strcmp(way, "dup")) {
@@ -723,6 +767,30 @@ static void use_low(void)
 	} while (fd < HIGH);
 }
 
+/*
+ * Go on in a child of fork(), which has a child of vfork() first. Then a socket, whose number the
+ * client's gets, is in more epoll instances than are remembered. That must be forgotten.
+ */
+static void fork_first(void)
+{
+	int i, status, fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct epoll_event e = { .events = EPOLLIN };
+	pid_t child = fork();
+
+	must(fd >= 0 && child >= 0);
+	if (child) {
+		must(wait(&status) == child);
+		exit(!!status);
+	}
+	child = vfork();
+	if (!child)
+		_exit(dup2(fd, 40) != 40 || close(fd) || socket(AF_INET, SOCK_STREAM, 0) != fd);
+	must(child > 0 && wait(&status) == child && !status);
+	for (i = 0; i < EPOLLS; i++)
+		must(!epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &e));
+	must(!close(fd));
+}
+
 static void client(char **argv)
 {
 	const struct by_epoll *by = NULL;
@@ -738,6 +806,10 @@ static void client(char **argv)
 	}
 	if (!strcmp(argv[2], "high"))
 		use_low();
+	if (!strcmp(argv[2], "forked")) {
+		fork_first();
+		block = true;
+	}
 	fd = make(argv[3], argv[4], &a, &len);
 
 	if (!strcmp(argv[2], "bound")) {
@@ -748,6 +820,11 @@ static void client(char **argv)
 	}
 	must(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ 500, 0 },
 			 sizeof(struct timeval)));
+	if (!strcmp(argv[2], "signals")) {
+		must(!fcntl(fd, F_SETOWN, getpid()) && !fcntl(fd, F_SETSIG, SIGURG));
+		must(!fcntl(fd, F_SETFL, O_ASYNC));
+		block = true;
+	}
 	if (!block)
 		must(!fcntl(fd, F_SETFL, O_NONBLOCK));
 	if (by)
@@ -783,6 +860,9 @@ static void client(char **argv)
 	}
 	flags = fcntl(fd, F_GETFL);
 	must(block == !(flags & O_NONBLOCK) && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	if (!strcmp(argv[2], "signals"))
+		must((flags & O_ASYNC) && fcntl(fd, F_GETOWN) == getpid() &&
+		     fcntl(fd, F_GETSIG) == SIGURG);
 	must(!fcntl(fd, F_SETFL, 0));
 	print_name(fd, false);
 	print_name(fd, true);
