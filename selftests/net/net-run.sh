@@ -162,6 +162,23 @@ only_tcp_there()
 		told "to 10.1.0.2:6001: TCP, nothing listens there by ESP"
 }
 
+# The kernel lets a user have one descriptor in epoll: TCP's listener, but not the hidden one.
+one_watch()
+{
+	local most status
+
+	most=$(cat /proc/sys/fs/epoll/max_user_watches)
+	PORT=$((PORT + 1))
+	: >"$LOG"
+	echo 1 >/proc/sys/fs/epoll/max_user_watches
+	serve run-calls serve epoll 10.1.0.2 $PORT 1
+	until_true 60 told "is not in epoll: TCP" && run n0 run-calls call block 10.1.0.2 $PORT && wait $SERVER
+	status=$?
+	echo "$most" >/proc/sys/fs/epoll/max_user_watches
+	[ $status = 0 ] || down
+	return $status
+}
+
 # A server that listens, but waits in a way that the library doesn't see, gets no connection by ESP.
 not_waiting()
 {
@@ -575,6 +592,7 @@ if part fallback; then
 	n0 sysctl -qw net.ipv4.tcp_syn_retries=1
 	check "the server isn't run so: TCP, at once" by_tcp only_tcp_there
 	check "it waits in a way that is not seen: TCP, at once" by_tcp not_waiting
+	check "its ESP listener doesn't fit into epoll: TCP" by_tcp one_watch
 	check "it doesn't answer by ESP: TCP, the next time at once" disabled n1 v1 by_tcp twice \
 		"it has not answered by ESP" "it has not answered by ESP lately"
 	check "the own device isn't enabled: TCP" disabled n0 v0 by_tcp twice "the device is not enabled for ESP"

@@ -139,6 +139,23 @@ static void replace_hidden(struct slot *slot, int fd)
 }
 
 /*
+ * Do for the ESP listener what the program did for TCP's. If it can't be added (ENOSPC, ENOMEM), it
+ * ends, because nobody would accept its connections.
+ */
+void run_epoll(struct slot *slot, int epfd, int op, struct epoll_event *event)
+{
+	if (!syscall(SYS_epoll_ctl, epfd, op, slot->hidden, event))
+		return;
+	if (op == EPOLL_CTL_MOD && errno == ENOENT &&
+	    !syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, slot->hidden, event))
+		return;
+	if (op == EPOLL_CTL_DEL || errno == EEXIST)
+		return;
+	run_log("descriptor %d is not in epoll: TCP, %s", slot->hidden, run_error());
+	run_end(slot);
+}
+
+/*
  * Add the ESP listener to the epoll instances that wait for TCP's already: the program has added
  * its socket before it listened. That the kernel has the socket there proves that the slot's memory
  * is not of an older descriptor. The probe's event is none, because a listener that was not there
@@ -157,7 +174,7 @@ static void join_epolls(int fd, struct slot *slot)
 		if (!syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, fd, &probe))
 			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, fd, &probe);
 		else if (errno == EEXIST)
-			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, slot->hidden, &event);
+			run_epoll(slot, epfd, EPOLL_CTL_ADD, &event);
 	}
 }
 

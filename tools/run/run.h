@@ -243,6 +243,7 @@ struct slot *run_waits(int fd);
 void run_copied(int fd, int copy);
 void run_uncover(int fd);
 void run_end(struct slot *slot);
+void run_epoll(struct slot *slot, int epfd, int op, struct epoll_event *event);
 
 int fcntl64(int fd, int cmd, ...);
 

@@ -18,11 +18,8 @@ PUBLIC int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return ret;
 	run_interest(epfd, op, fd, event);
 	waits = op == EPOLL_CTL_DEL ? run_listener(fd) : run_waits(fd);
-	if (waits) {
-		if (syscall(SYS_epoll_ctl, epfd, op, waits->hidden, event) && errno == ENOENT &&
-		    op == EPOLL_CTL_MOD)
-			syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, waits->hidden, event);
-	}
+	if (waits)
+		run_epoll(waits, epfd, op, event);
 	errno = err;
 	return ret;
 }
