@@ -480,6 +480,19 @@ static void kill__early_and_late(struct kunit *test)
 	skb_queue_purge(&fx.out);
 }
 
+/* SOCK_DESTROY comes after close() has begun, and before the socket is marked as dead. */
+static void dgram__killed_in_close(struct kunit *test)
+{
+	struct socket *sock = new_socket(test, SOCK_DGRAM);
+	struct sock *sk = sock->sk;
+
+	sock->sk = NULL;
+	KUNIT_EXPECT_EQ(test, esp_dgram_kill(sk, ECONNABORTED), 0);
+	KUNIT_EXPECT_EQ(test, sock_error(sk), -ECONNABORTED);
+	sock->sk = sk;
+	sock_release(sock);
+}
+
 static struct kunit_case close_cases[] = {
 	KUNIT_CASE(fin__ends_the_stream),
 	KUNIT_CASE(fin__ack_rides),
@@ -496,5 +509,6 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(device__another_address),
 	KUNIT_CASE(device__changes_meanwhile),
 	KUNIT_CASE(kill__early_and_late),
+	KUNIT_CASE(dgram__killed_in_close),
 	{}
 };

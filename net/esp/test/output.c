@@ -254,88 +254,6 @@ static void send__empty_txs_at_advice_0(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Rule 13: a HOLD stops the sender, which sends probes. The HOLD is no loss. */
-static void send__hold_then_probe(struct kunit *test)
-{
-	unsigned long holds = mib(ESP_MIB_HoldsReceived);
-	u8 *buf = pattern(test);
-	struct esp_frame f;
-	struct t_conn c;
-	u32 s;
-	int i;
-
-	conf()->rto_min_us = 2000;
-	conf()->ack_delay_us = 0;
-	conf()->probe_max_ms = 5;
-	conf()->retries = 3;
-	open_conn(test, &c, 0, 1);
-	s = c.ack;
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 5 * T_MSS, 0), 5 * T_MSS);
-	expect_packets(test, &c, s, s + 4, s, s + 1);
-	c.ack = s + 1;
-	feed_ack(test, &c, 0);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_HoldsReceived), holds + 1);
-	/* more often than retries: probes that are answered don't count */
-	for (i = 0; i < 10; i++) {
-		next(test, &c, ESP_ACK | ESP_TXS, &f);
-		KUNIT_EXPECT_EQ(test, f.len, 0);
-		KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 1);
-		feed_ack(test, &c, 0);
-	}
-	KUNIT_EXPECT_EQ(test, c.esp->stats.timeouts, 0ull);
-	KUNIT_EXPECT_EQ(test, c.esp->stats.retrans, 0ull);
-	skb_queue_purge(&fx.out);
-	feed_ack(test, &c, 10);
-	do {
-		next(test, &c, ESP_ACK, &f);
-	} while (!f.len);
-	KUNIT_EXPECT_EQ(test, f.pkt_seq, s + 1);
-	close_conn(test, &c);
-}
-
-/* Rule 13: probes without an answer end the connection with ETIMEDOUT. */
-static void send__unanswered_probes_end(struct kunit *test)
-{
-	u8 *buf = pattern(test);
-	struct t_conn c;
-
-	conf()->rto_min_us = 1000;
-	conf()->ack_delay_us = 0;
-	conf()->probe_max_ms = 2;
-	conf()->retries = 3;
-	open_conn(test, &c, 0, 0);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 5 * T_MSS, 0), 5 * T_MSS);
-	EVENTUALLY(test, READ_ONCE(c.sock->sk->sk_state) == TCP_CLOSE);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 1, MSG_NOSIGNAL), -ETIMEDOUT);
-	close_conn(test, &c);
-}
-
-/* Rule 8: the sender's timer retransmits the oldest packet. */
-static void send__timeout_sends_again(struct kunit *test)
-{
-	struct esp_frame f, again;
-	u8 *buf = pattern(test);
-	struct t_conn c;
-
-	conf()->rto_min_us = 2000;
-	conf()->ack_delay_us = 0;
-	open_conn(test, &c, 0, 4);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 3 * T_MSS, 0), 3 * T_MSS);
-	next(test, &c, ESP_ACK | ESP_TXS, &f);
-	next(test, &c, ESP_ACK, &again);
-	next(test, &c, ESP_ACK | ESP_TXF, &again);
-	next(test, &c, ESP_ACK | ESP_TXS, &again);	/* the oldest packet */
-	KUNIT_EXPECT_EQ(test, again.pkt_seq, f.pkt_seq);
-	KUNIT_EXPECT_EQ(test, again.len, f.len);
-	KUNIT_EXPECT_GE(test, again.ts_val - f.ts_val, 2000u);	/* a new ts_val */
-	KUNIT_EXPECT_GE(test, c.esp->stats.timeouts, 1ull);
-	c.ack += 3;
-	feed_ack(test, &c, 4);
-	skb_queue_purge(&fx.out);
-	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_SEND], 0ull);
-	close_conn(test, &c);
-}
-
 /* With MSG_MORE a few packets wait for more, until the outstanding ones are acknowledged. */
 static void send__more_to_come(struct kunit *test)
 {
@@ -362,140 +280,6 @@ static void send__more_to_come(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, ESP_MORE_RUN * T_MSS, MSG_MORE),
 			ESP_MORE_RUN * T_MSS);
 	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, first + 6 + ESP_MORE_RUN);
-	skb_queue_purge(&fx.out);
-	close_conn(test, &c);
-}
-
-/* Rule 19: the sender retransmits what the RRQ names, and only once in a round trip. */
-static void send__rrq_names_packets(struct kunit *test)
-{
-	struct esp_wire_range r[] = {
-		{ htons(1), htons(2) }, { htons(5), htons(1) },
-	};
-	u8 *buf = pattern(test);
-	struct esp_frame f;
-	struct t_conn c;
-	int i;
-
-	open_conn(test, &c, 0, 10);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 8 * T_MSS, 0), 8 * T_MSS);
-	expect_packets(test, &c, c.ack, c.ack + 7, c.ack, c.ack + 8);
-	usleep_range(2000, 3000);
-	c.esp->rtt.srtt8 = 8 * 1000;
-	conn_frame(&c, &f, ESP_ACK | ESP_RRQ, c.seq, sizeof(r));
-	f.grant = 10;
-	f.ts_ecr = c.ts + 1000000000;	/* no valid sample */
-	feed_frame(test, c.mac, &f, r);
-	for (i = 0; i < 3; i++) {
-		static const u8 which[] = { 1, 2, 5 };
-		struct esp_frame got;
-
-		next(test, &c, ESP_ACK, &got);
-		KUNIT_EXPECT_EQ(test, got.pkt_seq, c.ack + which[i]);
-	}
-	silence(test);
-	c.esp->rtt.srtt8 = 8 * 10000000;
-	feed_frame(test, c.mac, &f, r);
-	silence(test);
-	/* ranges of packets that were never sent */
-	r[0].offset = htons(8);
-	r[0].count = htons(0xffff);
-	r[1].offset = htons(0xffff);
-	c.esp->rtt.srtt8 = 8;
-	feed_frame(test, c.mac, &f, r);
-	silence(test);
-	close_conn(test, &c);
-}
-
-/* Feed an RRQ of @n packets from @at on, which claims a round trip of nothing. */
-static void feed_rrq(struct kunit *test, struct t_conn *c, u16 at, u16 n)
-{
-	struct esp_wire_range r = { htons(at), htons(n) };
-	struct esp_frame f;
-
-	usleep_range(20, 30);	/* older than the claimed round trip */
-	conn_frame(c, &f, ESP_ACK | ESP_RRQ, c->seq, sizeof(r));
-	f.grant = c->grant;
-	f.ts_ecr = (u32)esp_now() + c->esp->ts_off;
-	feed_frame(test, c->mac, &f, &r);
-}
-
-/* A peer that requests everything again and again gets what it has acknowledged, twice. */
-static void send__rrq_has_a_limit(struct kunit *test)
-{
-	unsigned long again, limited = mib(ESP_MIB_RRQLimited);
-	u8 *buf = kunit_kzalloc(test, 40 * T_MSS, GFP_KERNEL);
-	struct t_conn c;
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, buf);
-	open_conn(test, &c, 0, 60);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 40 * T_MSS, 0), 40 * T_MSS);
-	again = mib(ESP_MIB_OutRetrans);
-	feed_rrq(test, &c, 0, 30);	/* a loss of 30 packets at the beginning */
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 30);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_RRQLimited), limited);
-	for (i = 0; i < 20; i++)
-		feed_rrq(test, &c, 0, 40);
-	KUNIT_EXPECT_LE(test, mib(ESP_MIB_OutRetrans), again + ESP_RRQ_CREDIT / ESP_RRQ_STEPS);
-	KUNIT_EXPECT_GE(test, mib(ESP_MIB_RRQLimited), limited + 18);
-	again = mib(ESP_MIB_OutRetrans);
-	c.ack += 10;
-	feed_rrq(test, &c, 0, 15);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 15);
-	for (i = 0; i < 20; i++)
-		feed_rrq(test, &c, 0, 30);
-	KUNIT_EXPECT_LE(test, mib(ESP_MIB_OutRetrans), again + 20);
-	/* what is far behind costs, too */
-	again = mib(ESP_MIB_OutRetrans);
-	c.ack += 4;
-	for (i = 0; i < 20; i++)
-		feed_rrq(test, &c, 25, 1);
-	KUNIT_EXPECT_GT(test, mib(ESP_MIB_OutRetrans), again);
-	KUNIT_EXPECT_LE(test, mib(ESP_MIB_OutRetrans), again + 7);
-	skb_queue_purge(&fx.out);
-	close_conn(test, &c);
-}
-
-/* RRQs of single packets don't cut the write queue to pieces beyond twice the send buffer. */
-static void send__rrq_splits_no_more(struct kunit *test)
-{
-	unsigned long again, kept = mib(ESP_MIB_WqueueTooBig);
-	u8 *buf = kunit_kzalloc(test, 480 * T_MSS, GFP_KERNEL);
-	struct sock *sk;
-	struct t_conn c;
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, buf);
-	open_conn(test, &c, 0, 64);
-	sk = c.sock->sk;
-	takes_super_packets(true);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 480 * T_MSS, 0), 480 * T_MSS);
-	c.ack++;
-	c.grant = 200;
-	feed_ack(test, &c, c.grant);
-	takes_super_packets(false);
-	again = mib(ESP_MIB_OutRetrans);
-	feed_rrq(test, &c, 100, 1);	/* the send buffer is large */
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 1);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_WqueueTooBig), kept);
-	sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
-	sk->sk_sndbuf = SOCK_MIN_SNDBUF;
-	KUNIT_ASSERT_GT(test, sk->sk_wmem_queued, 2 * (sk->sk_sndbuf + 2 * ESP_GSO_MAX));
-	feed_rrq(test, &c, 150, 1);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 1);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_WqueueTooBig), kept + 1);
-	feed_rrq(test, &c, 5, 2);	/* the first buffer */
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutRetrans), again + 3);
-	/* grants of single packets wait, too, until packets are acknowledged */
-	i = c.esp->snd.send_next;
-	c.grant = i + 1 - c.ack;
-	feed_ack(test, &c, c.grant);
-	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, i);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_WqueueTooBig), kept + 2);
-	c.ack = i;
-	feed_ack(test, &c, 1);
-	KUNIT_EXPECT_EQ(test, c.esp->snd.send_next, i + 1);
 	skb_queue_purge(&fx.out);
 	close_conn(test, &c);
 }
@@ -579,25 +363,6 @@ static void send__checksum_by_device(struct kunit *test)
 	fx.dev->features &= ~NETIF_F_HW_CSUM;
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 100, 0), 100);
 	expect_summed(test, s, 1, false);
-	close_conn(test, &c);
-}
-
-/* An ACK of packets that were never sent is dropped and counted, and its clock isn't believed. */
-static void send__ack_of_unsent(struct kunit *test)
-{
-	unsigned long bad = mib(ESP_MIB_InAckInvalid);
-	struct t_conn c;
-	u64 ts;
-
-	open_conn(test, &c, 0, 4);
-	ts = c.esp->ts_recent;
-	c.ack += 5;
-	feed_ack(test, &c, 100);
-	c.ack -= 5;
-	silence(test);
-	KUNIT_EXPECT_EQ(test, c.esp->ts_recent, ts);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InAckInvalid), bad + 1);
-	KUNIT_EXPECT_EQ(test, c.esp->snd.una_seq, c.ack);
 	close_conn(test, &c);
 }
 
@@ -753,102 +518,6 @@ static void send__tail_asks(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Let the connection look idle for two hours, and keepalive be due now. */
-static u64 idle_for_long(struct t_conn *c)
-{
-	u64 now = esp_now();
-
-	lock_sock(c->sock->sk);
-	c->esp->progress_us = now - 2 * 3600ull * 1000 * 1000;
-	esp_timer_set(c->esp, ESP_T_KEEP, now);
-	release_sock(c->sock->sk);
-	return now;
-}
-
-/* Keepalive sends no probe while data is outstanding: the sender's timer watches that. */
-static void keepalive__data_on_its_way(struct kunit *test)
-{
-	unsigned long probes = mib(ESP_MIB_KeepaliveProbes);
-	struct esp_frame f;
-	struct t_conn c;
-	u64 due;
-
-	open_conn(test, &c, 0, 4);
-	sock_set_keepalive(c.sock->sk);
-	c.esp->keep_idle = 3600;
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, "x", 1, 0), 1);
-	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
-	due = idle_for_long(&c);
-	EVENTUALLY(test, READ_ONCE(c.esp->deadline[ESP_T_KEEP]) > due);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_KeepaliveProbes), probes);
-	silence(test);
-	c.ack++;
-	feed_ack(test, &c, 4);
-	idle_for_long(&c);
-	next(test, &c, ESP_ACK | ESP_TXS, &f);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_KeepaliveProbes), probes + 1);
-	close_conn(test, &c);
-}
-
-/* Keepalive, when it is switched off meanwhile, and with a time limit of the user's. */
-static void keepalive__ends(struct kunit *test)
-{
-	unsigned long probes = mib(ESP_MIB_KeepaliveProbes), ended = mib(ESP_MIB_AbortOnTimeout);
-	struct esp_frame f;
-	struct t_conn c;
-
-	open_conn(test, &c, 0, 4);
-	idle_for_long(&c);	/* the option is off */
-	EVENTUALLY(test, !READ_ONCE(c.esp->deadline[ESP_T_KEEP]));
-	sock_set_keepalive(c.sock->sk);
-	c.esp->keep_idle = 3600;
-	c.esp->keep_intvl = 3600;
-	c.esp->user_timeout_ms = 3 * 3600 * 1000;
-	idle_for_long(&c);
-	next(test, &c, ESP_ACK | ESP_TXS, &f);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_KeepaliveProbes), probes + 1);
-	idle_for_long(&c);	/* two hours: the limit is three */
-	next(test, &c, ESP_ACK | ESP_TXS, &f);
-	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
-	c.esp->user_timeout_ms = 3600 * 1000;
-	idle_for_long(&c);
-	EVENTUALLY(test, READ_ONCE(c.sock->sk->sk_state) == TCP_CLOSE);
-	KUNIT_EXPECT_EQ(test, sock_error(c.sock->sk), -ETIMEDOUT);
-	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_AbortOnTimeout), ended + 1);
-	sock_release(c.sock);
-	silence(test);
-}
-
-/* The numbers of timeouts and probes in a row don't wrap. */
-static void send__counts_stop(struct kunit *test)
-{
-	unsigned long timeouts = mib(ESP_MIB_Timeouts), probes = mib(ESP_MIB_Probes);
-	struct t_conn c;
-	int i;
-
-	conf()->rto_min_us = 1000;
-	conf()->rto_max_ms = 1;
-	conf()->probe_max_ms = 1;
-	conf()->ack_delay_us = 0;
-	conf()->retries = 1000;
-	for (i = 0; i < 2; i++) {
-		open_conn(test, &c, i, i ? 0 : 4);	/* packets, or a question for a grant */
-		KUNIT_EXPECT_EQ(test, send_bytes(&c, pattern(test), T_MSS, 0), T_MSS);
-		lock_sock(c.sock->sk);
-		WRITE_ONCE(c.esp->retransmits, 254);
-		WRITE_ONCE(c.esp->probes, 254);
-		release_sock(c.sock->sk);
-		if (i)
-			EVENTUALLY(test, mib(ESP_MIB_Probes) > probes + 3);
-		else
-			EVENTUALLY(test, mib(ESP_MIB_Timeouts) > timeouts + 3);
-		KUNIT_EXPECT_EQ(test, c.esp->probes, 255);
-		KUNIT_EXPECT_EQ(test, c.esp->retransmits, i ? 254 : 255);
-		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
-		close_conn(test, &c);
-	}
-}
-
 /* All frames of a connection have one flow hash, and another connection has another. */
 static void send__one_flow(struct kunit *test)
 {
@@ -955,14 +624,7 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__small_ones_ask),
 	KUNIT_CASE(send__one_flow),
 	KUNIT_CASE(send__empty_txs_at_advice_0),
-	KUNIT_CASE(send__hold_then_probe),
-	KUNIT_CASE(send__unanswered_probes_end),
-	KUNIT_CASE(send__timeout_sends_again),
 	KUNIT_CASE(send__more_to_come),
-	KUNIT_CASE(send__rrq_names_packets),
-	KUNIT_CASE(send__rrq_has_a_limit),
-	KUNIT_CASE(send__rrq_splits_no_more),
-	KUNIT_CASE(send__ack_of_unsent),
 	KUNIT_CASE(send__smaller_cap),
 	KUNIT_CASE(send__checksum_by_device),
 	KUNIT_CASE(send__lent_page_changes),
@@ -971,8 +633,5 @@ static struct kunit_case send_cases[] = {
 	KUNIT_CASE(send__page_of_its_own),
 	KUNIT_CASE(send__asks_for_ack),
 	KUNIT_CASE(send__tail_asks),
-	KUNIT_CASE(send__counts_stop),
-	KUNIT_CASE(keepalive__data_on_its_way),
-	KUNIT_CASE(keepalive__ends),
 	{}
 };

@@ -60,6 +60,8 @@
 #include "ackq.c"
 #include "budget.c"
 #include "harness.c"
+#include "hash.c"
+#include "listen.c"
 #include "connect.c"
 #include "tcp.c"
 #include "input.c"
@@ -68,6 +70,8 @@
 #include "grant.c"
 #include "first_burst.c"
 #include "output.c"
+#include "timeout.c"
+#include "rcv_ack.c"
 #include "timer.c"
 #include "offload.c"
 #include "gro.c"
@@ -123,6 +127,8 @@ static struct kunit_suite esp_##what##_suite = {	\
 	.test_cases	= what##_cases,			\
 }
 
+PACKET_SUITE(hash);
+PACKET_SUITE(listen);
 PACKET_SUITE(connect);
 PACKET_SUITE(tcp);
 PACKET_SUITE(input);
@@ -131,6 +137,8 @@ PACKET_SUITE(receive);
 PACKET_SUITE(permission);
 PACKET_SUITE(advice);
 PACKET_SUITE(send);
+PACKET_SUITE(timeout);
+PACKET_SUITE(ack);
 PACKET_SUITE(timer);
 PACKET_SUITE(offload);
 PACKET_SUITE(gro);
@@ -151,9 +159,11 @@ static struct kunit_suite esp_queue_suite = {
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_policy_suite, &esp_trial_suite,
-		  &esp_ackq_suite, &esp_budget_suite, &esp_connect_suite, &esp_tcp_suite,
+		  &esp_ackq_suite, &esp_budget_suite, &esp_hash_suite,
+		  &esp_listen_suite, &esp_connect_suite, &esp_tcp_suite,
 		  &esp_input_suite, &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
-		  &esp_advice_suite, &esp_send_suite, &esp_timer_suite, &esp_offload_suite,
+		  &esp_advice_suite, &esp_send_suite, &esp_timeout_suite, &esp_ack_suite,
+		  &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
 		  &esp_nomem_suite, &esp_read_suite, &esp_noqueue_suite, &esp_queue_suite,
 		  &esp_choice_suite);
