@@ -42,6 +42,13 @@ static void begin_connect(struct kunit *test, struct t_conn *c)
 	take_syn(test, c);
 }
 
+/* Close a socket that may still try to connect. */
+static void give_up(struct t_conn *c)
+{
+	sock_release(c->sock);
+	skb_queue_purge(&fx.out);
+}
+
 /* Read the next frame that is not a retransmitted SYN. */
 static void next_but_syn(struct kunit *test, struct esp_frame *f)
 {
@@ -75,8 +82,7 @@ static void connect__echoes_until_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_SYN_SENT);
 
 	/* a SYN|ACK for another cookie: nothing happens */
-	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN | ESP_ACK);
 	f.grant = 5;
 	f.cookie ^= 1;
 	feed_frame(test, c.mac, &f, NULL);
@@ -121,16 +127,14 @@ static void connect__another_server(struct kunit *test)
 		lock_sock(c.sock->sk);
 		c.esp->tcp_name = i ? 0x0a010002 : 0;	/* 10.1.0.2 */
 		release_sock(c.sock->sk);
-		conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
-		add_hello(&c, &f);
+		hello_frame(&c, &f, ESP_SYN | ESP_ACK);
 		if (!i)
 			f.type = SOCK_SEQPACKET;
 		feed_frame(test, c.mac, &f, NULL);
 		KUNIT_EXPECT_EQ(test, mib(counter[i]), was + 1);
 		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_CLOSE);
 		KUNIT_EXPECT_EQ(test, sock_error(c.sock->sk), -ECONNREFUSED);
-		sock_release(c.sock);
-		skb_queue_purge(&fx.out);
+		give_up(&c);
 	}
 }
 
@@ -164,8 +168,7 @@ static void connect__crossed_by_a_bad_syn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN | ESP_ACK);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
-	sock_release(c.sock);
-	skb_queue_purge(&fx.out);
+	give_up(&c);
 }
 
 /*
@@ -183,8 +186,7 @@ static void connect__answers_askew(struct kunit *test)
 	begin_connect(test, &c);
 	sk = c.sock->sk;
 	for (i = 0; i < 3; i++) {
-		conn_frame(&c, &f, i < 2 ? ESP_SYN | ESP_ACK : ESP_SYN, esp_isn(c.cookie), 0);
-		add_hello(&c, &f);
+		hello_frame(&c, &f, i < 2 ? ESP_SYN | ESP_ACK : ESP_SYN);
 		f.pkt_seq += i == 0;
 		f.ack_seq += i == 1;
 		if (i == 2) {
@@ -201,8 +203,7 @@ static void connect__answers_askew(struct kunit *test)
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_CLOSE);
 	KUNIT_EXPECT_EQ(test, sock_error(sk), -EPROTONOSUPPORT);
-	sock_release(c.sock);
-	skb_queue_purge(&fx.out);
+	give_up(&c);
 }
 
 /*
@@ -218,8 +219,7 @@ static void connect__crossed_with_tcp(struct kunit *test)
 
 	begin_connect(test, &c);
 	sk = c.sock->sk;
-	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN);
 	f.opts |= ESP_HAS(ESP_OPT_FEATURES);
 	f.features |= ESP_FEATURE_TCP;
 	f.cookie = 0;
@@ -234,8 +234,7 @@ static void connect__crossed_with_tcp(struct kunit *test)
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
 	KUNIT_EXPECT_EQ(test, sk->sk_state, TCP_SYN_SENT);
-	sock_release(c.sock);
-	skb_queue_purge(&fx.out);
+	give_up(&c);
 }
 
 /*
@@ -254,8 +253,7 @@ static void connect__forged_syn(struct kunit *test)
 	next_but_syn(test, &f);
 	KUNIT_EXPECT_EQ(test, f.flags, ESP_SYN | ESP_ACK);
 	KUNIT_EXPECT_EQ(test, f.cookie, forged.cookie);
-	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN | ESP_ACK);
 	f.grant = 5;
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);

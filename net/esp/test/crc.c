@@ -96,8 +96,7 @@ static void crc__client(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, f.features,
 				ESP_FEATURE_PARTS | (wish ? ESP_FEATURE_CRC32C : 0));
 		c.wish = agreed;
-		conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
-		add_hello(&c, &f);
+		hello_frame(&c, &f, ESP_SYN | ESP_ACK);
 		f.grant = 4;
 		feed_frame(test, c.mac, &f, NULL);
 		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
@@ -133,8 +132,7 @@ static void crc__not_kept(struct kunit *test)
 	new_conn(&c, 0);
 	fuzz_connect(test, &c, false, &f);
 	c.wish = true;
-	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN | ESP_ACK);
 	feed_frame(test, c.mac, &f, NULL);
 	KUNIT_EXPECT_EQ(test, c.esp->crc, 1);
 	feed(test, &c, ESP_RST, c.seq, 0);

@@ -121,8 +121,7 @@ static void fuzz_socket(struct kunit *test)
 		if (fz.state == T_CROSSED)
 			feed_syn(test, c);
 		if (fz.state == T_ECHO) {
-			conn_frame(c, &f, ESP_SYN | ESP_ACK, esp_isn(c->cookie), 0);
-			add_hello(c, &f);
+			hello_frame(c, &f, ESP_SYN | ESP_ACK);
 			f.grant = 4;
 			feed_frame(test, c->mac, &f, NULL);
 		}

@@ -247,19 +247,25 @@ static void txs__ack_rides_on_reply(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Open two connections that share a budget of one grant, without first bursts. */
+static void open_rivals(struct kunit *test, struct t_conn *a, struct t_conn *b)
+{
+	conf()->q_min = 2;
+	conf()->q_max = 2;
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	ackq()->ctl.q = 2;
+	open_conn(test, a, 0, 4);
+	open_conn(test, b, 1, 4);
+}
+
 /* Rule 13: a sender whose grant is queued gets a HOLD; rule 14: and its turn. */
 static void txs__hold_when_parked(struct kunit *test)
 {
 	struct t_conn a, b;
 	struct esp_frame f;
 
-	conf()->q_min = 2;	/* one grant */
-	conf()->q_max = 2;
-	conf()->first_burst_pool = 0;
-	esp_dev_policy(&init_net);
-	ackq()->ctl.q = 2;
-	open_conn(test, &a, 0, 4);
-	open_conn(test, &b, 1, 4);
+	open_rivals(test, &a, &b);
 	KUNIT_EXPECT_EQ(test, a.advice, 0);
 
 	feed(test, &a, ESP_TXS, a.seq, 0);	/* announces, empty (rule 21) */
@@ -295,13 +301,7 @@ static void txs__parked_then_closed(struct kunit *test)
 	struct t_conn a, b, c;
 	struct esp_frame f;
 
-	conf()->q_min = 2;	/* one grant */
-	conf()->q_max = 2;
-	conf()->first_burst_pool = 0;
-	esp_dev_policy(&init_net);
-	ackq()->ctl.q = 2;
-	open_conn(test, &a, 0, 4);
-	open_conn(test, &b, 1, 4);
+	open_rivals(test, &a, &b);
 	open_conn(test, &c, 2, 4);
 	feed(test, &a, ESP_TXS, a.seq, 0);
 	next(test, &a, ESP_ACK, &f);
@@ -437,13 +437,7 @@ static void expiry__goes_to_the_head(struct kunit *test)
 	struct esp_frame f;
 
 	conf()->rrq_min_us = 200000;
-	conf()->q_min = 2;	/* one grant */
-	conf()->q_max = 2;
-	conf()->first_burst_pool = 0;
-	esp_dev_policy(&init_net);
-	ackq()->ctl.q = 2;
-	open_conn(test, &a, 0, 4);
-	open_conn(test, &b, 1, 4);
+	open_rivals(test, &a, &b);
 	feed(test, &a, ESP_TXS, a.seq, 0);
 	next(test, &a, ESP_ACK, &f);
 	feed(test, &b, ESP_TXS, b.seq, 0);

@@ -493,12 +493,18 @@ static void add_hello(struct t_conn *c, struct esp_frame *f)
 	f->to_ack = 8;
 }
 
+/* Make a SYN or SYN|ACK of the peer. */
+static void hello_frame(struct t_conn *c, struct esp_frame *f, u8 flags)
+{
+	conn_frame(c, f, flags, esp_isn(c->cookie), 0);
+	add_hello(c, f);
+}
+
 static void feed_syn(struct kunit *test, struct t_conn *c)
 {
 	struct esp_frame f;
 
-	conn_frame(c, &f, ESP_SYN, esp_isn(c->cookie), 0);
-	add_hello(c, &f);
+	hello_frame(c, &f, ESP_SYN);
 	f.cookie = 0;
 	feed_frame(test, c->mac, &f, NULL);
 }

@@ -71,8 +71,7 @@ static void malformed__group_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InGroupSource), bad + 1);
 	/* broadcast, of this version and of another */
 	new_conn(&c, 0);
-	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN);
 	f.cookie = 0;
 	for (f.version = ESP_VERSION; f.version < ESP_VERSION + 2; f.version++) {
 		skb = new_frame(c.mac, 60);
@@ -97,8 +96,7 @@ static void version__one_reset(struct kunit *test)
 
 	start_listener(test);
 	new_conn(&c, 0);
-	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN);
 	f.cookie = 0;
 	f.version = 2;
 	feed_frame(test, c.mac, &f, NULL);
@@ -124,8 +122,7 @@ static void version__resets_are_limited(struct kunit *test)
 
 	new_conn(&c, 0);
 	for (i = 0; i < 1000; i++) {
-		conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
-		add_hello(&c, &f);
+		hello_frame(&c, &f, ESP_SYN);
 		f.version = 2;
 		feed_frame(test, c.mac, &f, NULL);
 	}

@@ -496,8 +496,7 @@ static void listen__type_mismatch_resets(struct kunit *test)
 
 	start_listener(test);
 	new_conn(&c, 0);
-	conn_frame(&c, &f, ESP_SYN, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN);
 	f.type = SOCK_SEQPACKET;
 	feed_frame(test, c.mac, &f, NULL);
 	next(test, &c, ESP_RST | ESP_ACK, &f);
@@ -536,8 +535,7 @@ static void listen__no_reset_for_a_syn_ack(struct kunit *test)
 
 	start_listener(test);
 	new_conn(&c, 0);
-	conn_frame(&c, &f, ESP_SYN | ESP_ACK, esp_isn(c.cookie), 0);
-	add_hello(&c, &f);
+	hello_frame(&c, &f, ESP_SYN | ESP_ACK);
 	feed_frame(test, c.mac, &f, NULL);
 	silence(test);
 	f.dport++;

@@ -196,13 +196,7 @@ static void nomem__grant(struct kunit *test)
 	struct t_conn a, b;
 	struct esp_frame f;
 
-	conf()->q_min = 2;	/* one grant */
-	conf()->q_max = 2;
-	conf()->first_burst_pool = 0;
-	esp_dev_policy(&init_net);
-	ackq()->ctl.q = 2;
-	open_conn(test, &a, 0, 4);
-	open_conn(test, &b, 1, 4);
+	open_rivals(test, &a, &b);
 	feed(test, &a, ESP_TXS, a.seq, 0);
 	next(test, &a, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.grant, ESP_GRANT_MIN);

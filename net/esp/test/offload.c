@@ -77,8 +77,7 @@ static void open_either(struct kunit *test, struct t_conn *c, int nr,
 		sock_release(fx.listener);
 	fx.listener = NULL;
 	begin_connect(test, c);
-	conn_frame(c, &f, ESP_SYN | ESP_ACK, esp_isn(c->cookie), 0);
-	add_hello(c, &f);
+	hello_frame(c, &f, ESP_SYN | ESP_ACK);
 	f.grant = m->advice;
 	feed_frame(test, c->mac, &f, NULL);
 	next_but_syn(test, &f);

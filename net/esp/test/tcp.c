@@ -190,8 +190,7 @@ static void feed_tcp_syn(struct kunit *test, struct t_conn *c, u32 v4)
 {
 	struct esp_frame f;
 
-	conn_frame(c, &f, ESP_SYN, esp_isn(c->cookie), 0);
-	add_hello(c, &f);
+	hello_frame(c, &f, ESP_SYN);
 	f.opts |= ESP_HAS(ESP_OPT_FEATURES);
 	f.features |= ESP_FEATURE_TCP;
 	f.cookie = 0;
