@@ -101,17 +101,20 @@ in_tcp() { in_host "$1" awk -v port="$(printf ':%04X$' "$2")" '$4 == "0A" && $2 
 
 part() { [[ $PARTS = *" $1 "* ]]; }
 
-# have PROGRAM...: all are there. If one isn't, its tests are skipped if this Debian lacks packages,
-# else they have failed.
+# have PROGRAM[=PACKAGE]...: all are there. The tests of a program are skipped if this Debian doesn't
+# have its package, which has the program's name if none is given. Any other program that is missing
+# is a failure.
 have()
 {
-	local p
+	local p package
 
 	for p; do
+		package=${p#*=}
+		p=${p%=*}
 		[ -n "$(type -P "$p")" ] && continue
-		if [ -s "$SRC/build/unavailable" ]; then
+		if grep -qxF -e "$package" "$SRC/build/unavailable"; then
 			RESULTS=$((RESULTS + 1))
-			echo "ok $RESULTS - $p # SKIP this Debian doesn't have $(xargs <"$SRC/build/unavailable")"
+			echo "ok $RESULTS - $p # SKIP this Debian doesn't have $package"
 		else
 			check "$p is installed" false
 		fi

@@ -434,7 +434,7 @@ mkdir -p "$TMP/www"
 cp "$TMP/data" "$TMP/www/"
 if part programs; then
 	have iperf3 && program 400 "iperf3" iperf && program 400 "iperf3, two streams, from the server" iperf -R -P 2
-	if have nginx wrk curl; then
+	if have nginx=nginx-light wrk curl; then
 		program 4000 "nginx, curl, wrk" web
 		program 5000 "nginx: another binary takes over" web_upgrade
 	fi
@@ -443,18 +443,18 @@ if part programs; then
 	program 500 "Python: asyncio, with copies of sockets" python_dup
 fi
 if part more; then
-	have redis-server redis-benchmark && program 4000 "redis, redis-benchmark" redis
-	have sshd && program 6000 "OpenSSH: ssh, scp, rsync" secure_shell
+	have redis-server redis-benchmark=redis-tools && program 4000 "redis, redis-benchmark" redis
+	have sshd=openssh-server && program 6000 "OpenSSH: ssh, scp, rsync" secure_shell
 	have sockperf && program 100 "sockperf" sockperf_tcp
-	have memcached memccp memcaslap && program 2000 "memcached, memccp, memccat, memcaslap" memory_cache
+	have memcached memccp=libmemcached-tools memcaslap=libmemcached-tools && program 2000 "memcached, memccp, memccat, memcaslap" memory_cache
 	if have iperf3; then
 		check "iperf3 with each option" carried n1 ">= 5000" ">= 0" iperf_options
 		check "iperf3, paced by the kernel: TCP" carried n1 ">= 0" ">= 10" iperf_paced
 	fi
 	have haproxy curl && program 20 "HAProxy: another process takes over" haproxy_reload
-	have systemd-socket-activate && check "a listener of the service manager" carried n1 ">= 200" ">= 10" activated
-	have node && program 4000 "Node: http" node_js
-	have java javac && program 2000 "Java: HttpServer, HttpClient" java_http
+	have systemd-socket-activate=systemd && check "a listener of the service manager" carried n1 ">= 200" ">= 10" activated
+	have node=nodejs && program 4000 "Node: http" node_js
+	have java=default-jdk-headless javac=default-jdk-headless && program 2000 "Java: HttpServer, HttpClient" java_http
 	if have hey socat; then
 		check "a program in Go is refused" go_client
 		check "it goes by TCP" by_tcp go_by_tcp n0
@@ -521,7 +521,7 @@ postgres()
 	cd "$SRC" || return
 	return $status
 }
-if part database && have psql pgbench; then
+if part database && have psql=postgresql pgbench=postgresql; then
 	program 500 "PostgreSQL as a hardened service, psql, pgbench" postgres
 fi
 finish
