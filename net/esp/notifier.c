@@ -240,16 +240,27 @@ static struct notifier_block dev_notifier = {
 	.priority	= INT_MIN,
 };
 
+/* No device has an entry any more: wait for what they have left behind. */
+static void dev_wait(void)
+{
+	cancel_work_sync(&speed_work);
+	rcu_barrier();
+}
+
 int esp_dev_init(bool default_enable)
 {
+	int err;
+
 	esp_default_enable = default_enable;
-	return register_netdevice_notifier(&dev_notifier);
+	err = register_netdevice_notifier(&dev_notifier);
+	if (err)		/* some devices may have had an entry before */
+		dev_wait();
+	return err;
 }
 
 void esp_dev_exit(void)
 {
 	/* calls dev_event() with NETDEV_UNREGISTER for every device */
 	unregister_netdevice_notifier(&dev_notifier);
-	cancel_work_sync(&speed_work);
-	rcu_barrier();
+	dev_wait();
 }
