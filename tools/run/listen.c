@@ -484,7 +484,6 @@ static bool try_lock(int fd, struct slot *slot)
  */
 static void lock(int fd, struct slot *slot)
 {
-	struct timespec pause = { .tv_nsec = 500000 };
 	int64_t until = 0;
 
 	while (!try_lock(fd, slot)) {
@@ -492,7 +491,7 @@ static void lock(int fd, struct slot *slot)
 			until = now_ms() + RETRY_MS;
 		else if (now_ms() > until)
 			break;
-		syscall(SYS_nanosleep, &pause, NULL);
+		REAL(poll)(NULL, 0, 1);
 	}
 }
 
