@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Timeouts of the sender, probes and keepalive: rules 8, 13. Included by suite.c, after harness.c. */
+/* Timeouts of the sender, probes, keepalive: rules 8, 13. Included by suite.c, after harness.c. */
 
 /* Rule 13: a HOLD stops the sender, which sends probes. The HOLD is no loss. */
 static void send__hold_then_probe(struct kunit *test)
