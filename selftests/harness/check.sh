@@ -508,6 +508,8 @@ verdict() {
 	[ "$FAILED" = "$f" ] || {
 		{
 			echo "    $TARGET $name, exit status $status${5:+, the kernel complained: $5}"
+			# Expectations that failed: kselftest's harness words them FILE.c:LINE:TEST: ...
+			grep -a -m 6 -E '^# *[a-z0-9_-]+\.[ch]:[0-9]+:' "$out"
 			grep -a -m 3 -B 2 -A 3 '^not ok' "$out" || tail -n 6 "$out"
 		} >>"$LIST.failed"
 		grep -a '^not ok' "$out" | head -20 | sed 's/^/    /'
