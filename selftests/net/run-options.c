@@ -584,7 +584,8 @@ int main(int argc, char **argv)
 	while (n-- > 0) {
 		int fd = connected();
 
-		ask(fd, 1);
+		/* wait for the answer: who polls wakes at the same place of each connection */
+		must(send(fd, "x", 1, 0) == 1 && recv(fd, buf, 1, 0) == 1);
 		close(fd);
 		if (!n)
 			return 0;

@@ -5,7 +5,6 @@
  * "esp run" are added again.
  */
 #include <alloca.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -19,16 +18,22 @@ static const char *const names[] = {
 
 static const char *kept[ARRAY_SIZE(names)];	/* "NAME=VALUE", or NULL */
 static const char *own;		/* the program's file */
-static char store[2 * PATH_MAX];	/* copies: programs write over their environment */
 
+/* Keep copies: programs write over their environment. */
 static void __attribute__((constructor)) keep(void)
 {
 	int err = errno;
-	char *at = store, *end = store + sizeof(store);
-	ssize_t n = readlink("/proc/self/exe", at, PATH_MAX - 1);
+	struct memory *memory = run_map_memory();
 	const char *val;
+	char *at, *end;
+	ssize_t n;
 	size_t i;
 
+	if (!memory)
+		return;
+	at = memory->kept;
+	end = at + sizeof(memory->kept);
+	n = readlink("/proc/self/exe", at, PATH_MAX - 1);
 	if (n > 0) {
 		own = at;
 		at += n + 1;

@@ -585,12 +585,14 @@ static int poll_queues(struct pollfd *queues, int fd, const struct slot *slot, i
 	return REAL(poll)(queues, QUEUES, timeout);
 }
 
-/* Accept from a queue with an event; each is the first one in turns. */
+/* Accept from a queue with an event. If both have one, each is the first one in turns. */
 static int accept_either(struct pollfd *queues, struct slot *slot, struct sockaddr_storage *sa,
 			 socklen_t *len, int flags, bool blocks)
 {
-	int i, child, first = atomic_fetch_add(&turn, 1) & 1;
+	int i, child, first = TCP;
 
+	if (queues[TCP].revents && queues[ESP].revents)
+		first = atomic_fetch_add(&turn, 1) % QUEUES;
 	for (i = 0; i < QUEUES; i++) {
 		struct pollfd *queue = &queues[i ^ first];
 
@@ -611,11 +613,14 @@ static int accept_blocking(int fd, struct slot *slot, struct sockaddr_storage *s
 	int child, n, timeout = timeout_ms(slot), left = timeout;
 	int64_t end = timeout < 0 ? 0 : now_ms() + timeout;
 	struct pollfd queues[QUEUES];
-	bool told;
+	bool told = false;
 
 	for (;; left = timeout < 0 ? -1 : end - now_ms()) {
-		told = interrupts(timeout);
-		n = timeout < 0 || left > 0 ? poll_queues(queues, fd, slot, left) : 0;
+		n = poll_queues(queues, fd, slot, 0);
+		if (!n && (timeout < 0 || left > 0)) {
+			told = interrupts(timeout);
+			n = poll_queues(queues, fd, slot, left);
+		}
 		if (n < 0) {
 			if (errno != EINTR || told || interrupts(timeout))
 				return -1;

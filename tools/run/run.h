@@ -24,6 +24,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -147,17 +148,28 @@ struct slot {
 	bool epoll;
 };
 
-extern struct slot *_Atomic run_chunks[RUN_FDS / RUN_CHUNK];
+/*
+ * The library's large variables. They are mapped, so that the others fit into a page: each mapping
+ * makes the program's fork() slower, and the kernel joins this one with a neighbour.
+ */
+struct memory {
+	/* slots of RUN_CHUNK descriptors each; NULL: not used yet, MAP_FAILED: no memory */
+	struct slot *_Atomic chunks[RUN_FDS / RUN_CHUNK];
+	char kept[2 * PATH_MAX];	/* for execve() */
+};
+
+extern struct memory *_Atomic run_memory;	/* NULL: not used yet, MAP_FAILED: no memory */
 extern atomic_int run_listeners;	/* the highest number of a LISTENER, + 1 */
 
 /* Return the slot of a descriptor that the library has seen; else NULL, or an empty slot. */
 static inline struct slot *run_slot(int fd)
 {
+	struct memory *memory = atomic_load(&run_memory);
 	struct slot *chunk;
 
-	if (fd < 0 || fd >= RUN_FDS)
+	if (fd < 0 || fd >= RUN_FDS || !memory || memory == MAP_FAILED)
 		return NULL;
-	chunk = atomic_load(&run_chunks[fd / RUN_CHUNK]);
+	chunk = atomic_load(&memory->chunks[fd / RUN_CHUNK]);
 	return chunk && chunk != MAP_FAILED ? &chunk[fd % RUN_CHUNK] : NULL;
 }
 
@@ -191,6 +203,7 @@ static inline int64_t now_ms(void)
 }
 
 /* slot.c */
+struct memory *run_map_memory(void);
 struct slot *run_slot_new(int fd);
 void run_raise(atomic_int *highest, int fd);
 void run_forget(int fd);

@@ -7,15 +7,16 @@
 
 _Static_assert(!(RUN_FDS % RUN_CHUNK), "the table has only whole chunks");
 
-struct slot *_Atomic run_chunks[RUN_FDS / RUN_CHUNK];
+struct memory *_Atomic run_memory;
 static atomic_int epolls;	/* the highest number of an epoll instance, + 1 */
 static atomic_int copies;	/* the highest number of a copied descriptor, + 1 */
 static _Atomic pid_t *owner;	/* the process whose memory this is */
 
+/* The caller is the only thread. */
 static void own_memory(void)
 {
 	if (owner)
-		atomic_store(owner, getpid());
+		atomic_store_explicit(owner, getpid(), memory_order_relaxed);
 }
 
 /*
@@ -70,19 +71,42 @@ void run_raise(atomic_int *highest, int fd)
 		;
 }
 
+/* Return the library's memory; NULL: there is none. */
+struct memory *run_map_memory(void)
+{
+	struct memory *memory = atomic_load(&run_memory), *other = NULL;
+	int err = errno;
+
+	if (!memory) {
+		memory = mmap(NULL, sizeof(*memory), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		errno = err;
+		if (!atomic_compare_exchange_strong(&run_memory, &other, memory)) {
+			if (memory != MAP_FAILED)
+				munmap(memory, sizeof(*memory));
+			memory = other;
+		}
+	}
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 /* Return the slot of @fd. NULL: the number is too high, or there is no memory for its chunk. */
 struct slot *run_slot_new(int fd)
 {
 	struct slot *slot = run_slot(fd), *chunk, *other = NULL;
 	size_t size = RUN_CHUNK * sizeof(*chunk);
+	struct memory *memory;
 	int err = errno;
 
-	if (slot || fd < 0 || fd >= RUN_FDS || atomic_load(&run_chunks[fd / RUN_CHUNK]))
+	if (slot || fd < 0 || fd >= RUN_FDS)
 		return slot;
+	memory = run_map_memory();
+	if (!memory || atomic_load(&memory->chunks[fd / RUN_CHUNK]))
+		return run_slot(fd);
 	chunk = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	errno = err;
 	/* one that can't be mapped now stays so: its descriptors may have been added to epoll */
-	if (!atomic_compare_exchange_strong(&run_chunks[fd / RUN_CHUNK], &other, chunk) &&
+	if (!atomic_compare_exchange_strong(&memory->chunks[fd / RUN_CHUNK], &other, chunk) &&
 	    chunk != MAP_FAILED)
 		munmap(chunk, size);
 	return run_slot(fd);
