@@ -79,13 +79,16 @@ static void ack_fin(struct sock *sk)
 		ack_within(esp, us);
 }
 
-/* Time after which the sender takes a packet for lost, if its round trips are like ours. */
+/*
+ * Half of the time after which the sender takes a packet for lost, if its round trips are like
+ * ours. The other half is for the packet's and the ACK's way, and for the sender's own queue.
+ */
 static u32 ack_before_loss(struct sock *sk)
 {
 	const struct esp_conf *conf = &esp_sk(sk)->ns->conf;
 
 	return max_t(u32, esp_rtt_smooth(&esp_sk(sk)->rtt),
-		     READ_ONCE(conf->rto_min_us));
+		     READ_ONCE(conf->rto_min_us)) / 2;
 }
 
 /*
