@@ -147,14 +147,17 @@ forks()
 		until_true 100 in_tcp n1 8001 || die "fork server, $1: doesn't start"
 		took warm-up time 1 "$1" $SERVER n1 run-options connect 100 127.0.0.1 8001 >/dev/null
 		[ $i != 1 ] || state fork "$1" $SERVER
-		part=$(took fork connection 1 "$1" $SERVER n1 run-options connect 300 127.0.0.1 8001)
+		part=$(took fork connection 1 "$1" $SERVER n1 run-options connect 300 127.0.0.1 8001) || exit
 		total=$((total + ${part##*[!0-9]}))
 		stop 8001
-		(trap - EXIT; exec sleep 1000) & idle+=($!)
+		sleep 1000 & idle+=($!)
 	done
+	# no other signal: before it becomes sleep, this shell's copy would clean up in its place
+	kill -KILL "${idle[@]}" || die "fork server, $1: an idle process has ended"
 	for i in "${idle[@]}"; do
-		kill "$i" && wait "$i"
-	done 2>/dev/null
+		wait "$i"
+		[ $? = 137 ] || die "fork server, $1: an idle process has ended"
+	done
 	print fork connection us "$1" $((total / 1800))
 }
 
