@@ -530,13 +530,19 @@ static void syn(struct kunit *test, struct t_conn *c)
 	c->crc = f.features & ESP_FEATURE_CRC32C;
 }
 
+/* Take the connection that an echo has made, and whose ACK @f leaves. */
+static void take_conn(struct kunit *test, struct t_conn *c, struct esp_frame *f)
+{
+	next(test, c, ESP_ACK, f);
+	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c->sock, O_NONBLOCK), 0);
+	c->esp = esp_sk(c->sock->sk);
+}
+
 /* Feed the peer's echo @f, which makes the connection, and accept it. */
 static void accept_conn(struct kunit *test, struct t_conn *c, struct esp_frame *f)
 {
 	feed_frame(test, c->mac, f, NULL);
-	next(test, c, ESP_ACK, f);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c->sock, O_NONBLOCK), 0);
-	c->esp = esp_sk(c->sock->sk);
+	take_conn(test, c, f);
 }
 
 /* Connect peer @nr to the listener. The peer advises a first burst of @advice packets. */

@@ -55,6 +55,25 @@ static void listen__echo_makes_child(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Feed the peer's echo, with a grant for four packets. */
+static void feed_echo(struct kunit *test, struct t_conn *c)
+{
+	struct esp_frame f;
+
+	echo_frame(c, &f, 4);
+	feed_frame(test, c->mac, &f, NULL);
+}
+
+/* The echo makes a connection, which ends again. */
+static void echo_connects(struct kunit *test, struct t_conn *c)
+{
+	struct esp_frame f;
+
+	echo_frame(c, &f, 4);
+	accept_conn(test, c, &f);
+	close_conn(test, c);
+}
+
 /* An echo with a wrong cookie, or with other parameters, is counted and makes no child. */
 static void listen__bad_echo_is_refused(struct kunit *test)
 {
@@ -132,9 +151,7 @@ static bool echo_of_age(struct kunit *test, int nr, int age)
 		return false;
 	}
 	c.their_cookie = f.cookie;
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
-	c.esp = esp_sk(c.sock->sk);
+	take_conn(test, &c, &f);
 	close_conn(test, &c);
 	return true;
 }
@@ -179,9 +196,7 @@ static void listen__echo_comes_late(struct kunit *test)
 	f.len = 5;
 	copy = f;
 	feed_frame(test, c.mac, &f, "hello");
-	next(test, &c, ESP_ACK, &f);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
-	c.esp = esp_sk(c.sock->sk);
+	take_conn(test, &c, &f);
 	opens = mib(ESP_MIB_PassiveOpens);
 	feed_frame(test, c.mac, &copy, "hello");	/* a duplicate of the connection's */
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used);
@@ -197,9 +212,7 @@ static void listen__echo_comes_late(struct kunit *test)
 	/* the client itself may connect again from there */
 	new_conn(&c, 1);
 	syn(test, &c);
-	echo_frame(&c, &f, 4);
-	accept_conn(test, &c, &f);
-	close_conn(test, &c);
+	echo_connects(test, &c);
 }
 
 /* Fill slot @slot, as many connections do; return the number of its cookies. */
@@ -255,7 +268,6 @@ static void listen__echo_finds_it_full(struct kunit *test)
 {
 	unsigned long full = mib(ESP_MIB_ListenOverflows);
 	struct t_conn c[T_BACKLOG + 3];
-	struct esp_frame f;
 	u32 i;
 
 	start_listener(test);
@@ -264,8 +276,7 @@ static void listen__echo_finds_it_full(struct kunit *test)
 		syn(test, &c[i]);
 	}
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
-		echo_frame(&c[i], &f, 4);
-		feed_frame(test, c[i].mac, &f, NULL);
+		feed_echo(test, &c[i]);
 	}
 	/* one more than the backlog, as with TCP */
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, T_BACKLOG + 1);
@@ -277,7 +288,6 @@ static void listen__echo_finds_it_full_later(struct kunit *test)
 {
 	unsigned long full = mib(ESP_MIB_ListenOverflows);
 	struct t_conn c[T_BACKLOG + 3];
-	struct esp_frame f;
 	struct sock *sk;
 	u32 i;
 
@@ -289,8 +299,7 @@ static void listen__echo_finds_it_full_later(struct kunit *test)
 	}
 	lock_sock(sk);
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
-		echo_frame(&c[i], &f, 4);
-		feed_frame(test, c[i].mac, &f, NULL);
+		feed_echo(test, &c[i]);
 	}
 	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0);
 	release_sock(sk);
@@ -319,10 +328,8 @@ static void listen__copy_comes_meanwhile(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens + 1);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used);
 	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 1u);
-	next(test, &c, ESP_ACK, &f);
+	take_conn(test, &c, &f);
 	silence(test);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
-	c.esp = esp_sk(c.sock->sk);
 	close_conn(test, &c);
 }
 
@@ -347,17 +354,14 @@ static void listen__two_cookies_of_one(struct kunit *test)
 	}
 	lock_sock(sk);
 	for (i = 0; i < 2; i++) {
-		echo_frame(&c[i], &f, 4);
-		feed_frame(test, c[i].mac, &f, NULL);
+		feed_echo(test, &c[i]);
 	}
 	release_sock(sk);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens + 1);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutAllocFail), failed + 1);
 	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 1u);
-	next(test, &c[0], ESP_ACK, &f);
+	take_conn(test, &c[0], &f);
 	silence(test);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c[0].sock, O_NONBLOCK), 0);
-	c[0].esp = esp_sk(c[0].sock->sk);
 	close_conn(test, &c[0]);
 	echo_frame(&c[1], &f, 4);
 	accept_conn(test, &c[1], &f);
@@ -371,7 +375,6 @@ static void listen__address_changes_meanwhile(struct kunit *test)
 	static const u8 other[ETH_ALEN] = { 2, 0, 0, 0, 0, 0x77 };
 	unsigned long opens = mib(ESP_MIB_PassiveOpens);
 	u8 known[ETH_ALEN];
-	struct esp_frame f;
 	struct t_conn c;
 	struct sock *sk;
 
@@ -382,8 +385,7 @@ static void listen__address_changes_meanwhile(struct kunit *test)
 	c.grant = 4;
 	ether_addr_copy(known, fx.dev->dev_addr);
 	lock_sock(sk);
-	echo_frame(&c, &f, 4);
-	feed_frame(test, c.mac, &f, NULL);
+	feed_echo(test, &c);
 	rtnl_lock();
 	eth_hw_addr_set(fx.dev, other);
 	rtnl_unlock();
@@ -396,16 +398,13 @@ static void listen__address_changes_meanwhile(struct kunit *test)
 	rtnl_lock();
 	eth_hw_addr_set(fx.dev, known);
 	rtnl_unlock();
-	echo_frame(&c, &f, 4);
-	accept_conn(test, &c, &f);
-	close_conn(test, &c);
+	echo_connects(test, &c);
 }
 
 /* The device leaves while an echo waits in the listener's backlog. */
 static void listen__device_leaves_meanwhile(struct kunit *test)
 {
 	unsigned long opens = mib(ESP_MIB_PassiveOpens);
-	struct esp_frame f;
 	struct t_conn c;
 	struct sock *sk;
 
@@ -414,8 +413,7 @@ static void listen__device_leaves_meanwhile(struct kunit *test)
 	new_conn(&c, 0);
 	syn(test, &c);
 	lock_sock(sk);
-	echo_frame(&c, &f, 4);
-	feed_frame(test, c.mac, &f, NULL);
+	feed_echo(test, &c);
 	lose_device();
 	release_sock(sk);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens);
@@ -433,7 +431,6 @@ static void listen__frame_of_another_time(struct kunit *test)
 {
 	unsigned long invalid = mib(ESP_MIB_CookieInvalid), bad = mib(ESP_MIB_InCookie);
 	struct t_conn c, late;
-	struct esp_frame f;
 	struct sock *sk;
 	u32 recv_seq;
 
@@ -456,17 +453,14 @@ static void listen__frame_of_another_time(struct kunit *test)
 	syn(test, &late);
 	late.grant = 4;
 	lock_sock(sk);
-	echo_frame(&late, &f, 4);
-	feed_frame(test, late.mac, &f, NULL);
+	feed_echo(test, &late);
 	esp_set_state(sk, TCP_ESTABLISHED);
 	release_sock(sk);
 	esp_set_state(sk, TCP_LISTEN);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_InCookie), bad + 1);
 	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0u);
 	silence(test);
-	echo_frame(&late, &f, 4);
-	accept_conn(test, &late, &f);
-	close_conn(test, &late);
+	echo_connects(test, &late);
 }
 
 /* A SYN whose number does not follow from its cookie, or whose cookie is 0, gets no answer. */
@@ -518,10 +512,9 @@ static void listen__data_in_echo(struct kunit *test)
 	f.len = 10;
 	feed_frame(test, c.mac, &f, NULL);
 	feed_frame(test, c.mac, &f, NULL);
-	next(test, &c, ESP_ACK, &f);
+	take_conn(test, &c, &f);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq + 1);
-	KUNIT_ASSERT_EQ(test, kernel_accept(fx.listener, &c.sock, O_NONBLOCK), 0);
-	c.esp = esp_sk(c.sock->sk);
+
 	expect_data(test, &c, c.seq, 1, 10);
 	KUNIT_EXPECT_EQ(test, recv_bytes(&c, &f, 1), -EAGAIN);
 	close_conn(test, &c);
