@@ -413,6 +413,30 @@ static void data__duplicate_is_acked(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/*
+ * Rule 10: packets that are left of a transmission get their ACK after half of the time after which
+ * the sender takes them for lost.
+ */
+static void data__ack_before_loss(struct kunit *test)
+{
+	struct t_conn c;
+	int n;
+
+	conf()->ack_delay_us = 1000;
+	conf()->rto_min_us = 4000000;	/* more than the round trips */
+	open_conn(test, &c, 0, 40);
+	feed(test, &c, ESP_TXS, c.seq, 10);
+	/* the first packets bring grants, which are ACKs */
+	for (n = 1; n < 8 && !READ_ONCE(c.esp->ack_pending); n++)
+		feed(test, &c, 0, c.seq + n, 10);
+	lock_sock(c.sock->sk);
+	KUNIT_EXPECT_EQ(test, c.esp->ack_pending, ESP_ACK_WAITS);
+	KUNIT_EXPECT_EQ(test, c.esp->deadline[ESP_T_ACK], c.esp->progress_us + 2000000);
+	release_sock(c.sock->sk);
+	expect_data(test, &c, c.seq, n, 10);
+	close_conn(test, &c);
+}
+
 static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__bad_cookie_is_silent),
 	KUNIT_CASE(data__in_order),
@@ -426,5 +450,6 @@ static struct kunit_case receive_cases[] = {
 	KUNIT_CASE(data__gap_is_given_up),
 	KUNIT_CASE(data__reordering_is_no_loss),
 	KUNIT_CASE(data__duplicate_is_acked),
+	KUNIT_CASE(data__ack_before_loss),
 	{}
 };
