@@ -275,9 +275,8 @@ static void listen__echo_finds_it_full(struct kunit *test)
 		new_conn(&c[i], i);
 		syn(test, &c[i]);
 	}
-	for (i = 0; i < ARRAY_SIZE(c); i++) {
+	for (i = 0; i < ARRAY_SIZE(c); i++)
 		feed_echo(test, &c[i]);
-	}
 	/* one more than the backlog, as with TCP */
 	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, T_BACKLOG + 1);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ListenOverflows), full + 2);
@@ -298,9 +297,8 @@ static void listen__echo_finds_it_full_later(struct kunit *test)
 		syn(test, &c[i]);
 	}
 	lock_sock(sk);
-	for (i = 0; i < ARRAY_SIZE(c); i++) {
+	for (i = 0; i < ARRAY_SIZE(c); i++)
 		feed_echo(test, &c[i]);
-	}
 	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0);
 	release_sock(sk);
 	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, T_BACKLOG + 1);
@@ -353,9 +351,8 @@ static void listen__two_cookies_of_one(struct kunit *test)
 		c[i].grant = 4;
 	}
 	lock_sock(sk);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++)
 		feed_echo(test, &c[i]);
-	}
 	release_sock(sk);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_PassiveOpens), opens + 1);
 	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutAllocFail), failed + 1);
