@@ -552,8 +552,9 @@ static int accept_tcp(int fd, struct slot *slot, struct sockaddr_storage *sa, so
 /*
  * Must a signal end accept()? After a handler with SA_RESTART the kernel restarts accept(), but not
  * poll(). Which handler it was is not known: if one is without SA_RESTART, the program must be
- * told. The caller asks before and after it waits: a handler may be gone once it ran
- * (SA_RESETHAND), or may have been set meanwhile.
+ * told. The caller asks before and after it waits in poll(): a handler may be gone once it ran
+ * (SA_RESETHAND), or may have been set meanwhile. One that is gone is not noticed if it ran in
+ * accept_bounded(), which waits only if a process without the library took the connection.
  */
 static bool interrupts(int timeout)
 {
