@@ -530,6 +530,14 @@ static void syn(struct kunit *test, struct t_conn *c)
 	c->crc = f.features & ESP_FEATURE_CRC32C;
 }
 
+/* Start a listener, which answers the SYN of a connection's peer. */
+static void begin_handshake(struct kunit *test, struct t_conn *c)
+{
+	start_listener(test);
+	new_conn(c, 0);
+	syn(test, c);
+}
+
 /* Take the connection that an echo has made, and whose ACK @f leaves. */
 static void take_conn(struct kunit *test, struct t_conn *c, struct esp_frame *f)
 {

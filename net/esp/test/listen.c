@@ -82,9 +82,7 @@ static void listen__bad_echo_is_refused(struct kunit *test)
 	struct t_conn c;
 	int i;
 
-	start_listener(test);
-	new_conn(&c, 0);
-	syn(test, &c);
+	begin_handshake(test, &c);
 	for (i = 0; i < 7; i++) {
 		struct t_conn who = c;	/* the host that gets the answer */
 
@@ -313,10 +311,8 @@ static void listen__copy_comes_meanwhile(struct kunit *test)
 	struct t_conn c;
 	struct sock *sk;
 
-	start_listener(test);
+	begin_handshake(test, &c);
 	sk = fx.listener->sk;
-	new_conn(&c, 0);
-	syn(test, &c);
 	echo_frame(&c, &f, 4);
 	copy = f;
 	lock_sock(sk);
@@ -375,10 +371,8 @@ static void listen__address_changes_meanwhile(struct kunit *test)
 	struct t_conn c;
 	struct sock *sk;
 
-	start_listener(test);
+	begin_handshake(test, &c);
 	sk = fx.listener->sk;
-	new_conn(&c, 0);
-	syn(test, &c);
 	c.grant = 4;
 	ether_addr_copy(known, fx.dev->dev_addr);
 	lock_sock(sk);
@@ -405,10 +399,8 @@ static void listen__device_leaves_meanwhile(struct kunit *test)
 	struct t_conn c;
 	struct sock *sk;
 
-	start_listener(test);
+	begin_handshake(test, &c);
 	sk = fx.listener->sk;
-	new_conn(&c, 0);
-	syn(test, &c);
 	lock_sock(sk);
 	feed_echo(test, &c);
 	lose_device();
@@ -501,9 +493,7 @@ static void listen__data_in_echo(struct kunit *test)
 	struct esp_frame f;
 	struct t_conn c;
 
-	start_listener(test);
-	new_conn(&c, 0);
-	syn(test, &c);
+	begin_handshake(test, &c);
 	echo_frame(&c, &f, 4);
 	f.flags |= ESP_TXS | ESP_TXF;
 	f.len = 10;

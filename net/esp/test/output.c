@@ -294,9 +294,7 @@ static void send__smaller_cap(struct kunit *test)
 	struct t_conn c;
 	int i;
 
-	start_listener(test);
-	new_conn(&c, 0);
-	syn(test, &c);
+	begin_handshake(test, &c);
 	echo_frame(&c, &f, 40);
 	f.burst = 3;
 	c.grant = 40;
