@@ -252,6 +252,13 @@ static inline void dump_counters(void)
 	dump_host(B, "host B");
 }
 
+/* MUST() ends the program before the fixture can print the counters. */
+static inline void dump_at_exit(int status, void *unused)
+{
+	if (status == KSFT_FAIL)
+		dump_counters();
+}
+
 /* Count the sockets that frames can find, from /proc/net/protocols. */
 static inline long inuse(const struct host *h)
 {
@@ -414,6 +421,7 @@ static inline void wait_running(void)
  */
 static inline void make_hosts(void)
 {
+	on_exit(dump_at_exit, NULL);
 	make_host(B, "vb", 0x0b);
 	make_host(A, "va", 0x0a);
 	A->ifindex = 10;
