@@ -356,17 +356,25 @@ struct slot *run_waits(int fd)
 }
 
 /*
- * Close the ESP listener of a descriptor that the program closes. Writes nothing down, see run.h.
+ * Close the ESP listener of a descriptor that the program closes, and forget the listener: a server
+ * that forks closes it in each child, which then must not ask for it in each call that waits.
  */
 void run_uncover(int fd)
 {
+	int kind = LISTENER;
 	struct slot *slot;
 
 	if (!atomic_load(&run_listeners))
 		return;
 	slot = run_listener(fd);
-	if (slot)
-		sys_close(slot->hidden);
+	if (!slot)
+		return;
+	if (run_is_vfork_child()) {
+		sys_close(slot->hidden);	/* the parent keeps its own */
+		return;
+	}
+	replace_hidden(slot, -1);
+	atomic_compare_exchange_strong(&slot->kind, &kind, UNKNOWN);
 }
 
 /* Remember @copy as a copy of @fd. A listener's copy has its own descriptor of the ESP listener. */
