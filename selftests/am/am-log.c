@@ -411,14 +411,15 @@ static int converse(struct __test_metadata *_metadata, const struct am_options *
 	return mortal.lives_n;
 }
 
-/* Kill at each step, until there is none any more. */
+/* Kill at each step, or each $AM_KILL_EVERYth, until there is none any more. */
 static void kill_at_each(struct __test_metadata *_metadata, const struct am_options *o,
 			 const char *const *address, int role, bool once)
 {
-	unsigned int n = 1;
+	const char *s = getenv("AM_KILL_EVERY");
+	unsigned int n = 1, every = s ? atoi(s) : 1;
 
 	while (converse(_metadata, o, address, role, once, n) && __test_passed(_metadata))
-		n++;
+		n += every;
 	TH_LOG("%u steps", n - 1);
 	/* Each task has these steps at least: the request, its data, sent, answered. */
 	EXPECT_LE(4 * TASKS, n - 1);

@@ -175,6 +175,8 @@ check() {
 			continue
 		fi
 		for t in $here; do
+			# those install packages, or build for the same roots
+			[ "$t:$c" != host:long ] || t=host+alone
 			echo "$t $name $seconds $command" >>"$LIST"
 		done
 	done <"$SRC/selftests/tests"
@@ -205,7 +207,7 @@ check() {
 		uml | uml-debug | uml-virtual | 6.1 | 6.12 | 7 | kcsan) (fetch "$t") >&2 </dev/null ;;
 		bookworm | trixie) (fetch_root "$t") >&2 </dev/null ;;
 		esac
-	done < <(awk '$1 == "host" { for (i = 4; i <= NF; i++) print $i; next } { print $1 }' "$LIST" | sort -u)
+	done < <(awk '$1 ~ "^host" { for (i = 4; i <= NF; i++) print $i; next } { print $1 }' "$LIST" | sort -u)
 	for t in uml uml-virtual uml-debug 6.1 6.12 7 kcsan; do
 		grep -qxF "$t" <<<"$targets" && (ready "$t") >&2
 	done
@@ -236,11 +238,11 @@ check() {
 }
 
 # split: deal out a kernel's tests to several guests, TARGET, TARGET+2, TARGET+3 ..., so that they run
-# beside each other. A guest gets tests whose time limits add up to 20 minutes. Counts of coverage
+# beside each other; the host's likewise. A guest gets tests whose time limits add up to 20 minutes. Counts of coverage
 # add up in one guest only.
 split() {
 	[ "$VARIANT" != gcov ] || return 0
-	awk '$1 ~ /^(host|pair:.*)$/ { print; next }
+	awk '$1 ~ /^(host\+alone|pair:.*)$/ { print; next }
 		{
 			t = $1
 			if (sum[t] && sum[t] + $3 > 1200) {
@@ -307,7 +309,7 @@ target() {
 	mkdir -p "$LOGS"
 	echo 'TAP version 13' >"$TAP"
 	case $1 in
-	host) check_host ;;
+	host*) check_host ;;
 	pair:*) check_pair ;;
 	*) check_guest ;;
 	esac
