@@ -542,6 +542,8 @@ static void child_inherit(struct sock *child, struct sock *sk)
 	child->sk_prefer_busy_poll = READ_ONCE(sk->sk_prefer_busy_poll);
 	child->sk_busy_poll_budget = READ_ONCE(sk->sk_busy_poll_budget);
 #endif
+	child->sk_max_pacing_rate = READ_ONCE(sk->sk_max_pacing_rate);
+	child->sk_pacing_rate = READ_ONCE(sk->sk_pacing_rate);
 	sock_valbool_flag(child, SOCK_LINGER, sock_flag(sk, SOCK_LINGER));
 	sock_valbool_flag(child, SOCK_KEEPOPEN, sock_flag(sk, SOCK_KEEPOPEN));
 	sock_valbool_flag(child, SOCK_ZEROCOPY, sock_flag(sk, SOCK_ZEROCOPY));

@@ -215,11 +215,13 @@ static int dgram_send(struct sock *sk, struct esp_dev *ed, struct sockaddr_esp *
 	esp_finish_frame(ed, skb, skb->len, 0);
 	esp_skb_classify(skb, sk);
 	skb->mark = cookie->mark;
+	if (cookie->transmit_time)	/* fq, etf */
+		skb_set_delivery_type_by_clockid(skb, cookie->transmit_time, sk->sk_clockid);
 #ifndef ESP_OLD_CMSG_PRIORITY
 	skb->priority = cookie->priority;
 #endif
 	err = esp_dev_xmit(skb, ed, mac, NULL);
-	if (err)
+	if (err < 0)
 		return err;
 	ESP_INC(sock_net(sk), DgramOut);
 	return len;

@@ -235,6 +235,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	INIT_HLIST_NODE(&esp->bind_node);
 	INIT_LIST_HEAD(&esp->dev_node);
 	INIT_LIST_HEAD(&esp->acceptq);
+	INIT_LIST_HEAD(&esp->devq_node);
 	INIT_LIST_HEAD(&esp->peer_node);
 	esp->ooo = RB_ROOT;
 	esp->nodelay = 1;
@@ -254,7 +255,8 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
  * The core knows which messages of SOL_SOCKET there are; as with TCP and UDP, those of other
  * levels have no effect.
  *
- * Return: 0, EINVAL, EPERM; EOPNOTSUPP: times of departure (SCM_TIMESTAMPING, SCM_TXTIME)
+ * Return: 0, EINVAL, EPERM; EOPNOTSUPP: a notice of the departure (SCM_TIMESTAMPING), or its time
+ * (SCM_TXTIME) on a stream
  */
 int esp_control(struct sock *sk, struct msghdr *msg, struct sockcm_cookie *cookie)
 {
@@ -267,7 +269,8 @@ int esp_control(struct sock *sk, struct msghdr *msg, struct sockcm_cookie *cooki
 		return 0;
 	asked = cookie->tsflags;
 	err = sock_cmsg_send(sk, msg, cookie);
-	if (!err && (cookie->tsflags != asked || cookie->transmit_time))
+	if (!err && (cookie->tsflags != asked ||
+		     (cookie->transmit_time && sk->sk_type != SOCK_DGRAM)))
 		err = -EOPNOTSUPP;
 	return err;
 }

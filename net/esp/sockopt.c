@@ -147,8 +147,8 @@ static int opt_of_core(struct sock *sk, int name, sockptr_t val, unsigned int le
 	bool dgram = sk->sk_type == SOCK_DGRAM;
 	union {
 		int v;
-		unsigned long rate;
-	} u = { .rate = ~0UL };
+		struct sock_txtime txtime;
+	} u = {};
 
 	if (len < sizeof(u.v))	/* the core refuses it */
 		return 0;
@@ -159,8 +159,8 @@ static int opt_of_core(struct sock *sk, int name, sockptr_t val, unsigned int le
 		return u.v ? -EOPNOTSUPP : 0;
 	case SO_INCOMING_CPU:
 		return u.v >= 0 ? -EOPNOTSUPP : 0;
-	case SO_TXTIME:
-		return -EOPNOTSUPP;
+	case SO_TXTIME:		/* EDP has no queue of errors */
+		return dgram && !(u.txtime.flags & SOF_TXTIME_REPORT_ERRORS) ? 0 : -EOPNOTSUPP;
 	case SO_RESERVE_MEM:	/* the receive queue's lock guards a datagram socket's memory */
 		return dgram ? -EOPNOTSUPP : 0;
 	case SO_TIMESTAMPING_OLD:
@@ -174,12 +174,27 @@ static int opt_of_core(struct sock *sk, int name, sockptr_t val, unsigned int le
 	case SO_TIMESTAMPNS_OLD:
 	case SO_TIMESTAMPNS_NEW:
 		return u.v && !dgram ? -EOPNOTSUPP : 0;
-	case SO_MAX_PACING_RATE:
-		return u.rate != ~0UL && !dgram ? -EOPNOTSUPP : 0;
 	case SO_ATTACH_FILTER:
 	case SO_ATTACH_BPF:
 		return dgram ? 0 : -EOPNOTSUPP;
 	}
+	return 0;
+}
+
+/* Set an option of the core. It lowers the pacing rate, and leaves it to TCP to raise it. */
+static int opt_set_core(struct socket *sock, int name, sockptr_t val, unsigned int len)
+{
+	struct sock *sk = sock->sk;
+	int err;
+
+	err = opt_of_core(sk, name, val, len);
+	if (!err)
+		err = sock_setsockopt(sock, SOL_SOCKET, name, val, len);
+	if (err || name != SO_MAX_PACING_RATE)
+		return err;
+	lock_sock(sk);
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	release_sock(sk);
 	return 0;
 }
 
@@ -189,10 +204,8 @@ int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 	struct sock *sk = sock->sk;
 	int err, v;
 
-	if (level == SOL_SOCKET && name != SO_ZEROCOPY) {
-		err = opt_of_core(sk, name, val, len);
-		return err ? err : sock_setsockopt(sock, level, name, val, len);
-	}
+	if (level == SOL_SOCKET && name != SO_ZEROCOPY)
+		return opt_set_core(sock, name, val, len);
 	if (level == SOL_SOCKET)
 		name = ESP_ZEROCOPY;
 	else if (level != SOL_ESP)

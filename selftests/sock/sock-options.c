@@ -331,6 +331,86 @@ TEST_F(hosts, mark_and_priority)
 	}
 }
 
+#define PACE		4000000		/* bytes in a second */
+#define PACED_BYTES	2000000
+#define PACED_FIRST	(40 * 1500)	/* bytes that fq lets leave at once, and a packet more */
+
+/* Send PACED_BYTES, and return how long it took until all had come, ms. */
+static long paced_ms(struct __test_metadata *_metadata, int fd[2])
+{
+	static char buf[20000];
+	long long start = now_ms();
+	long sent = 0, come = 0;
+	ssize_t n;
+
+	while (come < PACED_BYTES) {
+		n = 0;
+		if (sent < PACED_BYTES)
+			n = send(fd[0], buf, sizeof(buf), MSG_DONTWAIT);
+		if (n > 0)
+			sent += n;
+		n = recv(fd[1], buf, sizeof(buf), MSG_DONTWAIT);
+		if (n > 0)
+			come += n;
+		else
+			nap_us(1000);
+		ASSERT_GT(60000, now_ms() - start);
+	}
+	return now_ms() - start;
+}
+
+/* With fq a connection is no faster than SO_MAX_PACING_RATE says, and its rate can be raised. */
+TEST_F(hosts, pacing)
+{
+	long ms, least = (PACED_BYTES - PACED_FIRST) / (PACE / 1000);
+	int fd[2];
+
+	enter(A);
+	run("tc qdisc add dev va root fq");
+	make_pair(SOCK_STREAM, fd);
+	if (set_int(fd[0], SOL_SOCKET, SO_MAX_PACING_RATE, PACE / 10))
+		ASSERT_EQ(0, errno);
+	ASSERT_EQ(0, set_int(fd[0], SOL_SOCKET, SO_MAX_PACING_RATE, PACE));
+	ms = paced_ms(_metadata, fd);
+	TH_LOG("paced: %ld ms, at least %ld", ms, least);
+	EXPECT_LE(least, ms);
+	EXPECT_GT(9 * least, ms);	/* the lower rate of before does not stay */
+	EXPECT_EQ(0, counter(A, "OutDiscards"));
+	run("tc qdisc del dev va root");
+}
+
+/* With fq a datagram leaves at the time that SCM_TXTIME names. */
+TEST_F(hosts, departure)
+{
+	struct sock_txtime txtime = { .clockid = CLOCK_MONOTONIC };
+	union {
+		char buf[CMSG_SPACE(sizeof(long long))];
+		struct cmsghdr c;
+	} u = { .c = { CMSG_LEN(sizeof(long long)), SOL_SOCKET, SCM_TXTIME } };
+	struct sockaddr_esp to = at(B, PORT);
+	struct iovec iov = { "four", 4 };
+	struct msghdr msg = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov,
+			      .msg_iovlen = 1, .msg_control = &u, .msg_controllen = sizeof(u) };
+	int fd[2] = { esp_socket(A, SOCK_DGRAM), esp_socket(B, SOCK_DGRAM) };
+	long long when;
+	char data[8];
+
+	enter(A);
+	run("tc qdisc add dev va root fq");
+	ASSERT_EQ(0, do_bind(fd[1], any(PORT)));
+	if (set_int(esp_socket(A, SOCK_STREAM), SOL_SOCKET, SO_ZEROCOPY, 1))
+		return;		/* an older kernel, which doesn't ask the family */
+	EXPECT_ERRNO(EINVAL, sendmsg(fd[0], &msg, 0));	/* without SO_TXTIME */
+	ASSERT_EQ(0, setsockopt(fd[0], SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime)));
+	when = (now_ms() + 300) * 1000000LL;
+	memcpy(CMSG_DATA(&u.c), &when, sizeof(when));
+	ASSERT_EQ(4, sendmsg(fd[0], &msg, 0));
+	EXPECT_ERRNO(EAGAIN, recv(fd[1], data, sizeof(data), MSG_DONTWAIT));
+	ASSERT_EQ(4, recv(fd[1], data, sizeof(data), 0));
+	EXPECT_LE(when / 1000000, now_ms() + 1);
+	run("tc qdisc del dev va root");
+}
+
 /* Send 4 bytes on a connected socket with one control message of SOL_SOCKET. */
 static ssize_t send_with(int fd, int type, int value)
 {
@@ -403,11 +483,11 @@ TEST_F(hosts, options_without_effect)
 		{ SO_TIMESTAMPNS, 1, 0, true },
 		{ SO_TIMESTAMPING, SOF_TIMESTAMPING_RX_SOFTWARE, 0, true },
 		{ SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE, 0, false },
-		{ SO_MAX_PACING_RATE, 1000, -1, true },
 	};
 	struct sock_filter all[] = { { BPF_RET | BPF_K, 0, 0, 0xffff } };
 	struct sock_fprog filter = { 1, all };
 	struct sock_txtime txtime = { .clockid = CLOCK_TAI };
+	struct sock_txtime errors = { CLOCK_TAI, SOF_TXTIME_REPORT_ERRORS };
 	unsigned int i, t;
 
 	if (set_int(esp_socket(A, SOCK_STREAM), SOL_SOCKET, SO_ZEROCOPY, 1))
@@ -424,8 +504,10 @@ TEST_F(hosts, options_without_effect)
 			EXPECT_EQ(0, set_int(fd, SOL_SOCKET, no[i].name, no[i].off))
 				TH_LOG("option %d", no[i].name);
 		}
-		EXPECT_ERRNO(EOPNOTSUPP, setsockopt(fd, SOL_SOCKET, SO_TXTIME, &txtime,
-						    sizeof(txtime)));
+		i = setsockopt(fd, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime));
+		EXPECT_EQ(dgram ? 0 : -1, (int)i);
+		EXPECT_ERRNO(EOPNOTSUPP, setsockopt(fd, SOL_SOCKET, SO_TXTIME, &errors,
+						    sizeof(errors)));
 		EXPECT_ERRNO(EOPNOTSUPP, set_int(fd, SOL_SOCKET, SO_PEEK_OFF, 1));
 		i = setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
 		EXPECT_EQ(dgram ? 0 : -1, (int)i);

@@ -229,7 +229,7 @@ static bool lacks_one(int fd)
 	if (!sys_getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &peek, sizeof(peek)) && peek >= 0)
 		return true;
 	return !sys_getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) &&
-	       rate != ~0UL && rate != ~0U;	/* ESP doesn't pace */
+	       rate != ~0UL && rate != ~0U;	/* ESP paces with fq only */
 }
 
 /* Copy the options of a TCP socket. Returns 0, or -EOPNOTSUPP: no ESP socket can take its place. */

@@ -85,6 +85,14 @@ static inline void sk_drops_inc(struct sock *sk)
 }
 #endif
 
+#ifdef ESP_OLD_DELIVERY_TYPE
+static inline void skb_set_delivery_type_by_clockid(struct sk_buff *skb, ktime_t kt,
+						    clockid_t clockid)
+{
+	skb_set_delivery_time(skb, kt, clockid == CLOCK_MONOTONIC);
+}
+#endif
+
 #ifdef ESP_OLD_GSO_IPV4
 #define gso_ipv4_max_size	gso_max_size
 #endif

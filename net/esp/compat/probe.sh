@@ -20,6 +20,7 @@ lacks net/net_namespace.h register_net_sysctl_sz ESP_OLD_SYSCTL_SZ
 lacks linux/sysctl.h 'typedef int proc_handler(const struct' ESP_OLD_CTL_CONST
 lacks net/sock.h 'sk_forward_alloc_add(' ESP_OLD_FORWARD_ALLOC
 lacks net/sock.h 'sk_drops_inc(' ESP_OLD_DROPS_INC
+lacks linux/skbuff.h skb_set_delivery_type_by_clockid ESP_OLD_DELIVERY_TYPE
 lacks linux/netdevice.h gso_ipv4_max_size ESP_OLD_GSO_IPV4
 lacks linux/net.h SOCK_CUSTOM_SOCKOPT ESP_OLD_SOCKOPT
 lacks net/sock.h 'u32 priority;' ESP_OLD_CMSG_PRIORITY
