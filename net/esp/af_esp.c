@@ -26,6 +26,7 @@
 #include "timeout.h"
 #include "timer.h"
 #include "trace.h"
+#include "write_queue.h"
 
 static int esp_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
@@ -376,6 +377,8 @@ static void esp_release_cb(struct sock *sk)
 		esp_dev_events_run(sk);
 	if (READ_ONCE(esp_sk(sk)->deferred))
 		esp_timers_run(sk);
+	if (READ_ONCE(esp_sk(sk)->devq_deferred))
+		esp_devq_turn(sk);
 	/* the backlog's frames counted twice: esp_grant_room() */
 	if (READ_ONCE(esp_sk(sk)->grant.rcv_mem_pressure) &&
 	    sk->sk_state != TCP_CLOSE && esp_grant_room(esp_sk(sk)))

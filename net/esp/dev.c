@@ -471,7 +471,8 @@ static int dev_header(struct sk_buff *skb, struct net_device *dev, const u8 *dad
  * hairpin.
  *
  * Context: any but hard interrupt.
- * Return: 0 or ENETDOWN. A frame that a queue drops later has to be retransmitted
+ * Return: 0; ENETDOWN; NET_XMIT_DROP or NET_XMIT_CN, which are positive: the device's queue dropped
+ * this frame or another one. A frame that a queue drops has to be retransmitted
  */
 int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		 const u8 *saddr)
@@ -479,6 +480,7 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 	enum skb_drop_reason reason = SKB_DROP_REASON_DEV_READY;
 	struct net_device *dev;
 	unsigned int room;
+	int err = 0;
 
 	rcu_read_lock();
 	dev = rcu_dereference(ed->dev);
@@ -508,11 +510,13 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		skb->protocol = esp_ethertype;
 		skb->pkt_type = PACKET_HOST;
 		netif_rx(skb);
-	} else if (dev_queue_xmit(skb)) {
-		ESP_INC_NS(ed->ns, OutDiscards);
+	} else {
+		err = dev_queue_xmit(skb);
+		if (unlikely(err))
+			ESP_INC_NS(ed->ns, OutDiscards);
 	}
 	rcu_read_unlock();
-	return 0;
+	return max(err, 0);
 drop:
 	rcu_read_unlock();
 	kfree_skb_reason(skb, reason);

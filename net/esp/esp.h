@@ -9,7 +9,7 @@
  *   2. lock_sock / slock of a listener
  *   3. the same of its child (nested)
  *   4. one of these, never two: a bucket's (hash.c), esp_dev.lock, esp_link.lock, cookies.lock,
- *      esp_ackq.lock
+ *      esp_ackq.lock; esp_devq.lock, inside a queueing discipline's lock
  *   5. one of these, never two: esp_opt.timer_lock, that of a line of delayed ACKs
  *      (delayed_ack.c)
  * Sending (dev_queue_xmit) happens under 2 or 3 or without a lock, never under 4.
@@ -69,6 +69,7 @@ enum esp_timer {
 	ESP_T_MAX,
 };
 
+struct esp_devq;
 struct esp_port;
 
 /**
@@ -319,6 +320,29 @@ struct esp_opt {
 	struct hlist_node	bind_node;
 	/** @dev_node: in esp_dev.socks; under esp_dev.lock */
 	struct list_head	dev_node;
+	/**
+	 * @devq_node: in esp_devq.ready, which then holds a reference to the socket; under
+	 * esp_devq.lock
+	 */
+	struct list_head	devq_node;
+	/**
+	 * @devq: the device's queue in which its frames count, with a reference to the link; NULL:
+	 * no connection yet. It changes only while no frame is there
+	 */
+	struct esp_devq		*devq;
+	/** @devq_frames: frames there, but for those that fq paces */
+	atomic_t		devq_frames;
+	/** @devq_unit: unit of the queue's limit, bytes; the owner writes it before devq_wants */
+	u32			devq_unit;
+	/**
+	 * @devq_wants: the socket waits for one of its frames to be freed; the context that frees
+	 * it writes it, too
+	 */
+	u8			devq_wants;
+	/**
+	 * @devq_deferred: the turn came while a process owned the socket; esp_release_cb() sends
+	 */
+	u8			devq_deferred;
 	/**
 	 * @acceptq: listener: connections that wait for accept(), each with the reference of its
 	 * creation; connection: its place there. The listener's owner writes it

@@ -6,6 +6,7 @@
  */
 #include "esp.h"
 #include "dev.h"
+#include "dev_queue.h"
 #include "first_burst.h"
 #include "link.h"
 #include "timer.h"
@@ -214,6 +215,7 @@ int esp_peer_get(struct sock *sk)
 		share_out(link);
 	spin_unlock_bh(&link->lock);
 	kfree(new);
+	esp_devq_attach(sk, link);
 	return 0;
 }
 

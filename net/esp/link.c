@@ -31,6 +31,7 @@ static void link_free(struct rcu_head *rcu)
 	struct esp_link *link = container_of(rcu, struct esp_link, rcu);
 
 	hrtimer_cancel(&link->pace);
+	hrtimer_cancel(&link->devq.timer);
 	kfree(link);
 }
 

@@ -9,6 +9,31 @@
 #define ESP_PEER_BUCKETS 64
 
 /**
+ * struct esp_devq - frames with payload that wait in front of a device; see dev_queue.c
+ */
+struct esp_devq {
+	/** @busy: connections with frames that the device is not done with, but for paced ones */
+	atomic_t		busy;
+	/** @limit: what these connections may have there together, units; written under @lock */
+	int			limit;
+	/** @low: least that was left in the queue at a turn since @since; U32_MAX: no turn */
+	u32			low;
+	/** @since: start of the interval of @low, microseconds; under @lock */
+	u64			since;
+	/** @lock: guards @ready, @due, the timer's start, and the fields above */
+	spinlock_t		lock;	/* see @lock */
+	/** @due: @timer was started, and has not run since; under @lock */
+	bool			due;
+	/**
+	 * @ready: connections that have waited, and one of whose frames was freed, each with a
+	 * reference, by devq_node
+	 */
+	struct list_head	ready;
+	/** @timer: gives turns; canceled before the link is freed */
+	struct hrtimer		timer;
+};
+
+/**
  * struct esp_link - a receiving lower device: where frames congest (rule 12)
  *
  * A link lives as long as a device or a socket refers to it.
@@ -46,6 +71,8 @@ struct esp_link {
 	 * It holds no reference. It is canceled before @rcu frees the link
 	 */
 	struct hrtimer		pace;
+	/** @devq: the sending side: frames that wait in front of the device */
+	struct esp_devq		devq;
 	/**
 	 * @set_mbit: the link's speed as the sysctl "rate_mbit" of the device that owns the link
 	 * tells it, Mbit/s; 0: not set

@@ -12,10 +12,12 @@
 #include "esp.h"
 #include "dev.h"
 #include "dev_event.h"
+#include "dev_queue.h"
 #include "grant.h"
 #include "link.h"
 #include "notifier.h"
 #include "sysctl.h"
+#include "write_queue.h"
 
 static bool esp_default_enable;
 
@@ -129,6 +131,7 @@ static int dev_register(struct net_device *dev)
 		kfree(ed);
 		return -ENOMEM;
 	}
+	esp_devq_init(&ed->link->devq, esp_devq_turns);
 	ed->own_link = true;
 	refcount_set(&ed->ref, 1);
 	spin_lock_init(&ed->lock);

@@ -17,6 +17,7 @@
 #include <net/gro.h>
 #include "esp.h"
 #include "dev.h"
+#include "dev_queue.h"
 #include "offload.h"
 
 /*
@@ -190,6 +191,8 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 
 		if (seg->next)
 			clear |= flags & (ESP_TXF | ESP_EOR);
+		else
+			esp_devq_move(skb, seg);
 		gso_packet(seg, pkt_seq++, clear, by_device);
 	}
 	return segs;

@@ -13,6 +13,7 @@
 #include "esp.h"
 #include "crc.h"
 #include "dev.h"
+#include "dev_queue.h"
 #include "first_burst.h"
 #include "memory.h"
 #include "negotiate.h"
@@ -178,6 +179,30 @@ static void frame_ack_left(struct esp_opt *esp, u16 len)
 	esp_timer_clear(esp, ESP_T_ACK);
 }
 
+/*
+ * Is a packet a whole transmission, and the only one that the socket has? Of such packets one at
+ * most is in the device's queue, until the peer has it. So it need not count there, which saves 1 %
+ * of a small message's cost.
+ */
+static bool packet_is_alone(const struct sock *sk, const struct sk_buff *skb)
+{
+	return (ESP_TX(skb)->flags & ESP_TXF) && ESP_TX(skb)->segs == 1 &&
+	       skb_queue_len(&sk->sk_write_queue) == 1 && !esp_has_rate(sk);
+}
+
+/* Hand a frame with payload to the device, and let it keep its socket until it has left. */
+static int owned_xmit(struct sock *sk, struct sk_buff *skb)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	int err;
+
+	esp_devq_own(skb, sk);
+	err = esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
+	if (unlikely(err > 0))
+		esp_devq_refused(sk);
+	return min(err, 0);
+}
+
 /**
  * esp_skb_xmit() - Send a buffer of the write queue
  * @sk:		socket; its owner calls
@@ -206,7 +231,6 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		ESP_INC(net, OutAllocFail);
 		return -ENOMEM;
 	}
-	skb_orphan(out);
 	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
 		kfree_skb_reason(out, SKB_DROP_REASON_NOMEM);
@@ -236,7 +260,9 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
 	}
-	return esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr);
+	if (!skb->len || (!again && packet_is_alone(sk, skb)))	/* a FIN, or a small message */
+		return min(esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr), 0);
+	return owned_xmit(sk, out);
 }
 
 /* Send the bytes @at to before @at + @len of the packet in a buffer; 0 or ENOMEM. */
@@ -261,7 +287,7 @@ static int part_xmit(struct sock *sk, struct sk_buff *skb, u32 at, u32 len)
 	frame_ack_left(esp, len);
 	ESP_INC(sock_net(sk), OutParts);
 	esp_finish_frame(esp->dev, out, out->len, 0);
-	esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr);
+	owned_xmit(sk, out);
 	return 0;
 }
 
@@ -305,7 +331,7 @@ static int empty_xmit(struct sock *sk, struct sk_buff *skb)
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
-	return esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
+	return min(esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr), 0);
 }
 
 /**

@@ -7,6 +7,7 @@
 #include "close.h"
 #include "dev.h"
 #include "dev_event.h"
+#include "dev_queue.h"
 #include "first_burst.h"
 #include "link.h"
 #include "rcv_ack.h"
@@ -257,7 +258,7 @@ static noinline_for_stack void rrq_rcv(struct sock *sk, struct sk_buff *skb, u64
 				end = to;
 			if (!esp_before(from, end))
 				break;
-			if ((u32)now - ESP_TX(p)->sent_us < proof) {
+			if ((u32)now - ESP_TX(p)->sent_us < proof || esp_devq_holds(sk, p)) {
 				ESP_ADD_BH(esp->ns, RRQIgnored, end - from);
 				if (end == to)	/* the next range may be in this buffer */
 					break;

@@ -38,9 +38,7 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
 	ESP_TX(skb)->size = esp->mss;
 	ESP_TX(skb)->linear = linear;
-	/* no GSO for a small message, and none with a CRC: the core can't compute one per packet */
-	ESP_TX(skb)->limit = linear || esp->crc ? esp->mss :
-			     esp_dev_gso_bytes(esp->dev, esp->mss);
+	ESP_TX(skb)->limit = linear ? esp->mss : esp_gso_limit(sk, esp->mss);
 	if (!linear || esp_dev_checksums(esp->dev))
 		skb->ip_summed = CHECKSUM_PARTIAL;	/* copy, don't sum */
 	return skb;

@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include "esp.h"
 #include "dev.h"
+#include "dev_queue.h"
 #include "first_burst.h"
 #include "memory.h"
 #include "sock.h"
@@ -89,8 +90,11 @@ void esp_orphan(struct sock *sk)
 		return;
 	atomic_inc(&esp_orphans);
 	esp->orphan = ESP_ORPHAN_PINS;
-	/* a frame that refers to a user's memory holds the socket as long as a device wants */
-	if (atomic_read(&sk->sk_zckey))
+	/*
+	 * A frame holds the socket as long as the device wants. One with data that are sent after
+	 * this makes the module's exit wait.
+	 */
+	if (atomic_read(&sk->sk_zckey) || refcount_read(&sk->sk_wmem_alloc) != 1)
 		return;
 	esp->orphan = ESP_ORPHAN;
 	module_put(THIS_MODULE);	/* sk_alloc() has taken it */
@@ -159,6 +163,7 @@ static void esp_destruct(struct sock *sk)
 	WARN_ON_ONCE(sk->sk_forward_alloc);
 	if (sk->sk_type != SOCK_DGRAM)
 		sk_sockets_allocated_dec(sk);
+	esp_devq_detach(sk);
 	esp_peer_put(sk);
 	esp_dev_release(sk);
 	if (esp_sk(sk)->tcp)
@@ -227,8 +232,11 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	if (type == SOCK_DGRAM)		/* conn_set_cookie() sets a connection's */
 		sk_set_txhash(sk);
 	sock_set_flag(sk, SOCK_RCU_FREE);
-	if (type != SOCK_DGRAM)
+	if (type != SOCK_DGRAM) {
 		sk_sockets_allocated_inc(sk);
+		/* sock_wfree() must not call esp_write_space(): nobody holds the lock */
+		sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
+	}
 
 	esp = esp_sk(sk);
 	esp->ns = esp_net(net);

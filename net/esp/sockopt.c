@@ -181,31 +181,16 @@ static int opt_of_core(struct sock *sk, int name, sockptr_t val, unsigned int le
 	return 0;
 }
 
-/* Set an option of the core. It lowers the pacing rate, and leaves it to TCP to raise it. */
-static int opt_set_core(struct socket *sock, int name, sockptr_t val, unsigned int len)
-{
-	struct sock *sk = sock->sk;
-	int err;
-
-	err = opt_of_core(sk, name, val, len);
-	if (!err)
-		err = sock_setsockopt(sock, SOL_SOCKET, name, val, len);
-	if (err || name != SO_MAX_PACING_RATE)
-		return err;
-	lock_sock(sk);
-	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
-	release_sock(sk);
-	return 0;
-}
-
 int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 		   unsigned int len)
 {
 	struct sock *sk = sock->sk;
 	int err, v;
 
-	if (level == SOL_SOCKET && name != SO_ZEROCOPY)
-		return opt_set_core(sock, name, val, len);
+	if (level == SOL_SOCKET && name != SO_ZEROCOPY) {
+		err = opt_of_core(sk, name, val, len);
+		return err ? err : sock_setsockopt(sock, level, name, val, len);
+	}
 	if (level == SOL_SOCKET)
 		name = ESP_ZEROCOPY;
 	else if (level != SOL_ESP)

@@ -7,6 +7,7 @@
 #include "close.h"
 #include "connect.h"
 #include "delayed_ack.h"
+#include "dev_queue.h"
 #include "grant.h"
 #include "output.h"
 #include "rcv_data.h"
@@ -52,6 +53,10 @@ static void send_timeout(struct sock *sk, u64 now)
 			WRITE_ONCE(esp->retransmits, esp->retransmits + 1);
 		esp->stats.timeouts++;
 		ESP_INC(sock_net(sk), Timeouts);
+		if (esp_devq_held(sk)) {	/* the peer may wait for what the device has */
+			esp_push_frames(sk);
+			goto out;
+		}
 		esp->rto_high = esp->snd.send_next;
 		esp->snd.recovering = 1;
 		esp_retransmit(sk, skb, esp->snd.una_seq,
@@ -59,6 +64,11 @@ static void send_timeout(struct sock *sk, u64 now)
 		/* its cookie asks about the connection, and how large packets may be */
 		if (esp->retransmits >= ESP_FORGOTTEN)
 			esp_send_ack(sk);
+	} else if (sk->sk_send_head && esp_devq_waits(esp)) {
+		/* the device takes no data. Only the user limits for how long */
+		if (send_gave_up(sk, 0, now))
+			return;
+		esp_push_frames(sk);
 	} else if (sk->sk_send_head) {
 		if (send_gave_up(sk, esp->probes + 1u, now))
 			return;
@@ -69,6 +79,7 @@ static void send_timeout(struct sock *sk, u64 now)
 		ESP_INC(sock_net(sk), Probes);
 		esp_send_probe(sk);
 	}
+out:
 	esp_arm_send(sk, now);
 }
 

@@ -20,6 +20,7 @@
  */
 #include "esp.h"
 #include "dev.h"
+#include "dev_queue.h"
 #include "memory.h"
 #include "negotiate.h"
 #include "output.h"
@@ -29,7 +30,34 @@
 
 #define ESP_CORK_US	(5 * 1000)	/* longest time for which a packet is held back, us */
 #define ESP_TOGETHER	32	/* packets that leave before softirqs may run again */
+#define ESP_DEVQ_RUN	64	/* turns in a row before other softirqs may run */
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
+
+/**
+ * esp_gso_limit() - Compute the most payload of a buffer of the write queue
+ * @sk:		connection; its owner calls
+ * @size:	payload of a packet, bytes
+ *
+ * A small message has no GSO packets, and a CRC allows none: the core can't compute one per packet.
+ * A socket that paces itself has GSO packets of a millisecond at most, as with TCP, because the
+ * queueing discipline sends each as a whole.
+ *
+ * Return: bytes, a multiple of @size
+ */
+u32 esp_gso_limit(struct sock *sk, u32 size)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 most;
+
+	sock_owned_by_me(sk);
+	if (esp->crc)
+		return size;
+	most = esp_dev_gso_bytes(esp->dev, size);
+	if (likely(!esp_has_rate(sk)))
+		return most;
+	return min_t(unsigned long, most,
+		     max(READ_ONCE(sk->sk_max_pacing_rate) >> 10, 1ul * size) / size * size);
+}
 
 /* Append a buffer of one packet to the write queue and give the packet its number. */
 void esp_write_queue_append(struct sock *sk, struct sk_buff *skb, u8 flags)
@@ -212,6 +240,7 @@ void esp_write_queue_purge(struct sock *sk)
 {
 	struct sk_buff *skb;
 
+	esp_devq_leave(sk);
 	while ((skb = skb_peek(&sk->sk_write_queue)))
 		esp_write_queue_unlink(sk, skb);
 	sk->sk_send_head = NULL;
@@ -346,8 +375,7 @@ bool esp_resegment(struct sock *sk)
 		if (buffer_too_large(sk, skb)) {
 			cb->size = esp->mss;
 			cb->segs = DIV_ROUND_UP(skb->len, cb->size);
-			cb->limit = cb->linear || esp->crc ? cb->size :
-				    esp_dev_gso_bytes(esp->dev, cb->size);
+			cb->limit = cb->linear ? cb->size : esp_gso_limit(sk, cb->size);
 			skb->ip_summed = CHECKSUM_PARTIAL;
 		}
 		seq += cb->segs;
@@ -365,6 +393,8 @@ bool esp_resegment(struct sock *sk)
  * @from:	number of the first one
  * @to:		number after the last one
  *
+ * A buffer whose last frame is still in the device's queue is not lost, and not sent.
+ *
  * Of packets that leave in parts (rule 9), only the oldest one of the queue is sent, because the
  * peer puts together only the next packet. The others count as lost.
  *
@@ -376,6 +406,8 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 	bool parts = unlikely(esp_leaves_in_parts(sk, skb));
 
 	sock_owned_by_me(sk);
+	if (esp_devq_holds(sk, skb))
+		return skb;
 	if (parts) {
 		if (from != esp_sk(sk)->snd.una_seq)
 			return skb;
@@ -523,6 +555,16 @@ static bool writer_more_follows(struct sock *sk)
 					skb_queue_len(&sk->sk_write_queue) == 1);
 }
 
+/* How many of the first @n packets of a buffer may the device have now, as one frame? */
+static u32 devq_may_send(struct sock *sk, struct sk_buff *skb, u32 n)
+{
+	u32 size = ESP_TX(skb)->size;
+
+	if (likely(n == 1 && refcount_read(&sk->sk_wmem_alloc) == 1))
+		return 1;	/* nothing of the socket is in the queue */
+	return esp_devq_may_send(sk, n, size, esp_gso_limit(sk, size));
+}
+
 /**
  * esp_push_one_frame() - Send the packets at sk_send_head that may leave
  * @sk:	socket; its owner calls
@@ -567,6 +609,8 @@ u32 esp_push_one_frame(struct sock *sk)
 		n = min(n, esp_cwnd_test(sk, skb));
 	if (unlikely(skb->len > cb->limit))	/* a buffer that was resegmented */
 		n = min(n, max(cb->limit / cb->size, 1u));
+	if (n && skb->len)
+		n = devq_may_send(sk, skb, n);
 	if (!n || (n < cb->segs && (split_is_too_much(sk, skb) || !esp_split(sk, skb, n))))
 		return 0;
 	sk->sk_send_head = skb_queue_is_last(&sk->sk_write_queue, skb) ?
@@ -661,6 +705,8 @@ void esp_ask_for_ack(struct sock *sk)
 	u32 n = esp->snd.send_next - esp->snd.una_seq;
 
 	sock_owned_by_me(sk);
+	if (esp_devq_waits(esp))	/* the device lets the sender go on */
+		return;
 	if (!n || n > ESP_ACK_MOST || esp->ack_requested_seq == esp->snd.send_next ||
 	    !sender_needs_ack(sk))
 		return;
@@ -669,4 +715,49 @@ void esp_ask_for_ack(struct sock *sk)
 		esp_send_probe(sk);
 	else	/* no transmission is in progress, and this must announce none */
 		esp_send_empty(sk, ESP_TXS, esp->snd.una_seq - 1);
+}
+
+/**
+ * esp_devq_turn() - Let a socket send that has waited for its frames in the device's queue
+ * @sk:	socket whose turn it is; its owner calls
+ */
+void esp_devq_turn(struct sock *sk)
+{
+	sock_owned_by_me(sk);
+	WRITE_ONCE(esp_sk(sk)->devq_deferred, 0);
+	if (sk->sk_state == TCP_CLOSE)
+		return;
+	esp_push_frames(sk);
+	esp_ask_for_ack(sk);
+}
+
+/**
+ * esp_devq_turns() - Give turns to sockets, in softirq
+ * @timer:	timer of a device's queue
+ *
+ * A process that owns a socket sends when it releases it. The other sockets don't wait for it.
+ *
+ * Return: HRTIMER_NORESTART; the timer may have been started again
+ */
+enum hrtimer_restart esp_devq_turns(struct hrtimer *timer)
+{
+	struct esp_devq *q = container_of(timer, struct esp_devq, timer);
+	struct sock *sk;
+	int i;
+
+	esp_devq_round(q);
+	for (i = 0; i < ESP_DEVQ_RUN; i++) {
+		sk = esp_devq_next(q);
+		if (!sk)
+			break;
+		bh_lock_sock(sk);
+		if (!esp_owned(sk))
+			esp_devq_turn(sk);
+		else
+			WRITE_ONCE(esp_sk(sk)->devq_deferred, 1);	/* esp_release_cb() */
+		bh_unlock_sock(sk);
+		sock_put(sk);
+	}
+	esp_devq_rest(q);
+	return HRTIMER_NORESTART;
 }

@@ -7,6 +7,7 @@
 
 #define ESP_MORE_RUN	32	/* packets that a writer with more data to come collects */
 
+u32 esp_gso_limit(struct sock *sk, u32 size);
 void esp_write_queue_append(struct sock *sk, struct sk_buff *skb, u8 flags);
 struct sk_buff *esp_split(struct sock *sk, struct sk_buff *skb, u32 n);
 void esp_write_queue_unlink(struct sock *sk, struct sk_buff *skb);
@@ -24,5 +25,7 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb);
 u32 esp_push_one_frame(struct sock *sk);
 void esp_push_frames(struct sock *sk);
 void esp_ask_for_ack(struct sock *sk);
+void esp_devq_turn(struct sock *sk);
+enum hrtimer_restart esp_devq_turns(struct hrtimer *timer);
 
 #endif /* _ESP_WRITE_QUEUE_H */

@@ -31,6 +31,7 @@ static struct {
 	bool			queued;	/* the next device has a queue */
 	int			type;	/* SOCK_STREAM or SOCK_SEQPACKET */
 	atomic_t		refuse;	/* frames that the device does not take */
+	atomic_t		takes;	/* frames that it takes before it stops; 0: it doesn't */
 	struct page		*page;	/* pages for all payload; NULL: new ones for each frame */
 	unsigned int		at;	/* offset in @page of the next payload */
 	long			charged;	/* pages charged to all sockets before the test */
@@ -69,6 +70,8 @@ static netdev_tx_t fx_xmit(struct sk_buff *skb, struct net_device *dev)
 	}
 	skb_orphan(skb);
 	skb_queue_tail(&fx.out, skb);
+	if (!atomic_dec_if_positive(&fx.takes))
+		netif_stop_queue(dev);
 	return NETDEV_TX_OK;
 }
 
@@ -127,6 +130,7 @@ static int packet_init(struct kunit *test)
 	fx.parts = false;
 	fx.type = SOCK_STREAM;
 	atomic_set(&fx.refuse, 0);
+	atomic_set(&fx.takes, 0);
 	fx.page = NULL;
 	fx.at = 0;
 	fx.charged = charged();

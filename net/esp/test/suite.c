@@ -27,6 +27,7 @@
 #include "../delayed_ack.h"
 #include "../dev.h"
 #include "../dev_event.h"
+#include "../dev_queue.h"
 #include "../dgram.h"
 #include "../first_burst.h"
 #include "../grant.h"
