@@ -96,6 +96,7 @@ void esp_destroy(struct sock *sk)
 	if (esp->destroyed)
 		return;
 	esp->destroyed = 1;
+	esp_orphan_ended(sk);
 	esp_ackq_leave(sk, true);
 	esp_timers_stop(sk);
 	esp_unhash(sk);

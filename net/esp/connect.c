@@ -136,6 +136,7 @@ static void conn_set_cookie(struct sock *sk, u32 cookie)
 	esp_sk(sk)->cookie = cookie;
 	WRITE_ONCE(sk->sk_txhash,
 		   (u32)siphash_1u32(cookie, &esp_sk(sk)->ns->secret) ?: 1);
+	WRITE_ONCE(sk->sk_hash, sk->sk_txhash);	/* fq tells a new socket at an old address by it */
 }
 
 /**

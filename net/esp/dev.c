@@ -509,6 +509,9 @@ int esp_dev_xmit(struct sk_buff *skb, struct esp_dev *ed, const u8 *daddr,
 		__skb_pull(skb, skb_network_offset(skb));
 		skb->protocol = esp_ethertype;
 		skb->pkt_type = PACKET_HOST;
+		/* the receiver's time stamp is not the time of departure */
+		skb_clear_delivery_time(skb);
+		skb_clear_tstamp(skb);
 		netif_rx(skb);
 	} else {
 		err = dev_queue_xmit(skb);

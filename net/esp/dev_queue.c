@@ -13,12 +13,16 @@
  * dropped there, and does not stand before another connection's data.
  *
  * The connections that have frames in a queue share its limit equally: each may have the n-th
- * part, and a single packet always. So a connection waits for nothing but its own frames. Frames
- * that stay in the queue for long, in a slow class of the queueing discipline or with a neighbour
- * that doesn't take them, hold up no other connection, and no rule depends on time or on the
- * device's speed. Of N connections that came one after another, the last one found N - 1 others,
- * the one before it N - 2. So the queue holds at most 1 + 1/2 + ... + 1/N times the limit, and two
- * packets for each connection (one counts, the other one is alone: see below).
+ * part, and a single packet if that is less. It may have twice as much if nothing is outstanding,
+ * because the device has only not reported yet what it has sent. So a connection waits
+ * for nothing but its own frames, and no rule depends on the device's speed. Frames may stay in the
+ * queue for long, in a slow class of the queueing discipline or with a neighbour that doesn't take
+ * them. They stop no other connection. But they keep their share, and while they stay, the limit
+ * does not grow.
+ *
+ * Of N connections that came one after another, the last one found N - 1 others, the one before it
+ * N - 2. So the queue holds at most 1 + 1/2 + ... + 1/N times the limit, and two packets for each
+ * connection (one counts, the other one is alone: see below).
  *
  * The unit of the limit is a full frame, or half of a GSO packet if the device takes these. The
  * least limit is two units: two frames, or one GSO packet. It grows if the queue runs dry while
@@ -26,9 +30,10 @@
  * of what is never needed. So it is the smallest one that keeps the device busy (as BQL's), and it
  * grows where frames are gone at once (veth, loopback).
  *
- * A connection that fq paces (SO_MAX_PACING_RATE) may have two frames, and does not count for the
- * others. Empty packets, FINs and retransmissions never wait. The latter are counted. A packet is
- * not if it is the only one of its connection, because all earlier ones were acknowledged.
+ * A connection that fq paces (SO_MAX_PACING_RATE) may have two frames of a millisecond, and does
+ * not count for the others. Empty packets, FINs and retransmissions never wait. The latter are
+ * counted. A packet is not if it is the only one of its connection, because all earlier ones were
+ * acknowledged.
  *
  * Destructors run in any context but hard interrupts, also with interrupts off, and under locks of
  * queueing disciplines. They read the socket and the link, which RCU frees.
@@ -52,13 +57,13 @@ static bool devq_paced(const struct sock *sk)
  * esp_devq_held() - Count the memory of a socket's frames in the queue
  * @sk:	connection
  *
- * Fragments that IP makes of them don't count.
+ * Fragments that IP makes of them don't count. Empty frames count only beside others.
  *
  * Return: bytes
  */
 u32 esp_devq_held(const struct sock *sk)
 {
-	if (!atomic_read(&esp_sk(sk)->devq_frames) && !devq_paced(sk))
+	if (!atomic_read(&esp_sk(sk)->devq_frames) && !atomic_read(&esp_sk(sk)->devq_paced))
 		return 0;
 	return refcount_read(&sk->sk_wmem_alloc) - 1;
 }
@@ -71,7 +76,7 @@ static u32 devq_share(struct sock *sk, u32 most)
 
 	WRITE_ONCE(esp->devq_unit, unit);
 	if (devq_paced(sk))
-		return 2 * (esp->mss + ESP_DEVQ_FRAME);
+		return 2 * (max_t(u32, esp->mss, most) + ESP_DEVQ_FRAME);
 	n = atomic_read(&esp->devq->busy) + !atomic_read(&esp->devq_frames);
 	return READ_ONCE(esp->devq->limit) * unit / max(n, 1u);
 }
@@ -103,11 +108,18 @@ static bool devq_want(struct sock *sk)
  */
 u32 esp_devq_may_send(struct sock *sk, u32 n, u32 size, u32 most)
 {
-	u32 held = esp_devq_held(sk), share = devq_share(sk, most);
+	u32 held = esp_devq_held(sk), share = devq_share(sk, most), frame;
+	bool idle = esp_sk(sk)->snd.una_seq == esp_sk(sk)->snd.send_next;
 
 	sock_owned_by_me(sk);
 	n = clamp(share / size, 1u, n);
-	if (held && held + n * size + ESP_DEVQ_FRAME > share && devq_want(sk))
+	frame = n * size + ESP_DEVQ_FRAME;
+	/*
+	 * If nothing is outstanding, the device is late to report what it has sent, as far as the
+	 * peer can be believed. So one frame more may leave: the connection does not stand still.
+	 */
+	most = idle ? 2 * max(share, frame) - frame : share - min(share, frame);
+	if (held && held > most && devq_want(sk))
 		return 0;
 	WRITE_ONCE(esp_sk(sk)->devq_wants, 0);
 	return n;
@@ -144,9 +156,9 @@ static noinline_for_stack void devq_ready(struct esp_devq *q, struct sock *sk)
 	unsigned long irqs;
 
 	spin_lock_irqsave(&q->lock, irqs);
-	/* esp_devq_leave() may come first: then the turn is for nothing */
-	if (READ_ONCE(esp->devq_wants) && list_empty(&esp->devq_node) &&
-	    refcount_inc_not_zero(&sk->sk_refcnt)) {
+	/* esp_devq_leave() or esp_devq_attach() may come first: then the turn is for nothing */
+	if (READ_ONCE(esp->devq) == q && READ_ONCE(esp->devq_wants) &&
+	    list_empty(&esp->devq_node) && refcount_inc_not_zero(&sk->sk_refcnt)) {
 		WRITE_ONCE(esp->devq_wants, 0);
 		list_add_tail(&esp->devq_node, &q->ready);
 		devq_start(q);
@@ -158,11 +170,14 @@ static noinline_for_stack void devq_ready(struct esp_devq *q, struct sock *sk)
 static void devq_done(struct sk_buff *skb, bool counts)
 {
 	struct sock *sk = skb->sk;
-	struct esp_devq *q = esp_sk(sk)->devq;
+	struct esp_devq *q;
 	bool last;
 
 	rcu_read_lock();
-	if (counts && atomic_dec_and_test(&esp_sk(sk)->devq_frames))
+	q = READ_ONCE(esp_sk(sk)->devq);	/* NULL: between two connections */
+	if (!counts)
+		atomic_dec(&esp_sk(sk)->devq_paced);
+	else if (atomic_dec_and_test(&esp_sk(sk)->devq_frames))
 		atomic_dec(&q->busy);
 	last = refcount_sub_and_test(skb->truesize, &sk->sk_wmem_alloc);
 	smp_mb__after_atomic();		/* pairs with devq_want() */
@@ -170,15 +185,24 @@ static void devq_done(struct sk_buff *skb, bool counts)
 	if (unlikely(last)) {	/* the core frees by sk_free() only */
 		refcount_set(&sk->sk_wmem_alloc, 1);
 		sk_free(sk);
-	} else if (unlikely(READ_ONCE(esp_sk(sk)->devq_wants))) {
+	} else if (unlikely(q && READ_ONCE(esp_sk(sk)->devq_wants))) {
 		devq_ready(q, sk);
 	}
 	rcu_read_unlock();
 }
 
-/* Destructors of frames, and of those of sockets that fq paces */
+/* Destructors of frames that count for esp_devq.busy, and of those that fq paces */
 static void devq_free(struct sk_buff *skb) { devq_done(skb, true); }
 static void devq_free_paced(struct sk_buff *skb) { devq_done(skb, false); }
+
+/* The core lowers the rate that fq obeys, and raises only TCP's. */
+static void devq_set_rate(struct sock *sk)
+{
+	unsigned long rate = READ_ONCE(sk->sk_max_pacing_rate);
+
+	if (unlikely(READ_ONCE(sk->sk_pacing_rate) != rate))
+		WRITE_ONCE(sk->sk_pacing_rate, rate);
+}
 
 /**
  * esp_devq_own() - Let a frame keep its socket until the device is done with it
@@ -187,20 +211,37 @@ static void devq_free_paced(struct sk_buff *skb) { devq_done(skb, false); }
  */
 void esp_devq_own(struct sk_buff *skb, struct sock *sk)
 {
-	unsigned long rate = READ_ONCE(sk->sk_max_pacing_rate);
-
-	/* the core lowers the rate that fq obeys; only TCP raises it */
-	if (unlikely(READ_ONCE(sk->sk_pacing_rate) != rate))
-		WRITE_ONCE(sk->sk_pacing_rate, rate);
+	devq_set_rate(sk);
 	skb->sk = sk;
 	refcount_add(skb->truesize, &sk->sk_wmem_alloc);
 	if (unlikely(devq_paced(sk))) {
 		skb->destructor = devq_free_paced;
+		atomic_inc(&esp_sk(sk)->devq_paced);
 		return;
 	}
 	skb->destructor = devq_free;
 	if (atomic_inc_return(&esp_sk(sk)->devq_frames) == 1)
 		atomic_inc(&esp_sk(sk)->devq->busy);
+}
+
+/**
+ * esp_devq_follow() - Keep a frame in order with the frames that have the socket
+ * @skb:	frame that counts for no limit: it has no data, or they are alone
+ * @sk:		its connection; the caller has a reference
+ *
+ * fq takes frames with a socket, and those without, for two flows. It sets sk_pacing_status at the
+ * first one that has the socket, so one frame may still overtake that. These frames are not charged
+ * to the rate, as TCP's ACKs are not: they have a time of departure, which is now.
+ */
+void esp_devq_follow(struct sk_buff *skb, struct sock *sk)
+{
+	if (likely(READ_ONCE(sk->sk_pacing_status) != SK_PACING_FQ || !esp_sk(sk)->devq))
+		return;
+	devq_set_rate(sk);
+	skb_set_delivery_type_by_clockid(skb, ktime_get(), CLOCK_MONOTONIC);
+	skb->sk = sk;
+	refcount_add(skb->truesize, &sk->sk_wmem_alloc);
+	skb->destructor = sock_wfree;
 }
 
 /**
@@ -225,9 +266,14 @@ void esp_devq_refused(struct sock *sk)
 {
 	struct esp_devq *q = esp_sk(sk)->devq;
 	unsigned long irqs;
+	u64 now;
 
 	spin_lock_irqsave(&q->lock, irqs);
-	WRITE_ONCE(q->limit, max(q->limit / 2, ESP_DEVQ_LEAST));
+	now = esp_now();
+	if (now - q->halved >= ESP_DEVQ_INTERVAL_US) {	/* a burst of drops is one reason */
+		q->halved = now;
+		WRITE_ONCE(q->limit, max(q->limit / 2, ESP_DEVQ_LEAST));
+	}
 	spin_unlock_irqrestore(&q->lock, irqs);
 }
 
@@ -309,19 +355,12 @@ void esp_devq_rest(struct esp_devq *q)
 	spin_unlock_irqrestore(&q->lock, irqs);
 }
 
-/**
- * esp_devq_leave() - Give up a socket's turn
- * @sk:	socket that sends no data any more; its owner calls
- */
-void esp_devq_leave(struct sock *sk)
+static void devq_leave(struct esp_devq *q, struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct esp_devq *q = esp->devq;
 	unsigned long irqs;
 	bool ready;
 
-	if (!q)
-		return;
 	spin_lock_irqsave(&q->lock, irqs);
 	ready = !list_empty(&esp->devq_node);
 	list_del_init(&esp->devq_node);
@@ -329,6 +368,16 @@ void esp_devq_leave(struct sock *sk)
 	spin_unlock_irqrestore(&q->lock, irqs);
 	if (ready)
 		__sock_put(sk);	/* the caller has a reference of its own */
+}
+
+/**
+ * esp_devq_leave() - Give up a socket's turn
+ * @sk:	socket that sends no data any more; its owner calls
+ */
+void esp_devq_leave(struct sock *sk)
+{
+	if (esp_sk(sk)->devq)
+		devq_leave(esp_sk(sk)->devq, sk);
 }
 
 /**
@@ -348,7 +397,7 @@ void esp_devq_attach(struct sock *sk, struct esp_link *link)
 		return;
 	refcount_inc(&link->ref);
 	esp_devq_detach(sk);
-	esp->devq = &link->devq;
+	WRITE_ONCE(esp->devq, &link->devq);
 }
 
 /**
@@ -357,13 +406,16 @@ void esp_devq_attach(struct sock *sk, struct esp_link *link)
  */
 void esp_devq_detach(struct sock *sk)
 {
-	struct esp_opt *esp = esp_sk(sk);
+	struct esp_devq *q = esp_sk(sk)->devq;
+	unsigned long irqs;
 
-	if (!esp->devq)
+	if (!q)
 		return;
-	esp_devq_leave(sk);
-	esp_link_put(container_of(esp->devq, struct esp_link, devq));
-	esp->devq = NULL;
+	spin_lock_irqsave(&q->lock, irqs);	/* devq_ready() comes before or after */
+	WRITE_ONCE(esp_sk(sk)->devq, NULL);
+	spin_unlock_irqrestore(&q->lock, irqs);
+	devq_leave(q, sk);
+	esp_link_put(container_of(q, struct esp_link, devq));
 }
 
 /**

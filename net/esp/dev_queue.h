@@ -13,6 +13,7 @@ u32 esp_devq_may_send(struct sock *sk, u32 n, u32 size, u32 most);
 u32 esp_devq_held(const struct sock *sk);
 bool esp_devq_holds(const struct sock *sk, const struct sk_buff *skb);
 void esp_devq_own(struct sk_buff *skb, struct sock *sk);
+void esp_devq_follow(struct sk_buff *skb, struct sock *sk);
 void esp_devq_move(struct sk_buff *skb, struct sk_buff *last);
 void esp_devq_refused(struct sock *sk);
 void esp_devq_adapt(struct esp_devq *q, u32 left, u64 now);

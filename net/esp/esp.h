@@ -330,8 +330,10 @@ struct esp_opt {
 	 * no connection yet. It changes only while no frame is there
 	 */
 	struct esp_devq		*devq;
-	/** @devq_frames: frames there, but for those that fq paces */
+	/** @devq_frames: frames there that count for esp_devq.busy */
 	atomic_t		devq_frames;
+	/** @devq_paced: frames with payload there that don't, because fq paces the socket */
+	atomic_t		devq_paced;
 	/** @devq_unit: unit of the queue's limit, bytes; the owner writes it before devq_wants */
 	u32			devq_unit;
 	/**

@@ -5,6 +5,7 @@
  */
 #include "esp.h"
 #include "dev.h"
+#include "dev_queue.h"
 #include "first_burst.h"
 #include "grant.h"
 #include "link.h"
@@ -138,6 +139,7 @@ static void esp_ack_send_other(struct sock *sk)
 	WRITE_ONCE(esp->queue_acked_seq, told);
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
+	esp_devq_follow(skb, sk);
 	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }
 

@@ -455,6 +455,7 @@ int esp_rcv(struct sk_buff *skb, struct net_device *dev,
 	skb = skb_share_check(skb, GFP_ATOMIC);
 	if (!skb)
 		return NET_RX_DROP;
+	skb_clear_delivery_time(skb);	/* a sender on the same host has set it (SO_TXTIME) */
 	/* copy the memory that a sender on the same host has lent */
 	if (skb_orphan_frags_rx(skb, GFP_ATOMIC)) {
 		ESP_INC(net, InMemDrop);

@@ -20,6 +20,8 @@ struct esp_devq {
 	u32			low;
 	/** @since: start of the interval of @low, microseconds; under @lock */
 	u64			since;
+	/** @halved: when the queue had no room and @limit was halved, microseconds; under @lock */
+	u64			halved;
 	/** @lock: guards @ready, @due, the timer's start, and the fields above */
 	spinlock_t		lock;	/* see @lock */
 	/** @due: @timer was started, and has not run since; under @lock */

@@ -260,8 +260,10 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
 	}
-	if (!skb->len || (!again && packet_is_alone(sk, skb)))	/* a FIN, or a small message */
+	if (!skb->len || (!again && packet_is_alone(sk, skb))) {	/* a FIN, or small */
+		esp_devq_follow(out, sk);
 		return min(esp_dev_xmit(out, esp->dev, esp->daddr, esp->saddr), 0);
+	}
 	return owned_xmit(sk, out);
 }
 
@@ -331,6 +333,7 @@ static int empty_xmit(struct sock *sk, struct sk_buff *skb)
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
+	esp_devq_follow(skb, sk);
 	return min(esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr), 0);
 }
 
@@ -467,5 +470,6 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	ESP_INC(sock_net(sk), OutRRQ);
 	trace_esp_rrq_out(sk, esp->recv_seq + ntohs(r[0]), count);
 	esp_finish_frame(esp->dev, skb, skb->len, 0);
+	esp_devq_follow(skb, sk);
 	esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr);
 }

@@ -31,6 +31,7 @@ int esp_max_orphans __read_mostly;
 
 /* Sockets that esp_orphan() was called for, and that are not destructed yet. */
 static atomic_t esp_orphans;
+static atomic_t esp_orphan_memory;	/* orphans, also ended ones, whose memory is not free yet */
 
 /**
  * esp_orphan_refused() - Must a connection be given up when it has no user?
@@ -89,6 +90,7 @@ void esp_orphan(struct sock *sk)
 	if (esp->orphan)
 		return;
 	atomic_inc(&esp_orphans);
+	atomic_inc(&esp_orphan_memory);
 	esp->orphan = ESP_ORPHAN_PINS;
 	/*
 	 * A frame holds the socket as long as the device wants. One with data that are sent after
@@ -98,6 +100,19 @@ void esp_orphan(struct sock *sk)
 		return;
 	esp->orphan = ESP_ORPHAN;
 	module_put(THIS_MODULE);	/* sk_alloc() has taken it */
+}
+
+/**
+ * esp_orphan_ended() - Count an orphan no more
+ * @sk:	socket that ends; its lock is held
+ *
+ * Frames that a device keeps may hold its memory, but not the place of another orphan.
+ */
+void esp_orphan_ended(struct sock *sk)
+{
+	sock_owned_by_me(sk);
+	if (esp_sk(sk)->orphan)
+		atomic_dec(&esp_orphans);
 }
 
 /**
@@ -145,7 +160,7 @@ void esp_start_orphan_timer(struct sock *sk)
  */
 void esp_wait_orphans(void)
 {
-	while (atomic_read(&esp_orphans)) {
+	while (atomic_read(&esp_orphan_memory)) {
 		usleep_range(1000, 2000);
 		rcu_barrier();	/* for callbacks that free sockets */
 	}
@@ -173,7 +188,7 @@ static void esp_destruct(struct sock *sk)
 		sk->sk_frag.page = NULL;
 	}
 	if (esp_sk(sk)->orphan)
-		atomic_dec(&esp_orphans);
+		atomic_dec(&esp_orphan_memory);
 }
 
 /* Wake the writers that wait, because ACKs have freed room on the write queue. */
@@ -234,7 +249,7 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	if (type != SOCK_DGRAM) {
 		sk_sockets_allocated_inc(sk);
-		/* sock_wfree() must not call esp_write_space(): nobody holds the lock */
+		/* sock_wfree() must not call esp_write_space(), because it has no lock */
 		sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
 	}
 

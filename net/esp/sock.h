@@ -16,6 +16,7 @@ bool esp_orphan_refused(const struct sock *sk);
 bool esp_orphans_crowd(void);
 bool esp_orphan_waits_short(struct sock *sk);
 void esp_orphan(struct sock *sk);
+void esp_orphan_ended(struct sock *sk);
 void esp_start_orphan_timer(struct sock *sk);
 void esp_wait_orphans(void);
 struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,

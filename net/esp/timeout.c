@@ -54,8 +54,10 @@ static void send_timeout(struct sock *sk, u64 now)
 		esp->stats.timeouts++;
 		ESP_INC(sock_net(sk), Timeouts);
 		if (esp_devq_held(sk)) {	/* the peer may wait for what the device has */
+			/* first: data that wait must not begin the user's timeout anew */
+			esp_arm_send(sk, now);
 			esp_push_frames(sk);
-			goto out;
+			return;
 		}
 		esp->rto_high = esp->snd.send_next;
 		esp->snd.recovering = 1;
@@ -64,11 +66,6 @@ static void send_timeout(struct sock *sk, u64 now)
 		/* its cookie asks about the connection, and how large packets may be */
 		if (esp->retransmits >= ESP_FORGOTTEN)
 			esp_send_ack(sk);
-	} else if (sk->sk_send_head && esp_devq_waits(esp)) {
-		/* the device takes no data. Only the user limits for how long */
-		if (send_gave_up(sk, 0, now))
-			return;
-		esp_push_frames(sk);
 	} else if (sk->sk_send_head) {
 		if (send_gave_up(sk, esp->probes + 1u, now))
 			return;
@@ -79,7 +76,6 @@ static void send_timeout(struct sock *sk, u64 now)
 		ESP_INC(sock_net(sk), Probes);
 		esp_send_probe(sk);
 	}
-out:
 	esp_arm_send(sk, now);
 }
 

@@ -555,12 +555,20 @@ static bool writer_more_follows(struct sock *sk)
 					skb_queue_len(&sk->sk_write_queue) == 1);
 }
 
+/* Count the packets at the head of a buffer that may leave at most, if the device takes them. */
+static u32 window_room(struct esp_opt *esp, const struct esp_tx_cb *cb)
+{
+	if ((cb->flags & ESP_TXS) && esp_window_may_announce(&esp->snd))
+		return max(esp_window_first_burst(&esp->snd), 1u);
+	return esp_window_test(&esp->snd) ? esp_window_limit(&esp->snd) - cb->seq : 0;
+}
+
 /* How many of the first @n packets of a buffer may the device have now, as one frame? */
 static u32 devq_may_send(struct sock *sk, struct sk_buff *skb, u32 n)
 {
 	u32 size = ESP_TX(skb)->size;
 
-	if (likely(n == 1 && refcount_read(&sk->sk_wmem_alloc) == 1))
+	if (likely(n == 1 && refcount_read(&sk->sk_wmem_alloc) == 1 && !esp_sk(sk)->devq_wants))
 		return 1;	/* nothing of the socket is in the queue */
 	return esp_devq_may_send(sk, n, size, esp_gso_limit(sk, size));
 }
@@ -605,12 +613,15 @@ u32 esp_push_one_frame(struct sock *sk)
 			n--;
 		}
 	}
-	if (n)
-		n = min(n, esp_cwnd_test(sk, skb));
 	if (unlikely(skb->len > cb->limit))	/* a buffer that was resegmented */
 		n = min(n, max(cb->limit / cb->size, 1u));
+	/* the device comes first: an announcement must leave with a packet */
+	if (n && skb->len)
+		n = min(n, window_room(esp, cb));
 	if (n && skb->len)
 		n = devq_may_send(sk, skb, n);
+	if (n)
+		n = min(n, esp_cwnd_test(sk, skb));
 	if (!n || (n < cb->segs && (split_is_too_much(sk, skb) || !esp_split(sk, skb, n))))
 		return 0;
 	sk->sk_send_head = skb_queue_is_last(&sk->sk_write_queue, skb) ?

@@ -59,9 +59,9 @@ ROUND=0
 # shared TIMES: no receiver got more than TIMES the bytes of another.
 shared()
 {
-	printf '%s\n' "${BYTES[@]}" | sort -n | awk -v times="$1" '
+	printf '%s\n' "${BYTES[@]}" | sort -n | awk -v times="$1" -v n=$N '
 		NR == 1 { least = $1 }
-		END { exit !(NR == 8 && least > 0 && $1 <= times * least) }'
+		END { exit !(NR == n && least > 0 && $1 <= times * least) }'
 }
 
 # few: at most one packet of a hundred was retransmitted.

@@ -130,7 +130,7 @@ static void queue__stops(struct kunit *test)
 		queue_stop(false);
 		take_packets(test, &c);
 		KUNIT_EXPECT_EQ(test, c.sock->sk->sk_state, TCP_ESTABLISHED);
-		skb_queue_purge(&fx.out);	/* retransmitted packets come twice */
+		skb_queue_purge(&fx.out);
 	}
 	close_conn(test, &c);
 }
@@ -436,6 +436,50 @@ static void devq__not_lost(struct kunit *test)
 	devq_close(test, &c, 1);
 }
 
+/* A device that keeps frames does not begin the user's timeout anew. */
+static void devq__user_timeout(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct t_conn c;
+
+	conf()->rto_min_us = 2000;
+	conf()->rto_max_ms = 5;
+	devq_open(test, &c, 1, 1);
+	c.esp->user_timeout_ms = 50;
+	send_bytes(&c, buf, DEVQ_PACKETS * T_MSS, 0);
+	EVENTUALLY(test, READ_ONCE(c.sock->sk->sk_state) == TCP_CLOSE);
+	KUNIT_EXPECT_EQ(test, c.sock->sk->sk_err, ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, c.esp->stats.retrans, 0ull);
+	queue_stop(false);
+	sock_release(c.sock);
+}
+
+/* A connection with nothing outstanding may send a packet, whatever the device keeps. */
+static void devq__nothing_outstanding(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct t_conn c[3];
+	int i;
+
+	devq_open(test, c, 3, 1);
+	send_bytes(&c[0], buf, 2 * T_MSS, 0);
+	send_bytes(&c[1], buf, 2 * T_MSS, 0);
+	send_bytes(&c[2], buf, DEVQ_PACKETS * T_MSS, 0);
+	KUNIT_ASSERT_EQ(test, devq_sent(&c[2]), 1ull);
+	/* the peer has what the device does not report yet */
+	c[2].ack++;
+	feed_ack(test, &c[2], DEVQ_PACKETS);
+	KUNIT_EXPECT_EQ(test, devq_sent(&c[2]), 2ull);
+	/* nor does it believe a peer that goes on like that */
+	for (i = 0; i < 4; i++) {
+		c[2].ack = c[2].esp->snd.send_next;
+		feed_ack(test, &c[2], DEVQ_PACKETS);
+	}
+	KUNIT_EXPECT_LE(test, devq_sent(&c[2]), 4ull);
+	queue_stop(false);
+	devq_close(test, c, 3);
+}
+
 /*
  * The peer may wait for packets that are in the queue before it acknowledges the first ones, which
  * the device has sent: the timer does not send these again.
@@ -498,10 +542,14 @@ static void devq__limit(struct kunit *test)
 	limit = READ_ONCE(devq()->limit);
 	KUNIT_EXPECT_GT(test, limit, 2);	/* the device frees its frames at once */
 	WRITE_ONCE(devq()->limit, 20);
+	devq()->halved -= 1000000;
 	lock_sock(&c.esp->sk);
 	esp_devq_refused(&c.esp->sk);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(devq()->limit), 10);
+	esp_devq_refused(&c.esp->sk);	/* frames that were refused together are one reason */
+	KUNIT_EXPECT_EQ(test, READ_ONCE(devq()->limit), 10);
 	WRITE_ONCE(devq()->limit, 3);
+	devq()->halved -= 1000000;
 	esp_devq_refused(&c.esp->sk);
 	release_sock(&c.esp->sk);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(devq()->limit), 2);
@@ -575,6 +623,8 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(devq__many_stuck),
 	KUNIT_CASE(devq__ack_does_not_wait),
 	KUNIT_CASE(devq__not_lost),
+	KUNIT_CASE(devq__user_timeout),
+	KUNIT_CASE(devq__nothing_outstanding),
 	KUNIT_CASE(devq__ack_comes_later),
 	KUNIT_CASE(devq__closed),
 	KUNIT_CASE(devq__limit),
