@@ -30,12 +30,13 @@ done
 
 drops() { n0 tc -s qdisc show dev v0 | sed -nE 's/.*dropped ([0-9]+).*/\1/p' | head -1; }
 
-# all: send to all receivers for some seconds; bytes that each got are in BYTES.
+# all: send to all receivers for some seconds; bytes that each got are in BYTES, and the number of
+# programs that failed, or found other bytes than were sent, in BROKEN.
 all()
 {
 	local i pids=() listeners=()
 
-	BYTES=()
+	BYTES=() BROKEN=0
 	for ((i = 1; i <= N; i++)); do
 		nsenter --net="/run/netns/n$i" stream -n 1000G -b 0 listen "%v$i:$((5000 + ROUND))" >"$TMP/l$i" 2>&1 &
 		listeners+=($!)
@@ -47,7 +48,9 @@ all()
 	done
 	sleep $SECONDS_LONG
 	kill -USR1 "${pids[@]}" "${listeners[@]}" 2>/dev/null
-	wait "${pids[@]}" "${listeners[@]}"
+	for i in "${pids[@]}" "${listeners[@]}"; do
+		wait "$i" || BROKEN=$((BROKEN + 1))
+	done
 	for ((i = 1; i <= N; i++)); do
 		BYTES+=("$(sed -nE 's/.*received ([0-9]+) .*/\1/p' "$TMP/l$i" | tail -1)")
 	done
@@ -83,6 +86,7 @@ short()
 	check "... or refused" [ "$(($(stat n0 OutDiscards) - discards))" = 0 ]
 	check "... and hardly anything is retransmitted" few
 	check "... and all receivers get their share" shared 2
+	check "... of the bytes that were sent" [ "$BROKEN" = 0 ]
 	n0 tc qdisc del dev v0 root
 }
 
@@ -126,6 +130,7 @@ short 65535 100 250000 "room for three GSO packets"
 short 1 10 36000 "room for 24 frames"
 short 65535 10 250000 "room for three GSO packets"
 beside
+check "... and the queue was looked at meanwhile" [ "$(wc -l <"$TMP/watch")" -ge 20 ]
 check "... and while a GSO packet of the stream waits, its next one doesn't" [ "$MOST" -le 100000 ]
 check "... nor do messages wait for more than that" [ "$MS" -le 3000 ]
 finish
