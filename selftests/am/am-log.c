@@ -416,7 +416,7 @@ static void kill_at_each(struct __test_metadata *_metadata, const struct am_opti
 			 const char *const *address, int role, bool once)
 {
 	const char *s = getenv("AM_KILL_EVERY");
-	unsigned int n = 1, every = s ? atoi(s) : 1;
+	unsigned int n = 1, every = s && atoi(s) > 1 ? atoi(s) : 1;
 
 	while (converse(_metadata, o, address, role, once, n) && __test_passed(_metadata))
 		n += every;
