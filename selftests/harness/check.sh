@@ -265,7 +265,7 @@ worker() {
 	: >"$sum"
 	(
 		at_end 'kill_guests; [ -z "$RUNS" ] || kill -- "$RUNS" "-$RUNS" 2>/dev/null; rm -rf "$JOB"'
-		PASSED=0 FAILED=0 SKIPPED=0 GUEST= FROM=0 TICKS=0 RUNS=
+		PASSED=0 FAILED=0 SKIPPED=0 GUEST= FROM=0 TICKS=0 OTHERS= RUNS=
 		while t=$(next); do
 			target "$t"
 		done
@@ -317,12 +317,13 @@ target() {
 }
 
 # processor: sets TICKS, the processor time in units of 10 ms that the guest has used on the host;
-# without a guest, that of the programs that this process has waited for.
+# without a guest, that of the programs that this process has waited for. OTHERS is the latter at the
+# last call with a guest that ran.
 processor() {
 	local of now
 
+	read -ra of <"/proc/$BASHPID/stat"
 	if [ -z "$GUEST" ]; then
-		read -ra of <"/proc/$BASHPID/stat"
 		TICKS=$((of[15] + of[16]))
 		return
 	fi
@@ -342,7 +343,13 @@ processor() {
 			}
 			print n + 0
 		}')
-	# A guest that has just ended has no entries any more.
+	if [ "$now" != 0 ]; then
+		OTHERS=$((of[15] + of[16]))
+	elif [ -n "$OTHERS" ]; then
+		# A guest that has ended has no entries any more; this process has waited for it.
+		now=$((of[15] + of[16] - OTHERS))
+		OTHERS=
+	fi
 	[ "$now" -le "$TICKS" ] || TICKS=$now
 }
 
@@ -418,7 +425,7 @@ check_guest() {
 	left=$(tests_of)
 	while [ -n "$left" ]; do
 		before=$left
-		TICKS=0
+		TICKS=0 OTHERS=
 		job "$kernel"
 		while read -r name seconds command; do
 			addtest "$name" "$(patience "$seconds")" "$command"
