@@ -11,6 +11,7 @@
 #	finish
 
 RESULTS=0 FAILURES=0 HOSTS='' PORT=1024 FINISHED=
+declare -A WATCHER=()
 TMP=$(mktemp -d)
 
 cleanup()
@@ -18,7 +19,7 @@ cleanup()
 	local status=$? pid host
 
 	trap - EXIT
-	for pid in $(jobs -p); do
+	for pid in $(jobs -p) "${WATCHER[@]}"; do
 		kill -KILL "$pid" 2>/dev/null
 	done
 	wait 2>/dev/null
@@ -41,6 +42,16 @@ trap 'exit 130' INT TERM
 
 # comment: from stdin, as TAP.
 comment() { sed 's/^/# /'; }
+
+# show FILE: the same with a file. A process takes longer to start on UML than this.
+show()
+{
+	local lines
+
+	[ -s "$1" ] || return 0
+	mapfile -t lines <"$1"
+	printf '# %s\n' "${lines[@]}"
+}
 
 # took: the time since the result before, as TAP.
 took()
@@ -77,8 +88,7 @@ check()
 
 	"$@" >"$TMP/check" 2>&1
 	status=$?
-	# Starting a process is slow on uml-debug, so start none without need.
-	[ ! -s "$TMP/check" ] || comment <"$TMP/check"
+	show "$TMP/check"
 	if [ $status = 0 ]; then
 		ok "$text"
 	else
@@ -98,7 +108,7 @@ check_fails()
 		ok "$text"
 		return
 	fi
-	comment <"$TMP/check"
+	show "$TMP/check"
 	not_ok "$text"
 }
 
@@ -207,12 +217,53 @@ mac()
 	echo "${line%% *}"
 }
 
+# watch HOST...: keep a process in each host, so that this shell reads its files of /proc/net without
+# starting another one, as /proc/${WATCHER[HOST]}/net. Such a host cannot be deleted before the end.
+watch()
+{
+	local h
+
+	for h; do
+		nsenter --net="/run/netns/$h" sleep infinity &
+		WATCHER[$h]=$!
+		disown	# "wait" waits for the others
+	done
+	for h; do
+		until_true 60 entered "$h" || exit
+	done
+}
+entered() { [ "/proc/${WATCHER[$1]}/ns/net" -ef "/run/netns/$1" ]; }
+
+# read_stat HOST COUNTER...: set STAT to the sum of the counters of a host with a watcher; fail if one
+# of them is unknown.
+read_stat()
+{
+	local lines line name
+
+	mapfile -t lines <"/proc/${WATCHER[$1]}/net/esp/stat"
+	shift
+	STAT=0
+	for name; do
+		for line in "${lines[@]}"; do
+			[[ $line = "$name"[[:blank:]]* ]] || continue
+			STAT=$((STAT + ${line##*[[:blank:]]}))
+			continue 2
+		done
+		echo "stat: unknown counter $name" >&2
+		return 1
+	done
+}
+
 # stat HOST COUNTER...: print the sum of the counters; fail if one of them is unknown.
 stat()
 {
-	local host=$1
-	shift
+	local host=$1 STAT
 
+	if [ -n "${WATCHER[$host]}" ]; then
+		read_stat "$@" && echo "$STAT"
+		return
+	fi
+	shift
 	in_host "$host" awk -v names="$*" '
 		BEGIN { split(names, list); for (i in list) want[list[i]] }
 		$1 in want { n += $2; delete want[$1] }
@@ -285,7 +336,16 @@ moves()
 }
 
 # counted HOST COUNTER N: the counter is at least N.
-counted() { [ "$(stat "$1" "$2")" -ge "$3" ]; }
+counted()
+{
+	local STAT
+
+	if [ -n "${WATCHER[$1]}" ]; then
+		read_stat "$1" "$2" && [ "$STAT" -ge "$3" ]
+	else
+		[ "$(stat "$1" "$2")" -ge "$3" ]
+	fi
+}
 
 # ended: waits for both ends of the transfer; succeeds if both did, and received the bytes sent.
 ended()

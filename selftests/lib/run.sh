@@ -30,15 +30,29 @@ ip0 route add 10.2.0.0/24 via 10.1.0.2
 ip2 route add default via 10.2.0.1
 n1 sysctl -qw net.ipv4.ip_forward=1
 n2 sysctl -qw net.esp.dev.v2.enable=0
+watch n0 n1 n2
 
 #
 # ESP or TCP
 #
 
-# segments HOST: print the TCP segments that it has sent to other hosts and to itself.
-segments()
+# count HOST...: set ESP and SEGMENTS to the data packets of ESP and the segments of TCP that the hosts
+# have sent, to other hosts and to themselves.
+count()
 {
-	in_host "$1" awk '/^Tcp: [0-9]/ { n = $12 } END { print n + 0 }' /proc/net/snmp
+	local h lines line words STAT
+
+	ESP=0 SEGMENTS=0
+	for h; do
+		read_stat "$h" OutData || return
+		ESP=$((ESP + STAT))
+		mapfile -t lines <"/proc/${WATCHER[$h]}/net/snmp"
+		for line in "${lines[@]}"; do
+			[[ $line = "Tcp: "[0-9]* ]] || continue
+			read -ra words <<<"$line"
+			SEGMENTS=$((SEGMENTS + words[11]))
+		done
+	done
 }
 
 # carried HOST PACKETS SEGMENTS COMMAND...: the command succeeds. Meanwhile n0 and HOST send data
@@ -49,12 +63,12 @@ carried()
 	local who=$1 packets=$2 segs=$3 esp tcp status
 	shift 3
 
-	esp=$(($(stat n0 OutData) + $(stat "$who" OutData)))
-	tcp=$(($(segments n0) + $(segments "$who")))
+	count n0 "$who" || return
+	esp=$ESP tcp=$SEGMENTS
 	"$@"
 	status=$?
-	esp=$(($(stat n0 OutData) + $(stat "$who" OutData) - esp))
-	tcp=$(($(segments n0) + $(segments "$who") - tcp))
+	count n0 "$who" || return
+	esp=$((ESP - esp)) tcp=$((SEGMENTS - tcp))
 	echo "$esp packets of ESP, $tcp segments of TCP"
 	[ $status = 0 ] || { echo "status $status"; cat "$LOG" "$TMP/server"; return 1; }
 	let "esp $packets" && let "tcp $segs"
@@ -79,12 +93,25 @@ serve()
 }
 
 # told WORDS [N]: the log has at least N (1) lines with WORDS.
-told() { [ "$(grep -cF -e "$1" "$LOG")" -ge "${2:-1}" ]; }
+told()
+{
+	local lines line n=0
+
+	mapfile -t lines <"$LOG"
+	for line in "${lines[@]}"; do
+		[[ $line != *"$1"* ]] || n=$((n + 1))
+	done
+	[ $n -ge "${2:-1}" ]
+}
+
 # up PORT: wait until a server listens there by ESP, too.
-listens() { n1 esp show -l | grep -q ":$1\b"; }
+listens()
+{
+	n1 esp show -l >"$TMP/listens" && [[ " $(<"$TMP/listens") " =~ :$1[^0-9] ]]
+}
 up()
 {
-	until_true 100 listens "$1" && return
+	until_true 100 in_tcp n1 "$1" && until_true 100 listens "$1" && return
 	cat "$TMP/server" "$LOG"
 	return 1
 } 2>/dev/null
@@ -97,7 +124,21 @@ down()
 	SERVER=
 } 2>/dev/null
 
-in_tcp() { in_host "$1" awk -v port="$(printf ':%04X$' "$2")" '$4 == "0A" && $2 ~ port { found = 1 } END { exit !found }' /proc/net/tcp; }
+# in_tcp HOST PORT [ADDRESS]: a server listens there by TCP, at this address as /proc/net/tcp has it.
+in_tcp()
+{
+	local lines line words at
+
+	printf -v at %s:%04X "${3:-*}" "$2"
+	mapfile -t lines <"/proc/${WATCHER[$1]}/net/tcp"
+	[ -n "$3" ] || mapfile -t -O "${#lines[@]}" lines <"/proc/${WATCHER[$1]}/net/tcp6"
+	for line in "${lines[@]}"; do
+		read -ra words <<<"$line"
+		# shellcheck disable=SC2053
+		[ "${words[3]}" != 0A ] || [[ ${words[1]} != $at ]] || return 0
+	done
+	return 1
+}
 
 part() { [[ $PARTS = *" $1 "* ]]; }
 

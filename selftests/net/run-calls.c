@@ -810,6 +810,7 @@ static void client(char **argv)
 		fork_first();
 		block = true;
 	}
+	alarm(100);
 	fd = make(argv[3], argv[4], &a, &len);
 
 	if (!strcmp(argv[2], "bound")) {
