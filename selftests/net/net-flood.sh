@@ -24,6 +24,7 @@ rate=200mbit stranger_rate=20mbit N=2000
 [ "$FLOOD" -le 100000 ] || rate=1gbit stranger_rate=100mbit N=$((FLOOD / 50))
 hosts 3
 host sw
+watch n1
 ip -n sw link add br0 type bridge
 ip -n sw link set br0 up
 for i in 0 1 2; do
@@ -36,6 +37,8 @@ shape() { in_host "$1" tc qdisc add dev "$2" root tbf rate "$3" burst 4000 limit
 # Without learning, because the bridge would remember all the strangers' addresses.
 ip -n sw link set p2 type bridge_slave learning off
 shape n0 e0 $rate
+# The transfer goes both ways, and would know no limit on the way back.
+shape n1 e0 $rate
 shape n2 e0 $stranger_rate
 in_host sw tc qdisc add dev p1 root tbf rate $rate burst 4000 limit 131072 overhead 24
 V1=$(mac n1 e0)
