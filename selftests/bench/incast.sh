@@ -26,7 +26,7 @@
 . "${0%/*}/../lib/lib.sh"
 
 MBIT=1000 RTT=100 SENDERS="1 2 4 8 16 32 64" PROTOS="esp seed cubic dctcp" WORKLOADS="blocks"
-ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS='' COALESCE=''
+ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS='' COALESCE='' POLICY=''
 usage() { sed -n '/^#	incast.sh/,/^# Prints/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 while getopts R:D:N:p:w:r:t:q:o:B:X:C: o; do
 	case $o in
@@ -69,35 +69,46 @@ port()
 	fi
 }
 
-# quiet HOST: switch IPv6 off, because its frames for new links would queue at the port, too.
-quiet() { in_host "$1" sysctl -qw net.ipv6.conf.default.disable_ipv6=1 net.ipv6.conf.all.disable_ipv6=1; }
-
-# build N: the rack.
+# build N: the rack. A process takes long to start on UML, so few do much.
 build()
 {
-	local i h
+	local i h enable=()
 
+	for ((i = 1; i <= $1; i++)); do
+		HOSTS+=" s$i"
+		echo "netns add s$i"
+		echo "link add e0 netns s$i type veth peer name q$i netns sw"
+		[ ! -e /proc/sys/net/esp ] || enable+=("net.esp.dev.q$i.enable=1")
+	done >"$TMP/links"
 	host sw rx
-	quiet sw
-	quiet rx
+	# IPv6 is off, because its frames for new links would queue at the port, too.
+	in_host sw sysctl -qw net.ipv6.conf.{default,all}.disable_ipv6=1
+	in_host rx sysctl -qw net.ipv6.conf.{default,all}.disable_ipv6=1 net.ipv4.tcp_ecn=1
 	ip -n sw link add br0 type bridge
 	ip -n sw link set br0 up
 	cable rx e0 sw p0
 	ip -n sw link set p0 master br0
 	ip -n rx addr add 10.0.0.1/16 dev e0
+	ip -n rx link set e0 gso_max_segs 1
 	in_host rx tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us $FAULTS
+	ip -batch "$TMP/links" || exit
+	[ ${#enable[@]} = 0 ] || in_host sw sysctl -qw "${enable[@]}" || exit
+	for ((i = 1; i <= $1; i++)); do
+		printf 'link set q%d up master br0\n' $i
+	done >"$TMP/ports"
+	ip -n sw -batch "$TMP/ports" || exit
 	for ((i = 1; i <= $1; i++)); do
 		h=s$i
-		host "$h"
-		quiet "$h"
-		cable "$h" e0 sw "q$i"
-		ip -n sw link set "q$i" master br0
-		ip -n "$h" addr add "10.0.$((1 + i / 250)).$((1 + i % 250))/16" dev e0
-		ip -n "$h" link set e0 gso_max_segs 1
+		in_host "$h" sysctl -qw net.ipv6.conf.{default,all}.disable_ipv6=1 net.ipv4.tcp_ecn=1 \
+			${enable:+net.esp.dev.e0.enable=1} || exit
+		ip -n "$h" -batch - <<-END || exit
+			link set lo up
+			link set e0 up gso_max_segs 1
+			addr add 10.0.$((1 + i / 250)).$((1 + i % 250))/16 dev e0
+		END
 		in_host "$h" tc qdisc add dev e0 root netem limit 100000 delay $((RTT / 2))us \
 			${COALESCE:+rate "${MBIT}mbit" 24} $FAULTS
 	done
-	ip -n rx link set e0 gso_max_segs 1
 	[ -z "$COALESCE" ] || for h in $HOSTS; do
 		[ "$h" = sw ] || coalesce "$h"
 	done
@@ -117,9 +128,10 @@ policy()
 {
 	local h
 
+	[ "$1" != "$POLICY" ] || return 0
+	POLICY=$1
 	for h in $HOSTS; do
 		in_host "$h" sysctl -qw net.esp.adaptive="$1"
-		in_host "$h" sysctl -qw net.ipv4.tcp_ecn=1
 	done
 }
 

@@ -16,16 +16,15 @@ TMP=$(mktemp -d)
 
 cleanup()
 {
-	local status=$? pid host
+	local status=$? pid
 
 	trap - EXIT
 	for pid in $(jobs -p) "${WATCHER[@]}"; do
 		kill -KILL "$pid" 2>/dev/null
 	done
 	wait 2>/dev/null
-	for host in $HOSTS; do
-		ip netns delete "$host" 2>/dev/null
-	done
+	# shellcheck disable=SC2086
+	[ -z "$HOSTS" ] || printf 'netns delete %s\n' $HOSTS | ip -force -batch - 2>/dev/null
 	rm -rf "$TMP"
 	if [ -z "$FINISHED" ]; then
 		echo "Bail out! ${0##*/} ended early, status $status"
