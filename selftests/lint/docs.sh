@@ -20,30 +20,49 @@ trap 'rm -rf "$WORK"' EXIT
 # all_in FILE: each word of stdin must be in FILE, and there must be words.
 all_in()
 {
-	local word n=0
+	local word n=0 text before after
 
+	text=" $(<"$1") "
 	while read -r word; do
 		n=$((n + 1))
-		grep -qw -- "$word" "$1" || echo "$1 lacks $word"
+		before='[^A-Za-z0-9_]' after='[^A-Za-z0-9_]'
+		[[ $text =~ $before"$word"$after ]] || echo "$1 lacks $word"
 	done
 	[ $n != 0 ] || echo "found no names for $1"
 }
 
 # defined FILE NAME: net/esp/FILE has a function, macro or KUnit case NAME.
-defined()
-{
-	grep -E "^([a-z].*[[:space:]*])?$2\(|^#define $2\b" "net/esp/$1" | grep -qv ';$'
-}
+declare -A DEFINED=()
+while read -r file name; do
+	DEFINED[$file:$name]=1
+done < <(cd net/esp && find . -name '*.[ch]' -printf '%P\0' | xargs -0 awk '
+	/^[a-z].*\(/ && !/;$/ {
+		line = $0
+		sub(/\(.*/, "", line)
+		sub(/.*[ \t*]/, "", line)
+		print FILENAME, line
+	}
+	/^#define / { name = $2; sub(/[^A-Za-z_0-9].*/, "", name); print FILENAME, name }')
+defined() { [ -n "${DEFINED[$1:$2]}" ]; }
+
+# The module's constants, the first one of each name; a variable of sysctl.c without a value is 0.
+declare -A CONSTANT=()
+while read -r name def; do
+	[ -n "${CONSTANT[$name]}" ] || CONSTANT[$name]=$def
+done < <(
+	sed -nE 's/^#define[[:space:]]+([A-Za-z_0-9]+)[[:space:]]+([^/]*[^/[:space:]]).*/\1 \2/p
+		s/^static int ([A-Za-z_0-9]+) = ([^;]*);/\1 \2/p' net/esp/*.[ch] net/esp/core/*.[ch]
+	sed -nE 's/^static int ([A-Za-z_0-9]+);/\1 0/p' net/esp/sysctl.c
+)
 
 # value EXPRESSION: print the value of a C constant expression, with the headers' names.
 value()
 {
 	local v=$1 name def
 
-	while name=$(grep -oP '(?<!\w)[A-Za-z_]\w*' <<<"$v" | head -1) && [ -n "$name" ]; do
-		def=$(sed -nE "s/^#define[[:space:]]+${name}[[:space:]]+([^/]*[^/[:space:]]).*/\1/p
-			s/^static int ${name} = ([^;]*);/\1/p" net/esp/*.[ch] net/esp/core/*.[ch] | head -1)
-		[ -z "$def" ] && [ "$(grep -c "^static int $name;" net/esp/sysctl.c)" = 1 ] && def=0
+	while [[ $v =~ (^|[^A-Za-z_0-9])([A-Za-z_][A-Za-z_0-9]*) ]]; do
+		name=${BASH_REMATCH[2]}
+		def=${CONSTANT[$name]}
 		[ -n "$def" ] || { echo "$v"; return; }
 		v=${v//"$name"/($def)}
 		v=${v//(SOCK_MIN_RCVBUF)/SOCK_MIN_RCVBUF}
@@ -104,9 +123,18 @@ sed -nE 's/.*"# (device .*)\\n".*/\1/p' net/esp/proc.c | tr ' ' '\n' | all_in $D
 		sed -nE 's/^\t[a-z_].*[[:space:]*]([a-z_0-9]+)(\[[A-Za-z_0-9]+\]|:[0-9]+)?;.*/\1/p')
 	[ "$(wc -l <<<"$members")" -gt 50 ] || echo "no members found"
 	for member in $members; do
-		grep -B8 -E "^[[:space:]][a-z_].*[[:space:]*]$member(\[|:|;)" net/esp/esp.h | grep -qE "\* @$member: [@a-zA-Z]" ||
-			echo "esp_opt.$member has no comment"
-	done
+		echo "$member"
+	done | awk 'NR == FNR { want[$1]; next }
+		{ last[FNR] = $0 }
+		match($0, /[ \t*][a-z_0-9]+(\[|:|;)/) && /^[ \t][a-z_]/ {
+			name = substr($0, RSTART + 1, RLENGTH - 2)
+			if (!(name in want))
+				next
+			for (i = FNR - 8; i <= FNR; i++)
+				if (last[i] ~ "[*] @" name ": [@a-zA-Z]")
+					delete want[name]
+		}
+		END { for (name in want) print "esp_opt." name " has no comment" }' - net/esp/esp.h
 } | verdict "each member of struct esp_opt has a comment"
 
 options() { sed -nE 's/^\t(ESP_[A-Z0-9_]+)\t*= [0-9]+,/\1/p' include/uapi/linux/af_esp.h; }
