@@ -17,6 +17,7 @@
 STRANGER=02:00:00:00:66:01
 LISTEN=900	# something listens here
 hosts 2
+watch n0 n1
 cable n0 v0 n1 v1
 V1=$(mac n1 v1)
 

@@ -16,6 +16,7 @@ EVENT=$TRACING/events/skb/kfree_skb
 STRANGER=02:00:00:00:66:01
 LISTEN=900 DGRAM=901
 hosts 2
+watch n0 n1
 cable n0 v0 n1 v1
 V1=$(mac n1 v1)
 
