@@ -53,6 +53,13 @@ static void conn_init_numbers(struct sock *sk)
 	esp->ts_off = esp_ts_offset(esp->cookie);
 }
 
+/* Note what the peer's frames may be sent, by the features that both ends have. */
+static void conn_learn_features(struct esp_opt *esp, u8 features)
+{
+	esp->peer_parts = !!(features & ESP_FEATURE_PARTS);
+	esp->peer_left = !!(features & ESP_FEATURE_LEFT);
+}
+
 /* Set the fields that depend on the peer's handshake frame. */
 static void conn_learn_peer(struct sock *sk, const struct esp_frame *f)
 {
@@ -257,7 +264,7 @@ static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 		return SKB_DROP_REASON_NO_SOCKET;
 	}
 	WRITE_ONCE(esp->crc, !!(f->features & ESP_FEATURE_CRC32C));
-	esp->peer_parts = !!(f->features & ESP_FEATURE_PARTS);
+	conn_learn_features(esp, f->features);
 	esp->handshake_unconfirmed = 1;
 	esp->syn_advice = f->grant;
 	esp->snd.advice = f->grant;
@@ -360,7 +367,7 @@ static enum skb_drop_reason syn_echoed(struct sock *sk, struct sk_buff *skb)
 	}
 	WRITE_ONCE(esp->crc, crc);
 	/* with a CRC the echo has no room to tell it */
-	esp->peer_parts = !crc && (f->features & ESP_FEATURE_PARTS);
+	conn_learn_features(esp, crc ? 0 : f->features);
 	conn_learn_peer(sk, f);
 	conn_remember_ts(esp, f, esp_now());
 	conn_established(sk);
@@ -481,7 +488,7 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		.type		= sk->sk_type,
 		.ts_ecr		= in->ts_val,
 	};
-	u8 own = ESP_FEATURE_PARTS | ESP_FEATURE_TCP;
+	u8 own = ESP_FEATURE_PARTS | ESP_FEATURE_TCP | ESP_FEATURE_LEFT;
 
 	/* its owner may set another option just now, in the same word */
 	if (data_race(!!esp_sk(sk)->user_crc))
@@ -586,7 +593,7 @@ static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	conn_set_cookie(child, f->cookie);
 	esp->accepted = 1;
 	esp->crc = !!(f->opts & ESP_HAS(ESP_OPT_CRC));
-	esp->peer_parts = !!(f->features & ESP_FEATURE_PARTS);	/* listen_check_echo() */
+	conn_learn_features(esp, f->features);	/* listen_check_echo() */
 	esp->burst_told = f->advice;
 	refcount_inc(&ed->ref);
 	esp->ifindex = ed->ifindex;
@@ -652,24 +659,21 @@ static bool echo_find_slot(struct sock *sk, struct esp_dev *ed, struct sk_buff *
  */
 static bool echo_fits(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb, u32 *slot)
 {
-	static const u8 crc[] = {
-		ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS,
-		ESP_FEATURE_CRC32C,
-		ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS | ESP_FEATURE_TCP,
-		ESP_FEATURE_CRC32C | ESP_FEATURE_TCP,
-	};
+	u8 all = ESP_FEATURE_PARTS | ESP_FEATURE_TCP | ESP_FEATURE_LEFT, without = 0;
 	struct esp_frame *f = &ESP_RX(skb)->f;
-	int i;
 
 	if (!(f->opts & ESP_HAS(ESP_OPT_CRC))) {
-		f->features &= ESP_FEATURE_PARTS | ESP_FEATURE_TCP;
+		f->features &= all;
 		return echo_find_slot(sk, ed, skb, f->features, slot);
 	}
-	for (i = 0; i < (esp_sk(sk)->tcp ? 4 : 2); i++) {
-		f->features = crc[i];
+	if (!esp_sk(sk)->tcp)
+		all &= ~ESP_FEATURE_TCP;
+	do {
+		f->features = ESP_FEATURE_CRC32C | (all & ~without);
 		if (echo_find_slot(sk, ed, skb, f->features, slot))
 			return true;
-	}
+		without = (without - all) & all;	/* the next subset */
+	} while (without);
 	return false;
 }
 

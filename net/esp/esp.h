@@ -164,6 +164,10 @@ struct esp_opt {
 	u32			notsent;
 	/** @unacked: bytes that were sent and are not acknowledged */
 	u32			unacked;
+	/** @to_copy: bytes that calls of sendmsg() have yet to put on the write queue */
+	size_t			to_copy;
+	/** @told_end: number after the last packet, as the peer was told: ESP_OPT_LEFT */
+	u32			told_end;
 	/** @writers: calls of sendmsg() that feed the write queue (rule 4) */
 	u16			writers;
 	/** @writers_asleep: those of @writers that wait for memory */
@@ -408,6 +412,8 @@ struct esp_opt {
 	u8			advice_tries;
 	/** @peer_parts: the peer takes packets in parts (rule 9) */
 	u8			peer_parts;
+	/** @peer_left: the peer knows ESP_OPT_LEFT and ESP_GRANT_BUSY */
+	u8			peer_left;
 	/** @mss_told: payload that this end's device takes, as the peer was told last, bytes */
 	u16			mss_told;
 

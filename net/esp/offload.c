@@ -116,6 +116,27 @@ static bool gso_list_uniform(const struct sk_buff *skb, unsigned int first, bool
 	return rest == first;
 }
 
+/* Is ESP_OPT_LEFT the only option of a header that is followed by its payload? */
+static bool gso_has_left(const u8 *data, unsigned int hlen)
+{
+	return hlen == ESP_HLEN + ESP_LEFT_ROOM && data[ESP_HLEN] == ESP_OPT_LEFT;
+}
+
+/*
+ * Remove ESP_OPT_LEFT from a segment, which has the first segment's header. The option is of use
+ * once, and GRO merges packets without options only.
+ */
+static void gso_drop_left(struct sk_buff *skb)
+{
+	unsigned int n = skb_network_offset(skb) + ESP_HLEN;
+
+	memmove(skb->data + ESP_LEFT_ROOM, skb->data, n);
+	__skb_pull(skb, ESP_LEFT_ROOM);
+	skb->mac_header += ESP_LEFT_ROOM;
+	skb->network_header += ESP_LEFT_ROOM;
+	((struct esp_wire *)skb_network_header(skb))->ver_hlen = ESP_VERSION << 4 | ESP_HLEN / 4;
+}
+
 /* Write the fields in which a segment's header differs from the copied one. */
 static void gso_packet(struct sk_buff *skb, u32 pkt_seq, u8 clear,
 		       bool by_device)
@@ -155,7 +176,7 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 	struct sk_buff *segs, *seg;
 	struct esp_wire *h;
 	unsigned int hlen;
-	bool by_device, sg;
+	bool by_device, sg, left;
 	u32 pkt_seq;
 	u8 flags;
 
@@ -170,6 +191,8 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 		return ERR_PTR(-EINVAL);
 	pkt_seq = ntohl(h->pkt_seq);
 	flags = h->flags;
+	/* a tunnel's headers before a segment stay where they are */
+	left = gso_has_left(skb->data, hlen) && !skb->encapsulation;
 	by_device = gso_checksum_by_device(skb, features);
 	/* skb_segment() copies SKB_GSO_DODGY packets */
 	sg = (features & NETIF_F_SG) &&
@@ -193,6 +216,8 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 			clear |= flags & (ESP_TXF | ESP_EOR);
 		else
 			esp_devq_move(skb, seg);
+		if (left && seg != segs)
+			gso_drop_left(seg);
 		gso_packet(seg, pkt_seq++, clear, by_device);
 	}
 	return segs;

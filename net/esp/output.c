@@ -38,7 +38,7 @@ static u16 frame_grant(struct esp_opt *esp, u32 recv_seq)
 	smp_rmb();	/* pairs with esp_ackq_announced() */
 	edge = READ_ONCE(esp->grant.edge);
 	return esp_after(edge, recv_seq) ?
-	       min_t(u32, edge - recv_seq, ESP_SEQ_WINDOW) : 0;
+	       min_t(u32, edge - recv_seq, ESP_GRANT_MOST) : 0;
 }
 
 /* Echo the newest ts_val, plus the time for which this end has held it. */
@@ -55,6 +55,7 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 {
 	memset_startat(f, 0, peer_cookie);
 	f->version = ESP_VERSION;
+	f->busy = 0;
 	f->flags = flags;
 	f->opts = 0;
 	f->sport = esp->sport;
@@ -101,6 +102,56 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 	}
 	if (READ_ONCE(esp->crc) && !(flags & (ESP_SYN | ESP_RST)))
 		f->opts |= ESP_HAS(ESP_OPT_CRC);
+}
+
+/**
+ * esp_left_end() - Compute the number after the last packet that the user has given
+ * @esp:	connection; its owner calls
+ *
+ * Return: the number; what sendmsg() has yet to copy counts, in full packets
+ */
+u32 esp_left_end(const struct esp_opt *esp)
+{
+	u32 more = min_t(size_t, esp->to_copy, U32_MAX / 2);
+
+	return esp->snd.send_seq + DIV_ROUND_UP(more, esp->mss);
+}
+
+/*
+ * Tell by ESP_OPT_LEFT that the last packet is before @end, and how many packets of the first
+ * burst leave from this one on. @packet: payload of the largest packet of the frame, bytes. The
+ * option must leave room for that. In the handshake's echo it takes the place of BURST, which
+ * says nothing there if this end has no cap.
+ */
+static void frame_tell_left(struct esp_opt *esp, struct esp_frame *f, u32 packet, u32 end)
+{
+	u16 opts = f->opts | ESP_HAS(ESP_OPT_LEFT);
+	u32 first = esp->snd.announce_seq + esp->snd.first;
+
+	struct esp_frame with = { .opts = opts };
+	bool room;
+
+	sock_owned_by_me(&esp->sk);
+	if (!esp->peer_left)
+		return;
+	if (f->opts & ESP_HAS(ESP_OPT_BURST)) {
+		opts &= ~ESP_HAS(ESP_OPT_BURST);
+		room = !f->burst;
+	} else {
+		room = packet + esp_wire_hlen(&with) <= esp->mss + esp_data_hlen(esp);
+	}
+	/* without the option, the peer takes the end to be as far away as it could tell */
+	if (!room || esp_after(end, f->pkt_seq + U16_MAX))
+		end = f->pkt_seq + U16_MAX;
+	if (esp_after(end, esp->told_end))
+		esp->told_end = end;
+	if (!room)
+		return;
+	f->opts = opts;
+	f->left = end;
+	f->first = 0;
+	if (esp->snd.announcing && esp_after(first, f->pkt_seq))
+		f->first = min_t(u32, first - f->pkt_seq, ESP_FIRST_MAX);
 }
 
 /* Allocate a frame with the header @f, and with room for @payload bytes after it. */
@@ -232,6 +283,9 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
+	/* a single packet that is a whole transmission needs no LEFT */
+	if ((cb->flags & ESP_TXS) && !((cb->flags & ESP_TXF) && cb->segs == 1))
+		frame_tell_left(esp, &f, min_t(u32, skb->len, cb->size), esp_left_end(esp));
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
 		kfree_skb_reason(out, SKB_DROP_REASON_NOMEM);
 		ESP_INC(net, OutAllocFail);
@@ -347,6 +401,7 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct sk_buff *skb;
+	struct esp_frame f;
 
 	sock_owned_by_me(sk);
 	if (esp_advice_changed(sk)) {
@@ -356,10 +411,12 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	} else if (esp->to_ack && esp_advice_low(sk)) {
 		esp_peer_advise(sk);
 	}
-	skb = esp_skb_alloc_sk(sk, flags | ESP_ACK, 0, pkt_seq);
-	if (!skb)
-		return;
-	empty_xmit(sk, skb);
+	frame_fill(esp, &f, flags | ESP_ACK, 0, pkt_seq, (u32)esp_now());
+	if ((flags & ESP_TXS) && sk->sk_send_head)
+		frame_tell_left(esp, &f, 0, esp_left_end(esp));
+	skb = frame_alloc(sk, &f, 0);
+	if (skb)
+		empty_xmit(sk, skb);
 }
 
 /* Send an ACK of the data that have arrived, with the present grant. */
@@ -387,6 +444,25 @@ void esp_send_mss(struct sock *sk)
 	skb = frame_alloc(sk, &f, 0);
 	if (skb && !empty_xmit(sk, skb))
 		esp->mss_told = f.mss;
+}
+
+/**
+ * esp_send_left() - Tell the peer that the write queue has grown, beside an ACK
+ * @sk:		connection; its owner calls
+ * @end:	number after the last packet, or one beyond it, see esp_frame_end()
+ */
+void esp_send_left(struct sock *sk, u32 end)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	struct sk_buff *skb;
+	struct esp_frame f;
+
+	sock_owned_by_me(sk);
+	frame_fill(esp, &f, ESP_ACK, 0, esp->snd.send_next, (u32)esp_now());
+	frame_tell_left(esp, &f, 0, end);
+	skb = frame_alloc(sk, &f, 0);
+	if (skb)
+		empty_xmit(sk, skb);
 }
 
 /**

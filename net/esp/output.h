@@ -12,11 +12,13 @@ struct sk_buff *esp_skb_alloc_sk(struct sock *sk, u8 flags, u16 payload,
 				 u32 pkt_seq);
 void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 		      unsigned int len, __wsum rest);
+u32 esp_left_end(const struct esp_opt *esp);
 int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again);
 void esp_send_in_parts(struct sock *sk, struct sk_buff *skb);
 void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq);
 void esp_send_ack(struct sock *sk);
 void esp_send_mss(struct sock *sk);
+void esp_send_left(struct sock *sk, u32 end);
 void esp_send_probe(struct sock *sk);
 void esp_send_reset(struct sock *sk, u32 pkt_seq);
 void esp_send_rrq(struct sock *sk, u32 end);

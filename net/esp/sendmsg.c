@@ -20,8 +20,11 @@ static bool send_state_allows(struct sock *sk)
 	return (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
 }
 
-/* Allocate an empty packet buffer for the write queue, charged to the socket. */
-static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
+/*
+ * Allocate an empty buffer of packets with @size bytes of payload for the write queue, charged to
+ * the socket.
+ */
+static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear, u32 size)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	unsigned int room = esp_dev_headroom(esp->dev) + ESP_HLEN_MAX;
@@ -36,9 +39,9 @@ static struct sk_buff *esp_stream_alloc_skb(struct sock *sk, u32 linear)
 	}
 	skb_reserve(skb, room);
 	memset(skb->cb, 0, sizeof(struct esp_tx_cb));
-	ESP_TX(skb)->size = esp->mss;
+	ESP_TX(skb)->size = size;
 	ESP_TX(skb)->linear = linear;
-	ESP_TX(skb)->limit = linear ? esp->mss : esp_gso_limit(sk, esp->mss);
+	ESP_TX(skb)->limit = linear ? size : esp_gso_limit(sk, size);
 	if (!linear || esp_dev_checksums(esp->dev))
 		skb->ip_summed = CHECKSUM_PARTIAL;	/* copy, don't sum */
 	return skb;
@@ -84,7 +87,8 @@ static struct sk_buff *send_open_tail(struct sock *sk, struct ubuf_info *uarg)
 	struct esp_opt *esp = esp_sk(sk);
 
 	if (!sk->sk_send_head || tail->len >= ESP_TX(tail)->limit ||
-	    ESP_TX(tail)->full || ESP_TX(tail)->size != esp->mss ||
+	    ESP_TX(tail)->full || ESP_TX(tail)->size > esp->mss ||
+	    ESP_TX(tail)->size + ESP_LEFT_ROOM < esp->mss ||
 	    skb_zcopy(tail) != uarg ||
 	    (ESP_TX(tail)->flags & (ESP_EOR | ESP_FIN)))
 		return NULL;
@@ -275,13 +279,18 @@ static bool send_has_room(struct sock *sk)
 /* Write into @skb, the buffer at the tail, or a new one if that is NULL; NULL: no memory. */
 static struct sk_buff *send_use_tail(struct sock *sk, struct sk_buff *skb, size_t left)
 {
+	struct esp_opt *esp = esp_sk(sk);
+	u32 size = esp->mss;
 	u8 flags;
 
 	if (skb) {
 		send_announce(sk);
 		return skb;
 	}
-	skb = esp_stream_alloc_skb(sk, left <= ESP_SMALL ? ESP_SMALL : 0);
+	/* packets that announce more than themselves need room for ESP_OPT_LEFT */
+	if (left > size && esp->peer_left && !esp->snd.trans_announced && !sk->sk_send_head)
+		size -= ESP_LEFT_ROOM;
+	skb = esp_stream_alloc_skb(sk, left <= ESP_SMALL ? ESP_SMALL : 0, size);
 	if (!skb)
 		return NULL;
 	flags = send_announce(sk);
@@ -333,6 +342,7 @@ static int send_copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 		if (n > 0) {
 			send_grow_tail(esp, skb);
 			esp->notsent += n;
+			esp->to_copy -= n;
 			copied += n;
 			/* do_sendmsg() sends the last packets */
 			if (msg_data_left(msg) && skb->len >= ESP_TX(skb)->limit &&
@@ -360,6 +370,20 @@ static int send_copy_message(struct sock *sk, struct msghdr *msg, long timeo,
 			return copied ? copied : n;
 	}
 	return copied;
+}
+
+/* Call send_copy_message(), while esp_opt.to_copy has what is left to be copied. */
+static int send_message(struct sock *sk, struct msghdr *msg, long timeo, struct ubuf_info *uarg)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	size_t len = msg_data_left(msg);
+	int n;
+
+	sock_owned_by_me(sk);
+	esp->to_copy += len;
+	n = send_copy_message(sk, msg, timeo, uarg);
+	esp->to_copy -= len - max(n, 0);
+	return n;
 }
 
 /* The end of the write queue before a record, to which a call that fails returns. */
@@ -585,7 +609,7 @@ static int do_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 		struct ubuf_info *lent = zerocopy_lends(sk, msg, len, uarg);
 
 		n = record ? send_copy_record(sk, msg, timeo) :
-			     send_copy_message(sk, msg, timeo, lent);
+			     send_message(sk, msg, timeo, lent);
 	}
 	esp->writers--;
 	esp->more = !!(msg->msg_flags & MSG_MORE);	/* another call may have changed it */

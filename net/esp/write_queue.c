@@ -526,6 +526,7 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
 		esp_window_announce(&esp->snd, buffer_is_small(skb));
+		esp->told_end = esp->snd.send_next;
 		if (trace_esp_announce_enabled())
 			trace_esp_announce(sk, ESP_TX(skb)->seq,
 					   esp->snd.edge - esp->snd.send_next);
@@ -634,6 +635,22 @@ u32 esp_push_one_frame(struct sock *sk)
 	return n;
 }
 
+/*
+ * Tell the peer that the write queue has grown, if packets wait that it knows nothing of. It is
+ * told of as much again as is on the queue. So a user who goes on writing costs few such packets,
+ * and the peer may grant too much, until the transmission ends.
+ */
+static void write_queue_tell_growth(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 end = esp_left_end(esp);
+
+	if (!esp_after(end, esp->told_end) || esp_window_test(&esp->snd) ||
+	    (s32)(esp->told_end - esp->snd.send_next) >= U16_MAX / 2)
+		return;
+	esp_send_left(sk, end + (end - esp->snd.una_seq));
+}
+
 /**
  * esp_push_frames() - Send all packets that may leave and arm the sender's timer
  * @sk:	socket; its owner calls
@@ -667,6 +684,8 @@ void esp_push_frames(struct sock *sk)
 		if (!one_frame)
 			local_bh_enable();
 	} while (n >= ESP_TOGETHER);
+	if (sk->sk_send_head && esp->peer_left && esp->snd.in_trans)
+		write_queue_tell_growth(sk);
 	/* a deadline set while everything was acknowledged is a probe's, which is later */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {

@@ -37,9 +37,9 @@ static unsigned int valid_frame(u8 *data)
 	};
 	struct esp_frame f = {
 		.version = ESP_VERSION, .flags = flags[rnd(sizeof(flags))],
-		.grant = rnd(65536), .sport = 1 + rnd(65535), .dport = 1 + rnd(65535),
+		.grant = rnd(32768), .busy = rnd(2), .sport = 1 + rnd(65535), .dport = 1 + rnd(65535),
 		.cookie = rnd(~0u), .pkt_seq = rnd(~0u), .ack_seq = rnd(~0u),
-		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(256) : 0,
+		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(512) : 0,
 		.peer_cookie = rnd(~0u), .mss = rnd(65536), .advice = rnd(65536),
 		.burst = rnd(65536), .to_ack = rnd(65536), .type = rnd(256),
 		.features = rnd(256),
@@ -61,6 +61,14 @@ static unsigned int valid_frame(u8 *data)
 		f.opts &= ESP_HAS(ESP_OPT_PART) | ESP_HAS(ESP_OPT_CRC) | ESP_HAS(ESP_OPT_ADVICE);
 		f.part_at = rnd(2) ? rnd(1000) : 0;
 		f.part_size = f.part_at + f.len + (rnd(2) ? rnd(1000) : 0);
+	}
+	/* BURST, PART and LEFT exclude each other */
+	if (f.opts & ESP_HAS(ESP_OPT_BURST) || !(f.flags & ESP_ACK) ||
+	    f.flags & ~(ESP_ACK | ESP_TXS | ESP_TXF | ESP_EOR))
+		f.opts &= ~ESP_HAS(ESP_OPT_LEFT);
+	if (f.opts & ESP_HAS(ESP_OPT_LEFT) && !(f.opts & ESP_HAS(ESP_OPT_PART))) {
+		f.left = rnd(65536);
+		f.first = rnd(65536);
 	}
 	esp_wire_build(data, &f);
 	return esp_wire_hlen(&f) + f.len;
@@ -116,6 +124,10 @@ static void run(void)
 					       !(f.len % 4)), "ranges");
 		check(!(f.opts & ESP_HAS(ESP_OPT_PART)) ||
 		      (f.len && (u32)f.part_at + f.len <= f.part_size), "a part beyond its packet");
+		check(!(f.opts & ESP_HAS(ESP_OPT_LEFT)) ||
+		      (esp_frame_end(&f) - f.pkt_seq <= 0xffff &&
+		       !(f.opts & (ESP_HAS(ESP_OPT_PART) | ESP_HAS(ESP_OPT_BURST)))),
+		      "an end that is far, or that shares its place");
 		check(esp_wire_hlen(&f) <= f.hlen, "options grew");
 		esp_wire_build(again, &f);
 		check(!esp_wire_parse(again, esp_wire_hlen(&f),

@@ -194,7 +194,7 @@ static size_t build_random(const struct kind *k)
 		if (r.opts_len > ESP_OPT_MAX)
 			r.opts_len = ESP_OPT_MAX;
 		for (i = 0; i < r.opts_len; i++)
-			r.opts[i] = next_random(s) % 8;
+			r.opts[i] = next_random(s) % 10;
 	}
 	if ((v >> 25) % 16 == 0)
 		r.hlen = (v >> 29) % 16;

@@ -243,7 +243,7 @@ static void options(bool hello)
 		noise(p, ESP_OPT_MAX);
 	} else {
 		while (p < f.data + ESP_HLEN_MAX - 6)
-			p = put_opt(p, rnd(8), rnd(5));
+			p = put_opt(p, rnd(10), rnd(5));
 	}
 	f.h.ver_hlen = ESP_VERSION << 4 | (ESP_HLEN / 4 + words);
 	f.h.len = 0;

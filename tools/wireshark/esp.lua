@@ -43,10 +43,12 @@ local FLAGS = {
 local TYPES = { [1] = "SOCK_STREAM", [5] = "SOCK_SEQPACKET" }
 local OPTIONS = {
 	[0] = "END", [1] = "COOKIE", [2] = "MSS", [3] = "TYPE", [4] = "FEATURES",
-	[5] = "BURST", [6] = "ADVICE", [7] = "CRC", [8] = "PART",
+	[5] = "BURST", [6] = "ADVICE", [7] = "CRC", [8] = "PART", [9] = "LEFT",
 }
 -- Length of each option, with the bytes of its type and length.
-local OPTION_LEN = { [1] = 6, [2] = 4, [3] = 3, [4] = 3, [5] = 6, [6] = 4, [7] = 6, [8] = 6 }
+local OPTION_LEN = {
+	[1] = 6, [2] = 4, [3] = 3, [4] = 3, [5] = 6, [6] = 4, [7] = 6, [8] = 6, [9] = 6,
+}
 
 local f = {
 	version	= ProtoField.uint8("ethesp.version", "Version", base.DEC, nil, 0xf0),
@@ -54,6 +56,7 @@ local f = {
 	flags	= ProtoField.uint8("ethesp.flags", "Flags", base.HEX),
 	grant	= ProtoField.uint16("ethesp.grant", "Grant", base.UNIT_STRING,
 				    { " packet", " packets" }),
+	busy	= ProtoField.bool("ethesp.busy", "The sender's own link is busy"),
 	sport	= ProtoField.uint16("ethesp.srcport", "Source port"),
 	dport	= ProtoField.uint16("ethesp.dstport", "Destination port"),
 	port	= ProtoField.uint16("ethesp.port", "Source or destination port"),
@@ -82,6 +85,9 @@ local f = {
 				    base.UNIT_STRING, { " byte", " bytes" }),
 	size	= ProtoField.uint16("ethesp.option.part_size", "Length of the packet",
 				    base.UNIT_STRING, { " byte", " bytes" }),
+	left	= ProtoField.uint32("ethesp.option.left", "Number after the last packet"),
+	first	= ProtoField.uint16("ethesp.option.first", "First burst from this packet on",
+				    base.UNIT_STRING, { " packet", " packets" }),
 	crc	= ProtoField.uint32("ethesp.crc", "CRC32c", base.HEX),
 	crc_ok	= ProtoField.bool("ethesp.crc.good", "CRC32c is right"),
 	from	= ProtoField.uint32("ethesp.rrq.from", "First packet that is missing"),
@@ -509,6 +515,11 @@ local function options(tvb, tree, h)
 			h.whole = tvb(at + 4, 2):uint()
 			t:add(f.part, tvb(at + 2, 2))
 			t:add(f.size, tvb(at + 4, 2))
+		elseif kind == 9 then
+			-- the low half of a number that is at most 65,535 after the packet's own
+			t:add(f.left, tvb(at + 2, 2), add32(h.seq,
+				bit32.band(tvb(at + 2, 2):uint() - h.seq, 0xffff)))
+			t:add(f.first, tvb(at + 4, 2))
 		elseif n > 2 then
 			t:add(f.opt_raw, tvb(at + 2, n - 2))
 		end
@@ -536,7 +547,8 @@ local function header(tvb)
 		version	= bit32.rshift(tvb(0, 1):uint(), 4),
 		hlen	= bit32.band(tvb(0, 1):uint(), 15) * 4,
 		flags	= tvb(1, 1):uint(),
-		grant	= tvb(2, 2):uint(),
+		grant	= bit32.band(tvb(2, 2):uint(), 0x7fff),
+		busy	= tvb(2, 1):uint() >= 0x80,
 		sport	= tvb(4, 2):uint(),
 		dport	= tvb(6, 2):uint(),
 		cookie	= tvb(8, 4):uint(),
@@ -565,7 +577,8 @@ local function show_header(tvb, tree, h)
 	for _, v in ipairs(FLAGS) do
 		t:add(f[v[1]], tvb(1, 1))
 	end
-	tree:add(f.grant, tvb(2, 2))
+	tree:add(f.grant, tvb(2, 2), h.grant)
+	tree:add(f.busy, tvb(2, 1), h.busy)
 	tree:add(f.sport, tvb(4, 2))
 	tree:add(f.dport, tvb(6, 2))
 	tree:add(f.port, tvb(4, 2)):set_hidden(true)

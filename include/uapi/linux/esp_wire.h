@@ -43,9 +43,10 @@ enum esp_wire_flags {
  * struct esp_wire - the header, after the Ethernet header, big-endian
  * @ver_hlen:	version (high four bits), header length in 32-bit words
  * @flags:	enum esp_wire_flags
- * @grant:	packets beyond @ack_seq that the addressee may send; 0: HOLD: its
- *		packets are received, but it has to wait. While the addressee
- *		has announced no transmission: its first burst, packets
+ * @grant:	packets beyond @ack_seq that the addressee may send, at most ESP_GRANT_MOST;
+ *		0: HOLD: its packets are received, but it has to wait. While the
+ *		addressee has announced no transmission: its first burst, packets. In a
+ *		packet with payload, ESP_GRANT_BUSY may be set, too
  * @sport:	source port
  * @dport:	destination port
  * @cookie:	cookie that the addressee chose; 0 in SYN and in a datagram
@@ -73,6 +74,10 @@ struct esp_wire {
 	__u16	csum;
 };
 
+#define ESP_GRANT_MOST	0x7fff	/* largest grant, packets */
+/* Bit of esp_wire.grant: the sender's own link is busy. Only with ESP_FEATURE_LEFT. */
+#define ESP_GRANT_BUSY	0x8000
+
 /**
  * enum esp_wire_opt - options: type, length (with these two bytes), value
  * @ESP_OPT_END:	padding, no length; ends the options
@@ -92,6 +97,9 @@ struct esp_wire {
  * @ESP_OPT_PART:	6: the payload is a part of the packet: offset of its first byte in
  *			the packet, and length of the packet, bytes. All parts have the
  *			packet's number and its flags
+ * @ESP_OPT_LEFT:	6: where the data end that the sender has to send, and its first
+ *			burst: low half of the number after the last packet, and the packets
+ *			from this one on that leave before the first ACK
  */
 enum esp_wire_opt {
 	ESP_OPT_END		= 0,
@@ -103,6 +111,7 @@ enum esp_wire_opt {
 	ESP_OPT_ADVICE		= 6,
 	ESP_OPT_CRC		= 7,
 	ESP_OPT_PART		= 8,
+	ESP_OPT_LEFT		= 9,
 };
 
 /* Bit of ESP_OPT_FEATURES: each frame except SYN, SYN|ACK and RST has ESP_OPT_CRC. */
@@ -115,6 +124,8 @@ enum esp_wire_opt {
  * the name of an IPv6 address is its SipHash-2-4 with key 0. In SYN|ACK: such a server answers.
  */
 #define ESP_FEATURE_TCP		0x04
+/* Bit of ESP_OPT_FEATURES: the sender knows ESP_OPT_LEFT and ESP_GRANT_BUSY. */
+#define ESP_FEATURE_LEFT	0x08
 
 /**
  * struct esp_wire_range - consecutive packets that an RRQ asks for

@@ -50,7 +50,7 @@ static bool flags_valid(u8 fl)
 	return true;
 }
 
-static_assert(ESP_OPT_PART <= 8);	/* bits of esp_frame.opts */
+static_assert(ESP_OPT_LEFT <= 11);	/* bits of esp_frame.opts */
 
 /* Length of each option, with the bytes of its type and length. */
 static const u8 option_len[] = {
@@ -62,13 +62,26 @@ static const u8 option_len[] = {
 	[ESP_OPT_ADVICE]	= 4,
 	[ESP_OPT_CRC]		= 6,
 	[ESP_OPT_PART]		= 6,
+	[ESP_OPT_LEFT]		= 6,
 };
 
 /* May the frame be a part of a packet? Only data is sent in parts, after the handshake. */
 static bool part_valid(const struct esp_frame *f)
 {
-	return f->len && is_ordinary(f->flags) && !(f->opts & ESP_HAS(ESP_OPT_BURST)) &&
-	       (u32)f->part_at + f->len <= f->part_size;
+	return f->len && is_ordinary(f->flags) && (u32)f->part_at + f->len <= f->part_size;
+}
+
+/* May the frame have these options? Of BURST, PART and LEFT it has one at most. */
+static bool options_valid(const struct esp_frame *f)
+{
+	u16 one = f->opts & (ESP_HAS(ESP_OPT_BURST) | ESP_HAS(ESP_OPT_PART) |
+			     ESP_HAS(ESP_OPT_LEFT));
+
+	if (one & (one - 1))
+		return false;
+	if (one & ESP_HAS(ESP_OPT_PART))
+		return part_valid(f);
+	return !(one & ESP_HAS(ESP_OPT_LEFT)) || is_ordinary(f->flags);
 }
 
 /**
@@ -126,15 +139,17 @@ enum esp_malformed esp_wire_parse_options(const u8 *data, struct esp_frame *f)
 			f->part_at = get16(v);
 			f->part_size = get16(v + 2);
 			break;
+		case ESP_OPT_LEFT:
+			f->left = get16(v);
+			f->first = get16(v + 2);
+			break;
 		case ESP_OPT_CRC:
 			if (v != data + ESP_CRC_AT)
 				return ESP_WIRE_OPTION;
 			break;
 		}
 	}
-	if ((f->opts & ESP_HAS(ESP_OPT_PART)) && !part_valid(f))
-		return ESP_WIRE_OPTION;
-	return ESP_WIRE_OK;
+	return options_valid(f) ? ESP_WIRE_OK : ESP_WIRE_OPTION;
 }
 
 /**
@@ -165,7 +180,8 @@ enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 	if (f->hlen < ESP_HLEN)
 		return ESP_WIRE_HLEN;
 	f->flags = data[1];
-	f->grant = get16(data + 2);
+	f->grant = get16(data + 2) & ESP_GRANT_MOST;
+	f->busy = data[2] >> 7;
 	memcpy(&f->sport, data + 4, 2);
 	memcpy(&f->dport, data + 6, 2);
 	f->cookie = get32(data + 8);
@@ -217,7 +233,7 @@ unsigned int esp_wire_hlen_options(const struct esp_frame *f)
 		n += 6;
 	if (f->opts & ESP_HAS(ESP_OPT_ADVICE))
 		n += 4;
-	if (f->opts & ESP_HAS(ESP_OPT_PART))
+	if (f->opts & (ESP_HAS(ESP_OPT_PART) | ESP_HAS(ESP_OPT_LEFT)))
 		n += 6;
 	return (n + 3) & ~3u;
 }
@@ -244,7 +260,7 @@ void esp_wire_build(u8 *data, const struct esp_frame *f)
 
 	data[0] = f->version << 4 | hlen / 4;
 	data[1] = f->flags;
-	put16(data + 2, f->grant);
+	put16(data + 2, f->grant | f->busy << 15);
 	memcpy(data + 4, &f->sport, 2);
 	memcpy(data + 6, &f->dport, 2);
 	put32(data + 8, f->cookie);
@@ -289,6 +305,11 @@ void esp_wire_build(u8 *data, const struct esp_frame *f)
 	if (f->opts & ESP_HAS(ESP_OPT_PART)) {
 		put16(wire_put_option(p, ESP_OPT_PART, 6), f->part_at);
 		put16(p + 4, f->part_size);
+		p += 6;
+	}
+	if (f->opts & ESP_HAS(ESP_OPT_LEFT)) {
+		put16(wire_put_option(p, ESP_OPT_LEFT, 6), f->left);
+		put16(p + 4, f->first);
 		p += 6;
 	}
 	while (p < data + hlen)

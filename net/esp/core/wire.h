@@ -39,6 +39,7 @@ enum esp_malformed {
 #define ESP_CRC_AT	(ESP_HLEN + 2)	/* offset of the value of ESP_OPT_CRC in the header */
 #define ESP_CRC_ROOM	8	/* bytes of ESP_OPT_CRC in the header, padding included */
 #define ESP_PART_ROOM	12	/* bytes of ESP_OPT_PART and ESP_OPT_ADVICE, padding included */
+#define ESP_LEFT_ROOM	8	/* bytes of ESP_OPT_LEFT, padding included */
 
 /* Options that the handshake's frames must carry. */
 #define ESP_HAS_HELLO	(ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | \
@@ -50,14 +51,16 @@ enum esp_malformed {
  * @sport and @dport stay big-endian, as in every address.
  */
 struct esp_frame {
-	/** @version: version of the header */
-	u8	version;
 	/** @hlen: length of the header with options, bytes */
 	u8	hlen;
 	/** @flags: enum esp_wire_flags */
 	u8	flags;
+	/** @version: version of the header */
+	u16	version:4;
+	/** @busy: ESP_GRANT_BUSY: the own link of the sender of the frame is busy */
+	u16	busy:1;
 	/** @opts: options present, bits of ESP_HAS() */
-	u8	opts;
+	u16	opts:11;
 	/** @grant: packets after @ack_seq that the addressee may send, see struct esp_wire */
 	u16	grant;
 	/** @len: payload, bytes */
@@ -91,12 +94,16 @@ struct esp_frame {
 		u16	burst;
 		/** @part_at: ESP_OPT_PART: offset of the payload in the packet, bytes */
 		u16	part_at;
+		/** @left: ESP_OPT_LEFT: low half of the number after the last packet */
+		u16	left;
 	};
 	union {
 		/** @to_ack: ESP_OPT_BURST: packets_to_ack */
 		u16	to_ack;
 		/** @part_size: ESP_OPT_PART: length of the packet, bytes */
 		u16	part_size;
+		/** @first: ESP_OPT_LEFT: packets of the first burst, from this one on */
+		u16	first;
 	};
 	/** @type: ESP_OPT_TYPE: socket type */
 	u8	type;
@@ -125,6 +132,12 @@ void esp_wire_build(u8 *data, const struct esp_frame *f);
 static inline unsigned int esp_wire_hlen(const struct esp_frame *f)
 {
 	return f->opts ? esp_wire_hlen_options(f) : ESP_HLEN;
+}
+
+/* Compute the number after the last packet that the sender of the frame has, by ESP_OPT_LEFT. */
+static inline u32 esp_frame_end(const struct esp_frame *f)
+{
+	return f->pkt_seq + (u16)(f->left - f->pkt_seq);
 }
 
 /* Is this an EDP datagram, without any flag of the reliable types? */

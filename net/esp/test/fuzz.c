@@ -102,6 +102,7 @@ static void fuzz_socket(struct kunit *test)
 
 	fx.crc = one_in(4);
 	fx.parts = one_in(2);
+	fx.left = one_in(2);
 	switch (fz.state) {
 	case T_LISTEN:
 		start_listener(test);
@@ -200,7 +201,7 @@ static u32 fuzz_valid(void)
 	f.ts_val += rnd(2000) - 1000;
 	f.ts_ecr = one_in(4) ? rnd(~0u) :
 		   (u32)esp_now() + (esp ? esp->ts_off : 0) - rnd(2000);
-	f.grant = one_in(4) ? rnd(65536) : rnd(64);
+	f.grant = rnd(one_in(4) ? ESP_GRANT_MOST + 1 : 64);
 	if (!(f.flags & (ESP_SYN | ESP_FIN | ESP_RST)))
 		f.len = one_in(3) ? 0 : 1 + rnd(one_in(4) ? T_FUZZ_LEN - ESP_HLEN_MAX - 1 : T_MSS);
 	if (f.flags & ESP_RRQ)
@@ -225,6 +226,12 @@ static u32 fuzz_valid(void)
 		f.opts |= ESP_HAS(ESP_OPT_PART);
 		f.part_at = one_in(2) ? 0 : rnd(2000);
 		f.part_size = f.part_at + f.len + (one_in(2) ? 0 : rnd(4000));
+	}
+	f.busy = one_in(4);
+	if (!(f.opts & (ESP_HAS(ESP_OPT_PART) | ESP_HAS(ESP_OPT_BURST))) && one_in(4)) {
+		f.opts |= ESP_HAS(ESP_OPT_LEFT);
+		f.left = one_in(4) ? rnd(65536) : f.pkt_seq + rnd(64);
+		f.first = one_in(4) ? rnd(65536) : rnd(16);
 	}
 	if (!(f.opts & ESP_HAS(ESP_OPT_TYPE)) && one_in(32))
 		f.opts ^= ESP_HAS(ESP_OPT_CRC);

@@ -28,6 +28,7 @@ static struct {
 	bool			paged;	/* payload comes in pages */
 	bool			crc;	/* peers want a CRC */
 	bool			parts;	/* peers take packets in parts */
+	bool			left;	/* peers know ESP_OPT_LEFT */
 	bool			queued;	/* the next device has a queue */
 	int			type;	/* SOCK_STREAM or SOCK_SEQPACKET */
 	atomic_t		refuse;	/* frames that the device does not take */
@@ -52,6 +53,7 @@ struct t_conn {
 	u16		grant;		/* grant in each data packet to the socket */
 	bool		wish;		/* the peer wants a CRC */
 	bool		parts;		/* the peer takes packets in parts */
+	bool		left;		/* the peer knows ESP_OPT_LEFT */
 	bool		crc;		/* both sides agreed on a CRC */
 	bool		untimed;	/* ts_ecr is no valid sample, so that the budget stays */
 };
@@ -129,6 +131,7 @@ static int packet_init(struct kunit *test)
 	fx.crc = false;
 	fx.parts = false;
 	fx.type = SOCK_STREAM;
+	fx.left = false;
 	atomic_set(&fx.refuse, 0);
 	atomic_set(&fx.takes, 0);
 	fx.page = NULL;
@@ -479,6 +482,7 @@ static void new_conn(struct t_conn *c, int nr)
 	c->seq = esp_isn(c->cookie) + 1;
 	c->wish = fx.crc;
 	c->parts = fx.parts;
+	c->left = fx.left;
 }
 
 /* Add the options of a handshake's frame. */
@@ -488,9 +492,10 @@ static void add_hello(struct t_conn *c, struct esp_frame *f)
 	if (!f->opts)
 		f->opts = ESP_HAS(ESP_OPT_TYPE);
 	f->opts |= ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | ESP_HAS(ESP_OPT_BURST);
-	if (f->flags & ESP_SYN ? c->wish || c->parts : c->parts && !c->crc)
+	f->features = (c->wish ? ESP_FEATURE_CRC32C : 0) | (c->parts ? ESP_FEATURE_PARTS : 0) |
+		      (c->left ? ESP_FEATURE_LEFT : 0);
+	if (f->flags & ESP_SYN ? f->features : (c->parts || c->left) && !c->crc)
 		f->opts |= ESP_HAS(ESP_OPT_FEATURES);
-	f->features = (c->wish ? ESP_FEATURE_CRC32C : 0) | (c->parts ? ESP_FEATURE_PARTS : 0);
 	f->peer_cookie = c->cookie;
 	f->mss = T_MSS;
 	f->type = fx.type;

@@ -101,7 +101,7 @@ static void version__one_reset(struct kunit *test)
 	f.version = 2;
 	feed_frame(test, c.mac, &f, NULL);
 	next(test, &c, ESP_RST | ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, f.version, ESP_VERSION);
+	KUNIT_EXPECT_EQ(test, (int)f.version, ESP_VERSION);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, esp_isn(c.cookie) + 1);
 	conn_frame(&c, &f, ESP_ACK, 1, 0);
 	f.version = 2;

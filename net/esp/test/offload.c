@@ -320,7 +320,7 @@ static void offload__no_echo_in_run(struct kunit *test)
 	c.ack += 3;
 	feed_ack(test, &c, 64);
 	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
-	KUNIT_EXPECT_EQ(test, f.opts, ESP_HAS(ESP_OPT_ADVICE));
+	KUNIT_EXPECT_EQ(test, (u32)f.opts, ESP_HAS(ESP_OPT_ADVICE));
 	KUNIT_EXPECT_EQ(test, f.advice, c.esp->snd.advice);
 	KUNIT_EXPECT_EQ(test, c.esp->advice_echo, 0);
 	close_conn(test, &c);

@@ -44,7 +44,7 @@ static void wire_layout__offsets(struct kunit *test)
 static void wire_build__as_struct(struct kunit *test)
 {
 	struct esp_frame f = {
-		.version = 1, .flags = ESP_ACK | ESP_TXF, .grant = 0x1122,
+		.version = 1, .flags = ESP_ACK | ESP_TXF, .grant = 0x1122, .busy = 1,
 		.sport = cpu_to_be16(0x3344), .dport = cpu_to_be16(0x5566),
 		.cookie = 0x778899aa, .pkt_seq = 0xbbccddee,
 		.ack_seq = 0xff001122, .ts_val = 0x33445566,
@@ -56,7 +56,7 @@ static void wire_build__as_struct(struct kunit *test)
 	esp_wire_build((u8 *)&h, &f);
 	KUNIT_EXPECT_EQ(test, h.ver_hlen, 0x18);
 	KUNIT_EXPECT_EQ(test, h.flags, f.flags);
-	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.grant), 0x1122);
+	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.grant), ESP_GRANT_BUSY | 0x1122);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.sport), 0x3344);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.dport), 0x5566);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(h.cookie), 0x778899aau);
@@ -68,6 +68,38 @@ static void wire_build__as_struct(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h.csum, 0);
 }
 
+/* Build a frame to be damaged: an ACK with 4 bytes of payload. */
+static void plain_frame(u8 *data)
+{
+	struct esp_frame f = {
+		.version = 1, .flags = ESP_ACK, .len = 4,
+		.sport = cpu_to_be16(1), .dport = cpu_to_be16(2),
+	};
+
+	memset(data, 0, 64);
+	esp_wire_build(data, &f);
+}
+
+/* BUSY is no part of the grant. */
+static void wire_parse__busy(struct kunit *test)
+{
+	static const u16 grants[] = { 0, 1, 0x1234, ESP_GRANT_MOST };
+	unsigned int i, busy;
+	struct esp_frame f;
+	u8 d[64];
+
+	for (i = 0; i < ARRAY_SIZE(grants); i++) {
+		for (busy = 0; busy < 2; busy++) {
+			plain_frame(d);
+			d[2] = grants[i] >> 8 | busy << 7;
+			d[3] = grants[i];
+			KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 36, 36, &f), ESP_WIRE_OK);
+			KUNIT_EXPECT_EQ(test, f.grant, grants[i]);
+			KUNIT_EXPECT_EQ(test, (unsigned int)f.busy, busy);
+		}
+	}
+}
+
 static void example_syn_frame(struct esp_frame *f)
 {
 	*f = (struct esp_frame) {
@@ -77,7 +109,7 @@ static void example_syn_frame(struct esp_frame *f)
 		.sport = cpu_to_be16(50000), .dport = cpu_to_be16(4660),
 		.pkt_seq = esp_isn(EXAMPLE_A), .ts_val = 1000000,
 		.peer_cookie = EXAMPLE_A, .mss = 1468, .type = 1,
-		.features = ESP_FEATURE_PARTS, .to_ack = 8,
+		.features = ESP_FEATURE_PARTS | ESP_FEATURE_LEFT, .to_ack = 8,
 	};
 }
 
@@ -152,18 +184,6 @@ static void wire_build__options(struct kunit *test)
 	esp_wire_build(data, &f);
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(data, 60, 60, &g), ESP_WIRE_OK);
 	KUNIT_EXPECT_EQ(test, memcmp(&f, &g, sizeof(f)), 0);
-}
-
-/* Build a frame to be damaged: an ACK with 4 bytes of payload. */
-static void plain_frame(u8 *data)
-{
-	struct esp_frame f = {
-		.version = 1, .flags = ESP_ACK, .len = 4,
-		.sport = cpu_to_be16(1), .dport = cpu_to_be16(2),
-	};
-
-	memset(data, 0, 64);
-	esp_wire_build(data, &f);
 }
 
 static int parse(const u8 *data, unsigned int len)
@@ -321,9 +341,11 @@ static void wire_parse__options(struct kunit *test)
 	for (len = 0; len < 16; len++) {
 		int type;
 
-		for (type = 1; type <= 7; type++) {
-			static const u8 right[] = { 0, 6, 4, 3, 3, 6, 4, 6 };
+		for (type = 1; type <= 9; type++) {
+			static const u8 right[] = { 0, 6, 4, 3, 3, 6, 4, 6, 6, 6 };
 
+			if (type == ESP_OPT_PART)	/* only with payload: wire_parse__part() */
+				continue;
 			OPTIONS(d, 15, type, len);
 			KUNIT_EXPECT_EQ(test, parse(d, 60), len == right[type] ?
 					ESP_WIRE_OK : ESP_WIRE_OPTION);
@@ -348,7 +370,7 @@ static void wire_parse__options(struct kunit *test)
 	/* END ends the options */
 	OPTIONS(d, 9, ESP_OPT_END, ESP_OPT_TYPE, 200, 7);
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 36, 36, &f), ESP_WIRE_OK);
-	KUNIT_EXPECT_EQ(test, f.opts, 0);
+	KUNIT_EXPECT_EQ(test, +f.opts, 0);
 }
 
 /* The CRC is the first option, so that its value is always at the same place. */
@@ -425,6 +447,42 @@ static void wire_parse__part(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OPTION);
 }
 
+/* Data and empty packets have LEFT. It stands for a number that is near the packet's own. */
+static void wire_parse__left(struct kunit *test)
+{
+	static const u8 other[] = { ESP_ACK | ESP_RRQ, ESP_ACK | ESP_FIN, ESP_ACK | ESP_RST, 0 };
+	struct esp_frame f = {
+		.version = 1, .flags = ESP_ACK | ESP_TXS, .sport = cpu_to_be16(1),
+		.dport = cpu_to_be16(2), .pkt_seq = 0xfffffff0, .left = 0x20, .first = 9,
+		.opts = ESP_HAS(ESP_OPT_LEFT),
+	}, g;
+	unsigned int i;
+	u8 d[64] = {};
+
+	KUNIT_EXPECT_EQ(test, esp_wire_hlen(&f), (unsigned int)ESP_HLEN + ESP_LEFT_ROOM);
+	esp_wire_build(d, &f);
+	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 40, 40, &g), ESP_WIRE_OK);
+	f.hlen = 40;
+	KUNIT_EXPECT_EQ(test, memcmp(&f, &g, sizeof(f)), 0);
+	KUNIT_EXPECT_EQ(test, esp_frame_end(&g), 0x20u);
+	g.left = 0xffef;	/* as far as it can be */
+	KUNIT_EXPECT_EQ(test, esp_frame_end(&g), g.pkt_seq + 0xffff);
+	g.left = 0xfff0;
+	KUNIT_EXPECT_EQ(test, esp_frame_end(&g), g.pkt_seq);
+	for (i = 0; i < sizeof(other); i++) {
+		f.flags = other[i];
+		f.len = other[i] & ESP_RRQ ? 4 : 0;
+		esp_wire_build(d, &f);
+		KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OPTION);
+	}
+	/* it has the place of BURST and PART */
+	OPTIONS(d, 11, ESP_OPT_LEFT, 6, 0, 0, 0, 4, ESP_OPT_BURST, 6, 0, 0, 0, 4);
+	KUNIT_EXPECT_EQ(test, parse(d, 44), ESP_WIRE_OPTION);
+	OPTIONS(d, 11, ESP_OPT_PART, 6, 0, 0, 0, 4, ESP_OPT_LEFT, 6, 0, 0, 0, 4);
+	d[29] = 4;
+	KUNIT_EXPECT_EQ(test, parse(d, 48), ESP_WIRE_OPTION);
+}
+
 static void wire_parse__unknown_option_skipped(struct kunit *test)
 {
 	struct esp_frame f;
@@ -432,7 +490,7 @@ static void wire_parse__unknown_option_skipped(struct kunit *test)
 
 	OPTIONS(d, 11, 99, 2, 200, 5, 1, 2, 3, ESP_OPT_ADVICE, 4, 0x12, 0x34);
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 44, 44, &f), ESP_WIRE_OK);
-	KUNIT_EXPECT_EQ(test, f.opts, ESP_HAS(ESP_OPT_ADVICE));
+	KUNIT_EXPECT_EQ(test, (u32)f.opts, ESP_HAS(ESP_OPT_ADVICE));
 	KUNIT_EXPECT_EQ(test, f.advice, 0x1234);
 }
 
@@ -490,6 +548,7 @@ static void wire_frame__kinds(struct kunit *test)
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_layout__offsets),
 	KUNIT_CASE(wire_build__as_struct),
+	KUNIT_CASE(wire_parse__busy),
 	KUNIT_CASE(wire_parse__example),
 	KUNIT_CASE(wire_build__example),
 	KUNIT_CASE(wire_build__options),
@@ -502,6 +561,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_parse__options),
 	KUNIT_CASE(wire_parse__crc_first),
 	KUNIT_CASE(wire_parse__part),
+	KUNIT_CASE(wire_parse__left),
 	KUNIT_CASE(wire_parse__unknown_option_skipped),
 	KUNIT_CASE(wire_parse__hello_incomplete),
 	KUNIT_CASE(wire_frame__kinds),
