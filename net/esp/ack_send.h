@@ -20,6 +20,5 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c);
 void esp_ack_asked(struct sock *sk);
 void esp_ack_answer(struct sock *sk);
 void esp_ack_timeout(struct sock *sk);
-void esp_ack_tell_cut(struct sock *sk);
 
 #endif /* _ESP_ACK_SEND_H */

@@ -67,7 +67,6 @@ static void conn_learn_peer(struct sock *sk, const struct esp_frame *f)
 
 	sock_owned_by_me(sk);
 	WRITE_ONCE(esp->peer_cookie, f->peer_cookie);
-	esp_peer_told(sk);
 	esp->peer_mss = max_t(u32, f->mss, ESP_MSS_MIN);
 	esp->agreed_burst = esp_own_burst(sk);
 	if (f->opts & ESP_HAS(ESP_OPT_BURST))
@@ -78,6 +77,7 @@ static void conn_learn_peer(struct sock *sk, const struct esp_frame *f)
 	esp->queue_acked_seq = esp->recv_seq;
 	esp->ooo_high = esp->recv_seq;
 	esp_grant_init(&esp->grant, esp->recv_seq);
+	esp->grant.host = &esp->peer->host;
 	esp->mss_told = esp_own_mss(esp->dev);
 	esp->grant.rcv_est = SKB_TRUESIZE(esp->mss_told + ESP_HLEN_MAX);
 	esp_update_mss(sk);
@@ -126,7 +126,6 @@ static void conn_forget(struct sock *sk)
 	esp->expiries = 0;
 	esp->rrqs = 0;
 	esp->last_ack_us = 0;
-	esp->advice_echo = 0;
 	WRITE_ONCE(esp->crc, 0);
 	esp->late_cap = 0;
 	esp_grant_init(&esp->grant, 0);
@@ -220,8 +219,6 @@ static void conn_established(struct sock *sk)
 	esp_timer_clear(esp, ESP_T_CONN);
 	esp->progress_us = esp_now();
 	esp_set_state(sk, TCP_ESTABLISHED);
-	if (esp_advice_changed(sk))	/* the handshake didn't tell it */
-		esp_timer_set(esp, ESP_T_TELL, esp_now());
 	sk->sk_state_change(sk);
 	sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
 	esp_start_keepalive(sk);
@@ -268,6 +265,7 @@ static enum skb_drop_reason syn_acked(struct sock *sk, struct esp_frame *f)
 	esp->handshake_unconfirmed = 1;
 	esp->syn_advice = f->grant;
 	esp->snd.advice = f->grant;
+	esp->opened_at = now;
 	conn_learn_peer(sk, f);
 	conn_remember_ts(esp, f, now);
 	conn_sample_rtt(esp, f, now);
@@ -337,7 +335,7 @@ static enum skb_drop_reason syn_crossed(struct sock *sk, struct sk_buff *skb)
 	ESP_INC(sock_net(sk), SimultaneousOpens);
 	esp_hello(sk, &f);
 	f.features = esp_agree(f.features, in->features);
-	f.grant = esp_link_handshake(esp->dev, esp->daddr);
+	f.grant = esp_link_handshake(esp->dev);
 	handshake_reply(sock_net(sk), esp->dev, skb, &f,
 			syn_probe_size(min_t(int, in->read, esp_dev_mtu(esp->dev))));
 	return SKB_CONSUMED;
@@ -515,7 +513,7 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 			esp_reply_reset(net, ed, skb);
 		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
-	f.grant = esp_link_handshake(ed, eth_hdr(skb)->h_source);
+	f.grant = esp_link_handshake(ed);
 	f.peer_cookie = esp_listen_cookie(sk, ed->ifindex, eth_hdr(skb), in, f.grant, f.features,
 					  esp_cookie_slot());
 	f.pkt_seq = esp_isn(f.peer_cookie);
@@ -609,6 +607,7 @@ static bool child_make(struct sock *sk, struct sock *child, struct esp_dev *ed,
 	conn_learn_peer(child, f);
 	esp->snd.advice = f->grant;
 	now = esp_now();
+	esp->opened_at = now;
 	esp->ts_recent = (u64)f->ts_val << 32 | (u32)now;
 	esp_set_state(child, TCP_ESTABLISHED);
 	esp->progress_us = now;

@@ -242,6 +242,20 @@ u32 esp_dev_mbit(const struct esp_dev *ed)
 }
 
 /**
+ * esp_dev_apply_rate() - let the budget of a device's link have the speed and the MTU of now
+ * @ed:	device
+ */
+void esp_dev_apply_rate(struct esp_dev *ed)
+{
+	struct esp_link *link = esp_link_get(ed);
+	int mtu = esp_dev_mtu(ed);
+
+	if (READ_ONCE(ed->own_link) && mtu)
+		esp_link_rate(link, esp_link_mbit(link), mtu);
+	esp_link_put(link);
+}
+
+/**
  * esp_dev_set_mbit() - tell the speed of a device's link
  * @ed:		device
  * @mbit:	Mbit/s; 0: ethtool's figure counts
@@ -260,6 +274,8 @@ int esp_dev_set_mbit(struct esp_dev *ed, int mbit)
 		err = 0;
 	}
 	spin_unlock_bh(&ed->lock);
+	if (!err)
+		esp_dev_apply_rate(ed);
 	return err;
 }
 
@@ -336,6 +352,7 @@ void esp_dev_read_speeds(void)
 			continue;
 		mbit = dev_speed(dev, ESP_SPEED_DEPTH);
 		WRITE_ONCE(ed->link->ethtool_mbit, mbit);
+		esp_dev_apply_rate(ed);
 	}
 }
 

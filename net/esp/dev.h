@@ -86,6 +86,7 @@ void esp_dev_unlink(struct sock *sk);
 void esp_dev_release(struct sock *sk);
 struct esp_link *esp_link_get(struct esp_dev *ed);
 u32 esp_dev_mbit(const struct esp_dev *ed);
+void esp_dev_apply_rate(struct esp_dev *ed);
 int esp_dev_set_mbit(struct esp_dev *ed, int mbit);
 void esp_dev_read_speeds(void);
 int esp_dev_mtu(struct esp_dev *ed);

@@ -53,8 +53,7 @@
  * @ESP_T_CONN:		handshake, end of an orphan, end of TIME_WAIT
  * @ESP_T_KEEP:		keepalive
  * @ESP_T_CORK:		end of holding back a packet that is not full; a FIN without memory
- * @ESP_T_TELL:		work left for the owner by another context: space freed, or first
- *			burst reduced; the latter is told again until the peer echoes it
+ * @ESP_T_TELL:		work left for the owner by another context: space was freed
  * @ESP_T_MAX:		number of deadlines
  */
 enum esp_timer {
@@ -250,8 +249,6 @@ struct esp_opt {
 	u8			advertise_any;
 	/** @ack_pending: an ACK is due: ESP_ACK_RIDES, ESP_ACK_WAITS; 0: none */
 	u8			ack_pending;
-	/** @advice_echo: the next frame with room echoes the peer's cut of the first burst */
-	u8			advice_echo;
 	/** @expiries: expired grants in a row */
 	u8			expiries;
 	/**
@@ -288,6 +285,8 @@ struct esp_opt {
 	 * @min_rtt: smallest round trip to this peer as of the last round, microseconds; 0: none
 	 */
 	u32			min_rtt;
+	/** @rtt_most: longest round trip of the running round, microseconds */
+	u32			rtt_most;
 	/** @timer_by: deadline that the hrtimer was armed for, and processor: esp_timer_by() */
 	u32			timer_by;
 
@@ -316,8 +315,8 @@ struct esp_opt {
 	u8			rrqs;
 	/** @peer: the other host, for as long as @link; reference */
 	struct esp_peer		*peer;
-	/** @peer_node: in esp_peer.sockets; under esp_link.lock */
-	struct list_head	peer_node;
+	/** @may_begin: the peer may begin a transmission, so that esp_peer.begins counts the socket */
+	u8			may_begin;
 	/** @port: entry of @sport, NULL: none; the owner writes it */
 	struct esp_port		*port;
 	/** @bind_node: in esp_port.owners, if @port_use says so; under the bucket's lock */
@@ -373,17 +372,16 @@ struct esp_opt {
 	 * packets, microseconds
 	 */
 	u64			first_until;
-	/** @burst_told_at: when @burst_told changed last, microseconds */
-	u64			burst_told_at;
+	/**
+	 * @opened_at: when the handshake told the first burst, microseconds; 0: a later ACK has
+	 * told it
+	 */
+	u64			opened_at;
 	/**
 	 * @queued_at: when the grant was queued, microseconds; the context that dequeues it
 	 * writes it, too
 	 */
 	u64			queued_at;
-	/**
-	 * @advice_gen: esp_peer.gen that the peer has echoed on this socket; under esp_link.lock
-	 */
-	u32			advice_gen;
 	/** @fin_seq: number of the user's FIN, once @fin_queued */
 	u32			fin_seq;
 	/** @gap_seq: @recv_seq when the present gap was seen */
@@ -408,8 +406,6 @@ struct esp_opt {
 	 * @path_small: large frames of the handshake were lost: packets of Ethernet's size (rule 9)
 	 */
 	u8			path_small;
-	/** @advice_tries: times that @burst_told was told since it changed */
-	u8			advice_tries;
 	/** @peer_parts: the peer takes packets in parts (rule 9) */
 	u8			peer_parts;
 	/** @peer_left: the peer knows ESP_OPT_LEFT and ESP_GRANT_BUSY */

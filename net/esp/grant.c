@@ -15,6 +15,8 @@
 #include "timer.h"
 #include "trace.h"
 
+#define ESP_LEAST_ROOM	16	/* packets; less free space is not advertised, as a rule */
+
 static struct esp_opt *grant_owner(struct esp_grant *g)
 {
 	return container_of(g, struct esp_opt, grant);
@@ -30,21 +32,21 @@ static u32 grant_others_time(struct esp_opt *esp, u64 now)
 	struct esp_ackq *q = &esp->link->ackq;
 	int n = atomic_read(&q->outstanding) - atomic_read(&esp->grant.outstanding);
 	s64 first = READ_ONCE(esp->first_until) - now;
-	s64 known = n > 0 ? esp_qctl_wire_time(&q->ctl, n) : 0;
+	s64 known = n > 0 ? esp_link_wire_time(esp->link, n) : 0;
 
 	return max(first, known);
 }
 
 /*
  * Timeout of the RRQ timer: the time that granted packets have to arrive (rule 17).
- * It is at least the time of ESP_EXTRA_FRAMES frames, for a slow link or machine.
+ * It is at least the time of ESP_SPARE frames, for a slow link or machine.
  */
 static u32 grant_expiry_time(struct esp_opt *esp, u64 now)
 {
 	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rrq_max_ms);
 	u32 lo = max_t(u32, READ_ONCE(conf->rrq_min_us),
-		       esp_qctl_wire_time(&esp->link->ackq.ctl, ESP_EXTRA_FRAMES));
+		       esp_link_wire_time(esp->link, ESP_SPARE));
 	u32 wait = esp_rtt_timeout(&esp->rtt, grant_others_time(esp, now), lo, hi);
 
 	return esp_rtt_backoff(wait, READ_ONCE(esp->expiries), hi);
@@ -96,7 +98,7 @@ static u32 grant_least_room(struct esp_opt *esp)
 	    READ_ONCE(esp->advertise_any) || READ_ONCE(esp_memory_pressure))
 		return 1;
 	return READ_ONCE(esp->grant.rcv_mem_pressure) ? n :
-	       min_t(u32, n, ESP_GRANT_MAX / 2);
+	       min_t(u32, n, ESP_LEAST_ROOM);
 }
 
 /* Packets that there is memory for, beyond those that are granted already. */
@@ -118,7 +120,7 @@ static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 
 	if (esp_before(edge, recv_seq))
 		edge = recv_seq;
-	return min_t(u32, edge - recv_seq + n, ESP_SEQ_WINDOW) + recv_seq;
+	return min_t(u32, edge - recv_seq + n, ESP_GRANT_MOST) + recv_seq;
 }
 
 /*
@@ -222,33 +224,45 @@ const struct esp_ackq_ops esp_ackq_ops = {
 };
 
 /**
+ * esp_left_far() - Take the data of a peer that does not tell their end to be long
+ * @esp:	socket; its owner calls
+ * @seq:	number of a packet of these data
+ */
+void esp_left_far(struct esp_opt *esp, u32 seq)
+{
+	esp_ackq_left(&esp->grant, seq + U16_MAX);
+}
+
+/**
  * esp_announced() - Begin a transmission that the peer has announced (rules 18, 21)
  * @sk:		socket; its owner calls
  * @recv_seq:	number after the packet that announced it
- * @edge:	end of the first burst
+ * @f:		frame that announced it. With ESP_OPT_LEFT it tells the end of the data, and the
+ *		first burst; otherwise the latter is what the peer was told, if there is payload
  *
  * The caller starts the RRQ timer, once recv_seq has moved.
  */
-void esp_announced(struct sock *sk, u32 recv_seq, u32 edge)
+void esp_announced(struct sock *sk, u32 recv_seq, const struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	struct esp_ackq *q = &esp->link->ackq;
 	u64 until = esp_now();
+	u32 first, edge;
 
 	sock_owned_by_me(sk);
+	if (f->opts & ESP_HAS(ESP_OPT_LEFT)) {
+		esp_ackq_left(&esp->grant, esp_frame_end(f));
+		first = min_t(u32, f->first, ESP_ADVICE_MAX);
+	} else {
+		esp_left_far(esp, recv_seq);
+		first = !f->len ? 0 : f->flags & ESP_TXS ? esp->burst_told : 1;
+	}
+	edge = f->pkt_seq + first;
+	if (esp_after(edge, esp->grant.end))
+		edge = esp->grant.end;
 	if (READ_ONCE(esp->link->npeers) > 1)
-		until += esp_qctl_wire_time(&q->ctl,
-					    READ_ONCE(q->policy.first_pool));
+		until += esp_link_wire_time(esp->link, READ_ONCE(esp->link->ackq.policy.first_pool));
 	WRITE_ONCE(esp->first_until, until);
-	esp_ackq_announced(q, &esp->grant, recv_seq, edge);
-}
-
-/* Granted packets that have not arrived yet. */
-u32 esp_grant_left(struct esp_opt *esp)
-{
-	u32 left = READ_ONCE(esp->grant.edge) - esp->recv_seq;
-
-	return left - min(left, esp->grant.ooo_pkts);
+	esp_ackq_announced(&esp->link->ackq, &esp->grant, recv_seq, edge);
 }
 
 /**
@@ -263,16 +277,11 @@ u32 esp_grant_left(struct esp_opt *esp)
 bool esp_grant_due(struct esp_opt *esp)
 {
 	struct esp_ackq *q = &esp->link->ackq;
-	u32 left = esp_grant_left(esp);
 
 	sock_owned_by_me(&esp->sk);
 	if (!READ_ONCE(q->policy.adaptive))
 		return esp->to_ack >= esp_ack_each(&esp->sk);
-	/* the usual case: more than any sender's share */
-	if (left > esp_policy_ask_most(&q->ctl))
-		return false;
-	return left <= esp_policy_ask(&q->policy, &q->ctl,
-				      atomic_read(&q->esp_recv_count));
+	return esp_ackq_wants(&esp->grant);
 }
 
 /*
@@ -361,9 +370,10 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 	ESP_INC_NS(esp->ns, GrantQueued);
 	trace_esp_ack_park(sk);
 	sock_hold(sk);
+	edge = READ_ONCE(g->edge);
 	esp_ackq_park(q, g);
 	esp_ack_pump(q);
-	if (answer && READ_ONCE(g->queued))
+	if (answer && READ_ONCE(g->queued) && READ_ONCE(g->edge) == edge)
 		send_hold(sk);
 }
 
@@ -423,8 +433,6 @@ void esp_expiry(struct sock *sk)
 		ESP_INC(net, ExpiryAbandoned);
 		esp_ackq_leave(sk, true);
 		sk_mem_reclaim(sk);	/* memory that was charged ahead */
-		if (esp_advice_changed(sk))	/* the peer could not be told before */
-			esp_timer_set(esp, ESP_T_TELL, esp_now());
 		return;
 	}
 	edge = READ_ONCE(g->edge);	/* the grant may be queued */

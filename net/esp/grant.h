@@ -8,8 +8,8 @@
 extern const struct esp_ackq_ops esp_ackq_ops;
 void esp_start_rrq_timer(struct esp_opt *esp);
 enum hrtimer_restart esp_pace_timeout(struct hrtimer *timer);
-void esp_announced(struct sock *sk, u32 recv_seq, u32 edge);
-u32 esp_grant_left(struct esp_opt *esp);
+void esp_left_far(struct esp_opt *esp, u32 seq);
+void esp_announced(struct sock *sk, u32 recv_seq, const struct esp_frame *f);
 bool esp_grant_due(struct esp_opt *esp);
 bool esp_grant_arrived(struct sock *sk, struct esp_frame *f);
 void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets);

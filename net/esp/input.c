@@ -107,6 +107,18 @@ static noinline enum skb_drop_reason unusual_rcv(struct sock *sk, struct esp_fra
 	return SKB_DROP_REASON_TCP_CLOSE;
 }
 
+/* Let the ACK queue's budget know of a frame with data. */
+static void data_came(struct esp_opt *esp, const struct esp_frame *f, u64 now)
+{
+	u32 bytes = f->len + f->segs * (f->hlen + ESP_FRAMING);
+	u32 rtt = (u32)now + esp->ts_off - f->ts_ecr;
+
+	if (rtt >= ESP_RTT_MAX_US)
+		rtt = 0;
+	if (esp_ackq_came(&esp->link->ackq, &esp->grant, f->segs, bytes, f->busy, rtt, 1000 * now))
+		esp_ack_pump(&esp->link->ackq);
+}
+
 /*
  * Handle a frame with the right cookie, or a SYN, for a connection beyond the handshake.
  * The socket's lock is held. Consumes @skb.
@@ -149,18 +161,12 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 		goto out;
 	if (esp_frame_is_empty(f)) {
 		esp_empty_rcv(sk, f);
-		if (esp->advice_echo)
-			esp_send_ack(sk);
 		goto out;
 	}
 	f->segs = skb_is_gso(skb) && f->len ?
 		  DIV_ROUND_UP(f->len, skb_shinfo(skb)->gso_size) : 1;
-	/* GRO chains the frames that it merges */
-	esp_qctl_came(&esp->link->ackq.ctl, f->segs > 1 && !skb_has_frag_list(skb) &&
-		      skb_headlen(skb) == f->hlen, skb_has_frag_list(skb));
+	data_came(esp, f, now);
 	esp_data_rcv(sk, skb);
-	if (esp->advice_echo && sk->sk_state != TCP_CLOSE)
-		esp_ack_soon(sk, 0);
 	return;
 out:
 	sk_skb_reason_drop(sk, skb, reason);

@@ -46,6 +46,20 @@ void esp_link_put(struct esp_link *link)
 }
 
 /**
+ * esp_link_rate() - set rate and frame length of a link
+ * @link:	link
+ * @mbit:	rate, Mbit/s; 0: unknown, and measured
+ * @mtu:	MTU, bytes
+ */
+void esp_link_rate(struct esp_link *link, u32 mbit, u32 mtu)
+{
+	spin_lock_bh(&link->ackq.lock);
+	esp_budget_rate(&link->budget, mbit, mtu);
+	spin_unlock_bh(&link->ackq.lock);
+	esp_ack_pump(&link->ackq);
+}
+
+/**
  * esp_link_alloc() - allocate a link for a new device
  * @net:	namespace of the device
  * @ops:	callbacks through which the ACK queue reaches the sockets
@@ -66,6 +80,9 @@ struct esp_link *esp_link_alloc(struct net *net, const struct esp_ackq_ops *ops,
 	link->peer_seed = get_random_u32();
 	esp_policy_get(net, &policy);
 	esp_ackq_init(&link->ackq, &policy, ops);
+	esp_budget_init(&link->budget, 0, ETH_DATA_LEN);
+	esp_budget_limits(&link->budget, policy.q_min, policy.q_max, policy.first_pool);
+	link->ackq.budget = &link->budget;
 	hrtimer_setup(&link->pace, pace, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	return link;

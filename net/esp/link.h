@@ -45,10 +45,11 @@ struct esp_link {
 	refcount_t		ref;
 	/** @ackq: the ACK queue, with a lock of its own */
 	struct esp_ackq		ackq;
+	/** @budget: budget of @ackq, which guards it */
+	struct esp_budget	budget;
 	/**
-	 * @lock: guards @peers, @npeers, @given, @pending, @slot and @shared. Taken when a
-	 * connection comes, goes or ends a transmission, and once in a round trip, not for each
-	 * packet
+	 * @lock: guards @peers and @npeers. Taken when a connection comes or goes, and for a
+	 * smaller round trip than any before, not for each packet
 	 */
 	spinlock_t		lock;	/* see @lock */
 	/** @peers: struct esp_peer, by esp_peer_hash() */
@@ -57,17 +58,6 @@ struct esp_link {
 	u32			peer_seed;
 	/** @npeers: number of peers that may begin a transmission; read without the lock */
 	u32			npeers;
-	/** @given: packets of first bursts that the peers may send together (rule 21) */
-	u32			given;
-	/**
-	 * @pending: packets of first bursts that were advised in SYN|ACKs and are not yet echoed:
-	 * of the present slot, and of the slot before
-	 */
-	u32			pending[2];
-	/** @slot: start of the present slot of @pending, microseconds */
-	u64			slot;
-	/** @shared: when peers with more than a share were last told to cut it, microseconds */
-	u64			shared;
 	/**
 	 * @pace: timer that calls esp_ack_pump() when the link has carried the granted packets.
 	 * It holds no reference. It is canceled before @rcu frees the link
@@ -114,6 +104,14 @@ static inline u32 esp_peer_hash(u32 seed, const u8 *mac)
 
 void esp_policy_get(struct net *net, struct esp_policy *p);
 void esp_link_put(struct esp_link *link);
+
+/* Compute the time that packets take on the link one after the other, microseconds. */
+static inline u32 esp_link_wire_time(const struct esp_link *link, u32 n)
+{
+	return div_u64(esp_budget_wire_time(&link->budget, min_t(u32, n, 4096)), 1000);
+}
+
+void esp_link_rate(struct esp_link *link, u32 mbit, u32 mtu);
 struct esp_link *esp_link_alloc(struct net *net, const struct esp_ackq_ops *ops,
 				enum hrtimer_restart (*pace)(struct hrtimer *timer));
 

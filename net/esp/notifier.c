@@ -147,6 +147,7 @@ static int dev_register(struct net_device *dev)
 	ed->tx_checksum = ed->local;
 	rcu_assign_pointer(ed->dev, dev);
 	dev_find_link(ed, dev);
+	esp_dev_apply_rate(ed);
 	esp_dev_add(ed, dev);
 	dev_ask_speed(dev);
 	if (esp_sysctl_dev_init(dev_net(dev), ed, dev->name))
@@ -213,8 +214,12 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 	if (!ed)
 		return NOTIFY_DONE;
 	switch (event) {
+	case NETDEV_CHANGE:
+		esp_dev_apply_rate(ed);
+		break;
 	case NETDEV_UP:
 		WRITE_ONCE(ed->up, true);
+		esp_dev_apply_rate(ed);
 		esp_dev_enabled(ed);
 		break;
 	case NETDEV_DOWN:
@@ -224,6 +229,7 @@ static int dev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 		esp_dev_features(ed, dev);
 		break;
 	case NETDEV_CHANGEMTU:
+		esp_dev_apply_rate(ed);
 		esp_dev_tell(ed, ESP_EV_MTU);
 		break;
 	case NETDEV_CHANGEADDR:

@@ -81,24 +81,15 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 			f->ts_ecr = (u32)esp->tcp_name;
 		}
 		esp_hello(&esp->sk, f);
-	} else if ((!len && !(flags & ESP_RST)) ||
-		   (READ_ONCE(esp->advice_echo) && len + 4u <= READ_ONCE(esp->mss))) {
-		/*
-		 * rule 21: a cut frees its share only when it is echoed. An empty
-		 * packet always has room for the option: even with it, the frame
-		 * is shorter than Ethernet's smallest one.
-		 */
-		f->opts = ESP_HAS(ESP_OPT_ADVICE);
-		f->advice = READ_ONCE(esp->snd.advice);
+	} else if (!len && !(flags & ESP_RST) &&
+		   ((flags & ESP_TXS) || READ_ONCE(esp->probes) >= ESP_FORGOTTEN ||
+		    READ_ONCE(esp->retransmits) >= ESP_FORGOTTEN)) {
 		/*
 		 * a peer that has lost the connection replies to the cookie: esp_reply_reset().
 		 * Another one tells its MSS: esp_ack_asked()
 		 */
-		if (!len && ((flags & ESP_TXS) || READ_ONCE(esp->probes) >= ESP_FORGOTTEN ||
-			     READ_ONCE(esp->retransmits) >= ESP_FORGOTTEN)) {
-			f->opts |= ESP_HAS(ESP_OPT_COOKIE);
-			f->peer_cookie = esp->cookie;
-		}
+		f->opts = ESP_HAS(ESP_OPT_COOKIE);
+		f->peer_cookie = esp->cookie;
 	}
 	if (READ_ONCE(esp->crc) && !(flags & (ESP_SYN | ESP_RST)))
 		f->opts |= ESP_HAS(ESP_OPT_CRC);
@@ -219,14 +210,12 @@ void esp_finish_frame(struct esp_dev *ed, struct sk_buff *skb,
 	h->csum = (__force u16)csum_fold(skb_checksum(skb, 0, len, rest));
 }
 
-/* Note that an ACK leaves, on a frame of any kind, with @len bytes: none is due any more. */
-static void frame_ack_left(struct esp_opt *esp, u16 len)
+/* Note that an ACK leaves, on a frame of any kind: none is due any more. */
+static void frame_ack_left(struct esp_opt *esp)
 {
 	esp->ack_seq = esp->recv_seq;
 	WRITE_ONCE(esp->ack_pending, 0);
 	esp->to_ack = 0;
-	if (len + 4u <= esp->mss)	/* the option went with it: frame_fill() */
-		WRITE_ONCE(esp->advice_echo, 0);
 	esp_timer_clear(esp, ESP_T_ACK);
 }
 
@@ -301,7 +290,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	else
 		esp_finish_frame(esp->dev, out, out->len, 0);
 	esp_skb_classify(out, sk);
-	frame_ack_left(esp, skb->len);
+	frame_ack_left(esp);
 	if (again) {
 		trace_esp_again(sk, cb->seq, cb->segs);
 		cb->retrans = 1;
@@ -340,7 +329,7 @@ static int part_xmit(struct sock *sk, struct sk_buff *skb, u32 at, u32 len)
 		kfree_skb_reason(out, SKB_DROP_REASON_NOMEM);
 		return -ENOMEM;
 	}
-	frame_ack_left(esp, len);
+	frame_ack_left(esp);
 	ESP_INC(sock_net(sk), OutParts);
 	esp_finish_frame(esp->dev, out, out->len, 0);
 	owned_xmit(sk, out);
@@ -382,7 +371,7 @@ static int empty_xmit(struct sock *sk, struct sk_buff *skb)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
-	frame_ack_left(esp, 0);
+	frame_ack_left(esp);
 	esp->last_ack_us = esp_now();
 	esp->stats.tx_empty++;
 	ESP_INC_NS(esp->ns, OutEmpty);
@@ -404,13 +393,8 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	struct esp_frame f;
 
 	sock_owned_by_me(sk);
-	if (esp_advice_changed(sk)) {
+	if (!esp->grant.recv_announced)
 		esp_peer_advise(sk);
-		if (!READ_ONCE(esp->deadline[ESP_T_TELL]))
-			esp_timer_set(esp, ESP_T_TELL, esp_now() + 1000);
-	} else if (esp->to_ack && esp_advice_low(sk)) {
-		esp_peer_advise(sk);
-	}
 	frame_fill(esp, &f, flags | ESP_ACK, 0, pkt_seq, (u32)esp_now());
 	if ((flags & ESP_TXS) && sk->sk_send_head)
 		frame_tell_left(esp, &f, 0, esp_left_end(esp));
@@ -541,7 +525,7 @@ void esp_send_rrq(struct sock *sk, u32 end)
 	if (!skb)
 		return;
 	skb_put_data(skb, r, 4 * count);
-	frame_ack_left(esp, 0);
+	frame_ack_left(esp);
 	esp->stats.rrq_tx++;
 	ESP_INC(sock_net(sk), OutRRQ);
 	trace_esp_rrq_out(sk, esp->recv_seq + ntohs(r[0]), count);

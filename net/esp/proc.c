@@ -9,6 +9,7 @@
 #include "esp.h"
 #include "proc.h"
 #include "dev.h"
+#include "first_burst.h"
 #include "link.h"
 #include "mib.h"
 
@@ -101,8 +102,8 @@ static int dev_show(struct seq_file *seq, void *v)
 		seq_printf(seq, "%s %d %u %d %u %d %u %u %u %s\n", dev->name,
 			   READ_ONCE(ed->enabled), READ_ONCE(link->npeers),
 			   atomic_read(&q->esp_recv_count), READ_ONCE(q->qlen),
-			   atomic_read(&q->outstanding), READ_ONCE(q->ctl.q),
-			   READ_ONCE(link->given), mbit, from);
+			   atomic_read(&q->outstanding), READ_ONCE(link->budget.size),
+			   esp_link_burst(link, false), mbit, from);
 		esp_link_put(link);
 	}
 	rcu_read_unlock();

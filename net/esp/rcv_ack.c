@@ -39,26 +39,17 @@ static void fin_acked(struct sock *sk)
 static noinline void ack_take_sample(struct sock *sk, u32 rtt, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 median, min;
+	u32 median;
 
 	if (!esp_rtt_round_add(&esp->round, rtt, esp_rtt_smooth(&esp->rtt),
 			       now, &median))
 		return;
-	min = esp_peer_rtt(sk, esp->round.sample[0], now);
-	esp->min_rtt = min;
-	if (esp->link && esp->grant.recv_announced &&
-	    READ_ONCE(esp->link->ackq.policy.adaptive)) {
-		struct esp_ackq *q = &esp->link->ackq;
-
-		spin_lock_bh(&q->lock);
-		esp_qctl_arrivals(&q->ctl, (u32)atomic_read(&q->arrived),
-				  median, now);
-		esp_qctl_sample(&q->ctl, &q->policy,
-				atomic_read(&q->esp_recv_count), median, min,
-				now);
-		spin_unlock_bh(&q->lock);
-		esp_ack_pump(q);
+	esp->min_rtt = esp_peer_rtt(sk, esp->round.sample[0], now);
+	if (esp->link) {
+		esp_ackq_rtt(&esp->link->ackq, &esp->grant, esp->min_rtt, esp->rtt_most);
+		esp_ack_pump(&esp->link->ackq);
 	}
+	esp->rtt_most = 0;
 }
 
 /* Take a round trip, for the timers and for the budget that the receiver grants from. */
@@ -70,6 +61,7 @@ static void ack_take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 	if (rtt >= ESP_RTT_MAX_US)
 		return;
 	esp_rtt_sample(&esp->rtt, rtt);
+	esp->rtt_most = max(esp->rtt_most, rtt);
 	if (!esp_rtt_round_full(&esp->round, esp_rtt_smooth(&esp->rtt), now))
 		ack_take_sample(sk, rtt, now);
 }
@@ -131,6 +123,9 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	/* never ESP_ACK_INVALID: esp_ack_valid() */
 	res = late && f->ack_seq == esp->snd.una_seq ? ESP_ACK_STALE :
 	      esp_window_ack(&esp->snd, f->ack_seq, f->grant);
+	if (unlikely(esp->opened_at) && f->ack_seq == esp->snd.send_next && !esp->snd.in_trans &&
+	    !esp->snd.announcing)
+		esp->opened_at = 0;
 	ack_take_rtt(sk, f, now);
 	esp->progress_us = now;
 	WRITE_ONCE(esp->probes, 0);
@@ -138,8 +133,6 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	esp->syn_probes = 0;
 	if (res & ESP_ACK_STALE)
 		return;
-	if (res & ESP_ACK_CUT)
-		WRITE_ONCE(esp->advice_echo, 1);
 	if (res & ESP_ACK_HOLD) {
 		esp->stats.holds_rx++;
 		ESP_INC_BH(esp->ns, HoldsReceived);
@@ -300,7 +293,7 @@ static bool ack_writer_sends(struct sock *sk)
 }
 
 /**
- * esp_ack_rcv() - Take a frame's ACK, grant, echo of a cut, and RRQ
+ * esp_ack_rcv() - Take a frame's ACK, grant, and RRQ
  * @sk:		connection; its lock is held
  * @skb:	frame; esp_ack_valid()
  * @now:	microseconds
@@ -315,9 +308,6 @@ void esp_ack_rcv(struct sock *sk, struct sk_buff *skb, u64 now, bool late)
 
 	sock_owned_by_me(sk);
 	ack_take(sk, f, now, late);
-	/* the handshake's option, beside BURST, is no echo of a cut */
-	if ((f->opts & ESP_HAS(ESP_OPT_ADVICE)) && !(f->opts & ESP_HAS(ESP_OPT_BURST)))
-		esp_peer_echoed(sk, f, now);
 	if (f->flags & ESP_RRQ)
 		rrq_rcv(sk, skb, now);
 	if (sk->sk_send_head && !ack_writer_sends(sk))

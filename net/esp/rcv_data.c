@@ -80,7 +80,7 @@ static noinline void fin_consume(struct sock *sk, u32 end, struct esp_consumed *
 static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consumed *c)
 {
 	struct esp_frame *f = &ESP_RX(skb)->f;
-	u32 seq = f->pkt_seq, end = esp_rx_end(skb), len = f->len - f->read;
+	u32 end = esp_rx_end(skb), len = f->len - f->read;
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
 	u16 segs = f->segs;
@@ -93,8 +93,7 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 	}
 	if (!(flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: it was given up after too many expiries, and goes on */
-		esp_announced(sk, end, seq +
-			      (flags & ESP_TXS ? esp->burst_told : 1));
+		esp_announced(sk, end, f);
 		c->ask = true;
 	}
 	if ((flags & ESP_TXF) && g->recv_announced) {
@@ -104,6 +103,10 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 		c->at_once = true;
 		c->ask = false;
 	}
+	/* an older peer tells no end: it is far away all the time */
+	if (!esp->peer_left && g->recv_announced &&
+	    (s32)(g->end - end) < U16_MAX / 2)
+		esp_left_far(esp, end);
 	/* charge it before another context may grant packets after it */
 	esp_rcvq_append(sk, skb);
 	data_update_recv_seq(esp, end);
@@ -229,14 +232,8 @@ void esp_gap_timeout(struct sock *sk)
 	if (!esp_after(esp->ooo_high, esp->recv_seq))
 		return;
 	/* gap_seq is recv_seq: whoever moves that moves the deadline, too */
-	if (!esp->rrqs && esp->link) {
-		struct esp_ackq *q = &esp->link->ackq;
-
-		spin_lock_bh(&q->lock);
-		esp_qctl_loss(&q->ctl, &q->policy, esp_rtt_smooth(&esp->rtt),
-			      esp_now());
-		spin_unlock_bh(&q->lock);
-	}
+	if (!esp->rrqs && esp->link)
+		esp_ackq_lost(&esp->link->ackq, &esp->grant);
 	esp_send_rrq(sk, esp->ooo_high);
 	if (++esp->rrqs > READ_ONCE(conf->retries)) {
 		esp->rrqs = 0;	/* the peer is gone; a later frame starts anew */
@@ -566,9 +563,16 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	 * whose packets don't arrive: they may be too large for this end's device.
 	 */
 	bool asked = f->opts & ESP_HAS(ESP_OPT_COOKIE);
+	bool grown = false;
 
 	esp->stats.rx_empty++;
 	ESP_INC_BH(esp->ns, InEmpty);
+	if ((f->opts & ESP_HAS(ESP_OPT_LEFT)) && !esp->fin_rcvd &&
+	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
+		esp_ackq_left(&esp->grant, esp_frame_end(f));
+		grown = esp->grant.recv_announced && !READ_ONCE(esp->grant.queued) &&
+			READ_ONCE(esp->link->ackq.policy.adaptive) && esp_grant_due(esp);
+	}
 	if (esp_after(seq, esp->recv_seq) &&
 	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
 		esp_gap_seen(sk, seq);
@@ -576,11 +580,15 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 			esp_ack_now(sk);
 		else if (asked)
 			esp_ack_asked(sk);
+		if (grown)
+			esp_enqueue_ack(sk, false, 1);
 		return;
 	}
 	if (!(f->flags & ESP_TXS)) {
 		if (asked)
 			esp_ack_asked(sk);
+		if (grown)
+			esp_enqueue_ack(sk, false, 1);
 		return;
 	}
 	if (seq != esp->recv_seq || esp->fin_rcvd) {
@@ -588,7 +596,9 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 		return;
 	}
 	if (!esp->grant.recv_announced)
-		esp_announced(sk, seq, seq);
+		esp_announced(sk, seq, f);
+	else if (!(f->opts & ESP_HAS(ESP_OPT_LEFT)))
+		esp_left_far(esp, seq);
 	esp_any_room(sk);
 	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
 		esp_ack_answer(sk);	/* the reply was lost: repeat it */

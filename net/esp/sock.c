@@ -259,7 +259,6 @@ struct sock *esp_sock_alloc(struct net *net, struct socket *sock, int type,
 	INIT_LIST_HEAD(&esp->dev_node);
 	INIT_LIST_HEAD(&esp->acceptq);
 	INIT_LIST_HEAD(&esp->devq_node);
-	INIT_LIST_HEAD(&esp->peer_node);
 	esp->ooo = RB_ROOT;
 	esp->nodelay = 1;
 	esp->user_burst = -1;

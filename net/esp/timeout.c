@@ -146,9 +146,7 @@ static void cork_timeout(struct sock *sk)
 
 static void tell_timeout(struct sock *sk)
 {
-	smp_mb();	/* the deadline is off, before gen and pressure are read */
-	esp_ack_tell_cut(sk);
-	/* the later one, because the former may put off a deadline that grant_send() set */
+	smp_mb();	/* the deadline is off, before the pressure is read */
 	esp_pressure_lifted(sk);
 }
 

@@ -181,7 +181,7 @@ TRACE_EVENT(esp_ack_park,
 		ESP_TRACE_FILL(sk);
 		__entry->queued = READ_ONCE(esp_sk(sk)->link->ackq.qlen);
 		__entry->open = atomic_read(&esp_sk(sk)->link->ackq.outstanding);
-		__entry->budget = READ_ONCE(esp_sk(sk)->link->ackq.ctl.q);
+		__entry->budget = READ_ONCE(esp_sk(sk)->link->budget.size);
 	),
 
 	TP_printk(ESP_TRACE_FORMAT "queued=%u open=%d budget=%u", ESP_TRACE_PRINT,
@@ -209,7 +209,7 @@ DECLARE_EVENT_CLASS(esp_waited,
 		__entry->edge = READ_ONCE(esp_sk(sk)->grant.edge);
 		__entry->queued = READ_ONCE(esp_sk(sk)->link->ackq.qlen);
 		__entry->open = atomic_read(&esp_sk(sk)->link->ackq.outstanding);
-		__entry->budget = READ_ONCE(esp_sk(sk)->link->ackq.ctl.q);
+		__entry->budget = READ_ONCE(esp_sk(sk)->link->budget.size);
 	),
 
 	TP_printk(ESP_TRACE_FORMAT "waited=%lluus edge=%u queued=%u open=%d budget=%u",

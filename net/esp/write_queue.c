@@ -29,6 +29,7 @@
 #include "trace.h"
 
 #define ESP_CORK_US	(5 * 1000)	/* longest time for which a packet is held back, us */
+#define ESP_OPENED_US	1000	/* time for which the handshake's first burst counts, us */
 #define ESP_TOGETHER	32	/* packets that leave before softirqs may run again */
 #define ESP_DEVQ_RUN	64	/* turns in a row before other softirqs may run */
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
@@ -525,6 +526,9 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 	if (ESP_TX(skb)->flags & ESP_FIN)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
+		/* what the handshake told counts for a moment: others may have begun since */
+		if (esp->opened_at && esp_now() - esp->opened_at > ESP_OPENED_US)
+			WRITE_ONCE(esp->snd.advice, 0);
 		esp_window_announce(&esp->snd, buffer_is_small(skb));
 		esp->told_end = esp->snd.send_next;
 		if (trace_esp_announce_enabled())

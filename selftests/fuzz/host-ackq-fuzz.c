@@ -126,6 +126,12 @@ static void say(const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Does the budget decide? A link that has one may go by the seed's policy. */
+static bool by_budget(void)
+{
+	return q.budget && q.policy.adaptive;
+}
+
 static struct sk *owner(struct esp_grant *g)
 {
 	return container_of(g, struct sk, g);
@@ -137,7 +143,7 @@ static void note_bounds(void)
 	for (int i = 0; q.budget && i < HOSTS; i++)
 		max_cap[i] = max3(max_cap[i], esp_host_cap(&budget, &hosts[i], 2),
 				  esp_host_cap(&budget, &hosts[i], 1));
-	max_q = max(max_q, q.budget ? budget.size : q.ctl.q);
+	max_q = max(max_q, by_budget() ? budget.size : q.ctl.q);
 	max_grant = max(max_grant, q.policy.adaptive ? (u32)ESP_GRANT_MAX :
 			(u32)q.policy.burst_length);
 }
@@ -410,7 +416,8 @@ static void arrive(struct sk *s, u32 seq)
 	struct consumed c = {};
 	bool pump;
 
-	if (q.budget && esp_ackq_came(&q, &s->g, 1, 1538, !rnd(3), rnd(4) ? rnd(100) : rnd(0)))
+	if (q.budget && esp_ackq_came(&q, &s->g, 1, 1538, !rnd(3), rnd(4) ? rnd(100) : rnd(0),
+				      clock_ns))
 		esp_ack_pump(&q);
 	pump = esp_ackq_arrived(&q, &s->g, seq, 1);
 	s->expiries = 0;
@@ -434,7 +441,7 @@ static void arrive(struct sk *s, u32 seq)
 	}
 	if (c.ask || !esp_after(READ_ONCE(s->g.edge), s->recv_seq))
 		enqueue_ack(s, true);
-	else if (q.budget ? esp_ackq_wants(&s->g) : s->to_ack >= 4)
+	else if (by_budget() ? esp_ackq_wants(&s->g) : s->to_ack >= 4)
 		enqueue_ack(s, false);
 	if (c.at_once)
 		ack_out(s);
@@ -660,7 +667,7 @@ static int missing(const struct sk *s)
 static bool turn_was_due(int open)
 {
 	struct esp_turn *t = esp_turn_host(&q.turns);
-	u32 n = esp_budget_quantum(&budget);
+	u32 n = esp_budget_quantum(&budget, q.esp_recv_count.v);
 
 	return t && !pump_due && (open <= 0 || open + n <= budget.size) &&
 	       bucket_allows(&q, container_of(t, struct esp_host, turn), n);
@@ -679,23 +686,25 @@ static void host_invariants(int open)
 		for (j = i; j < (u32)nsocks; j += HOSTS) {
 			out += socks[j].g.outstanding.v;
 			grants += socks[j].g.queued;
-			if (socks[j].g.queued)
+			if (socks[j].g.queued && by_budget())
 				classes |= 1u << socks[j].g.turn.class;
 		}
 		check(h->outstanding.v == out, "outstanding is not the sum over a host's sockets");
-		check(smp || out <= old_out[i] || out <= (int)max_cap[i],
+		check(smp || new_policy || !by_budget() || out <= old_out[i] ||
+		      out <= (int)max_cap[i],
 		      "a host got more than its bucket");
 		old_out[i] = out;
 		max_cap[i] = 0;
 		check(h->turn.classes == classes, "classes of a host's grants");
 		check(!h->turn.parked || (grants && out > 0), "a host is parked for ever");
-		check(list_empty(&h->turn.link) == (!grants || h->turn.parked),
-		      "a host is not among those that take turns");
+		check(list_empty(&h->turn.link) == !classes, "a host is not among those that wait");
 		full += h->turn.full;
 	}
 	check(q.turns.full == full, "number of parked hosts with a full bucket");
-	check(budget.size >= budget.bdp + budget.grow + ESP_SPARE, "size of the budget");
-	check(!turn_was_due(open), "a grant was due");
+	check(budget.size >= min(budget.bdp + budget.grow + ESP_SPARE, budget.most) &&
+	      budget.size >= min(budget.least, budget.most) && budget.size <= budget.most,
+	      "size of the budget");
+	check(!by_budget() || !turn_was_due(open), "a grant was due");
 }
 
 /*
@@ -750,9 +759,9 @@ static void invariants(void)
 	      "queue not empty and open = 0 (liveness)");
 	if (q.budget)
 		host_invariants(open);
-	check(q.budget || !esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count) ||
+	check(by_budget() || !esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count) ||
 	      (q.policy.adaptive && pump_due), "a release was due");
-	check(!q.budget || open <= old_open + firsts || open <= (int)max_q + firsts,
+	check(!by_budget() || new_policy || open <= old_open + firsts || open <= (int)max_q + firsts,
 	      "outstanding > budget + first bursts (bound)");
 	check(open <= old_open + firsts || q.budget || !q.policy.adaptive || new_policy ||
 	      open < (int)(max_q + max(max_grant, 1u)) + firsts,
@@ -830,6 +839,7 @@ static void use_budget(void)
 		old_out[i] = 0;
 	}
 	q.budget = &budget;
+	esp_budget_limits(&budget, q.policy.q_min, q.policy.q_max, q.policy.first_pool);
 	for (int i = 0; i < nsocks; i++)
 		sk_open(&socks[i]);
 	note_bounds();
@@ -871,7 +881,7 @@ static void run(void)
 		leave(&socks[i]);
 	invariants();
 	check(!q.outstanding.v && !q.qlen && !q.esp_recv_count.v, "leak at the end");
-	check(!q.budget || !q.turns.classes, "a host is left at the end");
+	check(!q.turns.classes && list_empty(&q.turns.parked), "a host is left at the end");
 }
 
 static void report(void)

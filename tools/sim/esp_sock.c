@@ -27,6 +27,7 @@ static void account(struct host *h)
 void esp_build(void)
 {
 	struct esp_policy p = {
+		.adaptive = cfg.proto == PROTO_ESP,
 		.burst_length = cfg.proto == PROTO_ESP ? 0 : 64,
 	};
 	u32 i;
@@ -308,7 +309,8 @@ static void connected_rcv(struct esp_sk *sk, struct packet *p)
 	if (p->flags & PKT_TXS)
 		sk->first_burst = min_t(u32, p->burst, ESP_PORT_FRAMES);
 	if (has_budget(sk) && esp_ackq_came(queue_of(sk), &sk->grant, 1, p->bytes,
-					    p->flags & PKT_BUSY, (u32)sim_us() - p->ts_ecr))
+					    p->flags & PKT_BUSY, (u32)sim_us() - p->ts_ecr,
+					    sim_now))
 		esp_ack_pump(queue_of(sk));
 	data_rcv(sk, p);
 }

@@ -12,9 +12,9 @@
  *                                             ^    while outstanding < Q
  *      arrivals, TXF, expiry, close: tokens --+
  *
- * On a link with a budget (budget.h), all grants are queued, and struct esp_turns takes the place
- * of esp_ack_queue. Its turns go by host and length (turn.h), and hosts whose bucket has no room
- * for a grant wait aside until their packets arrive.
+ * On a link with a budget (budget.h) that the policy lets decide (adaptive), all grants are
+ * queued, and struct esp_turns takes the place of esp_ack_queue. Its turns go by host and length
+ * (turn.h), and hosts whose bucket has no room for a grant wait aside until their packets arrive.
  */
 #include "ackq.h"
 
@@ -63,6 +63,12 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->ooo_pkts = 0;
 	g->edge = recv_seq;
 	g->token_start = recv_seq;
+}
+
+/* Return the budget that decides; NULL: @policy does. Stable under the lock. */
+static struct esp_budget *ackq_budget(const struct esp_ackq *q)
+{
+	return READ_ONCE(q->policy.adaptive) ? q->budget : NULL;
 }
 
 /* Add tokens of @g: its own, and those of its host. */
@@ -157,7 +163,7 @@ out:
 	grant_tokens(g, take);
 	if (take < n)
 		atomic_sub_return(n - take, &q->outstanding);
-	if (q->budget)
+	if (ackq_budget(q))
 		esp_budget_spend(q->budget, take, q->ops->now());
 	else
 		esp_qctl_spend(&q->ctl, take, q->ops->now());
@@ -177,7 +183,7 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 	bool ok;
 	u32 n;
 
-	if (q->budget)
+	if (ackq_budget(q))
 		return false;	/* each grant takes the lock, for the turns */
 	n = grant_size(q, g);
 	if (READ_ONCE(q->qlen) || !ackq_reserve(q, n, q->ops->now(), true))
@@ -198,6 +204,12 @@ static u32 grant_want(const struct esp_grant *g)
 	if (esp_before(edge, recv_seq) || g->expired)
 		edge = recv_seq;
 	return esp_before(edge, end) ? end - edge : 1;
+}
+
+/* Size of a grant, packets. */
+static u32 ackq_quantum(const struct esp_ackq *q)
+{
+	return esp_budget_quantum(q->budget, atomic_read(&q->esp_recv_count));
 }
 
 /* Packets that the host of @g may still get. */
@@ -240,7 +252,7 @@ static bool bucket_ready(struct esp_ackq *q, struct esp_host *h)
 	t = list_first_entry(&h->turn.class[__ffs(h->turn.classes)], struct esp_turn_grant,
 			     in_class);
 	g = container_of(t, struct esp_grant, turn);
-	if (!bucket_allows(q, h, min(esp_budget_quantum(q->budget), grant_want(g))))
+	if (!bucket_allows(q, h, min(ackq_quantum(q), grant_want(g))))
 		return false;
 	esp_turn_unpark(&q->turns, &h->turn);
 	return true;
@@ -259,7 +271,7 @@ static void link_grant(struct esp_ackq *q, struct esp_grant *g, bool first)
 	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
-	if (q->budget)
+	if (ackq_budget(q))
 		turn_add(q, g, first);
 	else if (first)
 		list_add(&g->turn.link, &q->esp_ack_queue);
@@ -305,7 +317,7 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 	spin_lock_bh(&q->lock);
 	was = g->queued;
 	g->expired = again ? 2 : 1;
-	if (q->budget && again)
+	if (ackq_budget(q) && again)
 		esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), true,
 				q->ops->now());
 	if (!was)
@@ -332,7 +344,7 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
-	if (q->budget)
+	if (ackq_budget(q))
 		esp_turn_del(&q->turns, &g->host->turn, &g->turn);
 	else
 		list_del_init(&g->turn.link);
@@ -374,7 +386,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	__must_hold(&q->lock)
 {
 	struct esp_budget *b = q->budget;
-	u32 quantum = esp_budget_quantum(b), room;
+	u32 quantum = ackq_quantum(q), room;
 	int open = atomic_read(&q->outstanding);
 	struct esp_turn_grant *t;
 	struct esp_host *h;
@@ -457,6 +469,11 @@ static void ackq_pump_turns(struct esp_ackq *q)
 	}
 }
 
+static struct esp_grant *first_grant(struct esp_ackq *q)
+{
+	return list_first_entry(&q->esp_ack_queue, struct esp_grant, turn.link);
+}
+
 /**
  * esp_ack_pump() - Release heads of the queue while the policy allows it
  * @q:	queue
@@ -468,7 +485,7 @@ static void ackq_pump_turns(struct esp_ackq *q)
  */
 void esp_ack_pump(struct esp_ackq *q)
 {
-	if (q->budget) {
+	if (ackq_budget(q)) {
 		ackq_pump_turns(q);
 		return;
 	}
@@ -486,8 +503,9 @@ void esp_ack_pump(struct esp_ackq *q)
 		u64 now;
 
 		spin_lock_bh(&q->lock);
-		g = list_first_entry(&q->esp_ack_queue, struct esp_grant, turn.link);
-		n = q->qlen ? grant_size(q, g) : 0;
+		/* empty although grants are queued: the policy has changed just now */
+		n = list_empty(&q->esp_ack_queue) ? 0 : grant_size(q, first_grant(q));
+		g = n ? first_grant(q) : NULL;
 		now = q->ops->now();
 		if (!n || !ackq_reserve(q, n, now, false)) {
 			wait = ackq_head_waits(q, now);
@@ -574,7 +592,7 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 	WRITE_ONCE(g->recv_announced, 1);
 	n = edge - recv_seq;
 	atomic_inc(&q->esp_recv_count);
-	if (q->budget) {
+	if (ackq_budget(q)) {
 		/* what a host claims to be on its way counts as far as its bucket has room */
 		spin_lock_bh(&q->lock);
 		n = min(n, bucket_room(q, g->host));
@@ -593,18 +611,22 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
  * @g:		grant; the caller owns its socket
  * @end:	number after the last packet on the sender's write queue
  *
- * The class of the announced transmission follows its length only upwards: transmissions of the
- * same length take turns to their end.
+ * Within a transmission, the end moves only away. The class follows the length only upwards:
+ * transmissions of the same length take turns to their end.
  */
 void esp_ackq_left(struct esp_grant *g, u32 end)
 {
 	u8 class;
 
+	if (!g->recv_announced) {
+		WRITE_ONCE(g->end, end);
+		return;
+	}
 	if (!esp_after(end, g->end))
 		return;
 	WRITE_ONCE(g->end, end);
 	class = esp_turn_class(end - g->recv_seq);
-	if (g->recv_announced && class > g->class)
+	if (class > g->class)
 		WRITE_ONCE(g->class, class);
 }
 
@@ -649,16 +671,18 @@ static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n)
  * @bytes:	their length, with framing
  * @busy:	they have BUSY
  * @rtt:	round trip that they tell, microseconds; 0: none
+ * @now:	nanoseconds
  *
  * Return: true if the caller is to pump
  */
 bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes, bool busy,
-		   u32 rtt)
+		   u32 rtt, u64 now)
 {
 	struct esp_host *h = g->host;
-	u64 now = q->ops->now();
 	bool ready;
 
+	if (!ackq_budget(q))
+		return false;
 	atomic_add(bytes, &q->budget->bytes);
 	if (!esp_host_came(q->budget, h, count, busy, rtt, now))
 		return false;
@@ -678,10 +702,14 @@ bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes
  */
 void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt)
 {
+	bool announced = READ_ONCE(g->recv_announced);
 	u64 now = q->ops->now();
 
+	if (!ackq_budget(q) ||
+	    (!announced && (s64)(now - READ_ONCE(g->host->voted) - ESP_LOOK_NS) < 0))
+		return;
 	spin_lock_bh(&q->lock);
-	if (READ_ONCE(g->recv_announced)) {
+	if (announced) {
 		esp_budget_rtt(q->budget, g->host, least, rtt, atomic_read(&q->esp_recv_count),
 			       now);
 		esp_budget_look(q->budget, now);
@@ -699,6 +727,8 @@ void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt)
  */
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g)
 {
+	if (!ackq_budget(q))
+		return;
 	spin_lock_bh(&q->lock);
 	esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), false, q->ops->now());
 	spin_unlock_bh(&q->lock);
@@ -805,6 +835,31 @@ void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 	smp_mb();	/* write the count before qlen is read */
 }
 
+/* Let queued grants wait as the other policy has it; @adaptive: the budget decides from now on. */
+static void ackq_switch(struct esp_ackq *q, bool adaptive)
+	__must_hold(&q->lock)
+{
+	struct esp_turn_grant *t;
+	struct esp_turn *h;
+
+	lockdep_assert_held(&q->lock);
+	WRITE_ONCE(q->policy.adaptive, adaptive);
+	if (adaptive) {
+		while (!list_empty(&q->esp_ack_queue)) {
+			struct esp_grant *g = first_grant(q);
+
+			list_del_init(&g->turn.link);
+			turn_add(q, g, false);
+		}
+		return;
+	}
+	while ((h = esp_turn_any(&q->turns))) {
+		t = list_first_entry(&h->grants, struct esp_turn_grant, link);
+		esp_turn_del(&q->turns, h, t);
+		list_add_tail(&t->link, &q->esp_ack_queue);
+	}
+}
+
 /**
  * esp_ackq_policy() - Set the policy that an administrator has changed
  * @q:	queue
@@ -813,6 +868,11 @@ void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p)
 {
 	spin_lock_bh(&q->lock);
+	if (q->budget) {
+		esp_budget_limits(q->budget, p->q_min, p->q_max, p->first_pool);
+		if (p->adaptive != q->policy.adaptive)
+			ackq_switch(q, p->adaptive);
+	}
 	q->policy.q_min = p->q_min;
 	q->policy.q_max = p->q_max;
 	/* contexts without the lock read these, too */

@@ -57,7 +57,10 @@ struct esp_ackq {
 	struct list_head		esp_ack_queue;
 	/** @turns: hosts with queued grants; with a @budget only */
 	struct esp_turns		turns;
-	/** @budget: budget of the link; NULL: @policy and @ctl decide. Set once */
+	/**
+	 * @budget: budget of the link, which decides while @policy.adaptive. Set once; NULL: @ctl
+	 * decides
+	 */
 	struct esp_budget		*budget;
 	/** @qlen: number of queued grants; written under @lock, read anywhere */
 	u32				qlen;
@@ -177,7 +180,7 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		      u32 count);
 bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes, bool busy,
-		   u32 rtt);
+		   u32 rtt, u64 now);
 void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt);
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);

@@ -35,9 +35,11 @@ static u64 look_time(const struct esp_budget *b)
 /* Compute the budget anew, after a change of rate, base round trip or growth. */
 static void budget_set(struct esp_budget *b)
 {
+	u32 size;
+
 	WRITE_ONCE(b->bdp, max_t(u32, frames_in(b, b->base.v), 2));
-	WRITE_ONCE(b->size, b->bdp + min_t(u32, b->bdp / 2, ESP_PORT_FRAMES / 2) + ESP_SPARE +
-		   b->grow);
+	size = b->bdp + min_t(u32, b->bdp / 2, ESP_PORT_FRAMES / 2) + ESP_SPARE + b->grow;
+	WRITE_ONCE(b->size, min(max(size, b->least), b->most));
 }
 
 /*
@@ -74,6 +76,21 @@ void esp_budget_rate(struct esp_budget *b, u32 mbit, u32 mtu)
 }
 
 /**
+ * esp_budget_limits() - Set the administrator's bounds
+ * @b:		budget
+ * @least:	lower bound of the budget, packets
+ * @most:	upper bound, packets, at least 1; it has precedence
+ * @pool:	packets of all first bursts together
+ */
+void esp_budget_limits(struct esp_budget *b, u32 least, u32 most, u32 pool)
+{
+	b->least = least;
+	b->most = max_t(u32, most, 1);
+	b->pool = pool;
+	budget_set(b);
+}
+
+/**
  * esp_budget_init() - Begin with a guess of the base round trip
  * @b:		budget
  * @mbit:	see esp_budget_rate()
@@ -85,6 +102,8 @@ void esp_budget_init(struct esp_budget *b, u32 mbit, u32 mtu)
 	b->base.v = ESP_BASE_NS;
 	b->rtt.v = ESP_BASE_NS;
 	b->begins.window = 1;
+	b->most = ~0u;
+	b->pool = ESP_PORT_FRAMES;
 	esp_budget_rate(b, mbit, mtu);
 }
 
@@ -181,7 +200,7 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
 		WRITE_ONCE(b->rtt.v, rtt);
 		budget_set(b);
 	} else if (since(now, h->voted) >= look_time(b)) {
-		h->voted = now;
+		WRITE_ONCE(h->voted, now);
 		vote(&b->base, h->base);
 		vote(&b->rtt, rtt);
 		budget_set(b);
@@ -221,13 +240,20 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 
 /**
  * esp_budget_quantum() - Compute the size of a grant
- * @b:	budget
+ * @b:		budget
+ * @senders:	connections with an announced transmission
+ *
+ * The only sender gets all that goes beyond the BDP at once: until then the link is full.
  *
  * Return: packets, 2 ... 44; 44 is a GSO packet at an MTU of 1500
  */
-u32 esp_budget_quantum(const struct esp_budget *b)
+u32 esp_budget_quantum(const struct esp_budget *b, int senders)
 {
-	return clamp_t(u32, READ_ONCE(b->size) / 8, 2, 44);
+	u32 size = READ_ONCE(b->size), bdp = READ_ONCE(b->bdp), n = size / 8;
+
+	if (senders <= 1 && size > bdp)
+		n = max(n, size - bdp);
+	return clamp_t(u32, n, 2, 44);
 }
 
 /**
@@ -312,7 +338,8 @@ void esp_host_init(struct esp_host *h)
  */
 static bool host_late(const struct esp_budget *b, const struct esp_host *h, u32 rtt)
 {
-	u32 queue = READ_ONCE(b->size) - READ_ONCE(b->bdp), base = READ_ONCE(h->base);
+	u32 size = READ_ONCE(b->size), bdp = READ_ONCE(b->bdp), base = READ_ONCE(h->base);
+	u32 queue = size > bdp ? size - bdp : 0;
 
 	return base && 1000ull * rtt > base + esp_budget_wire_time(b, queue);
 }
@@ -474,8 +501,8 @@ void esp_burst_begins(struct esp_budget *b, u32 *window, u64 now)
  *		end, and begin again, together
  * @now:	ns
  *
- * All first bursts together fit into a port (ESP_PORT_FRAMES), and none is longer than a BDP and
- * the packet that announces it: then the first grant has arrived.
+ * All first bursts together fit into @b->pool, and so into a port (ESP_PORT_FRAMES). None is longer
+ * than a BDP and the packet that announces it: then the first grant has arrived.
  *
  * Return: packets, 0 ... ESP_PORT_FRAMES; 0: announce by an empty TXS
  */
@@ -488,5 +515,5 @@ u32 esp_burst_size(struct esp_budget *b, bool handshake, u32 senders, u64 now)
 	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
 	s->crest[0] = max(s->crest[0], senders);
 	n = handshake ? s->n[0] + s->n[1] : max(s->crest[0], s->crest[1]);
-	return min_t(u32, b->bdp + 1, ESP_PORT_FRAMES / max_t(u32, n, 1));
+	return min_t(u32, b->bdp + 1, min_t(u32, b->pool, ESP_PORT_FRAMES) / max_t(u32, n, 1));
 }

@@ -87,6 +87,12 @@ struct esp_budget {
 	u32			size;
 	/** @grow: part of @size that the link's use has shown to be needed, packets */
 	u32			grow;
+	/** @least: lower bound of @size that the administrator has set, packets */
+	u32			least;
+	/** @most: upper bound, packets; it has precedence */
+	u32			most;
+	/** @pool: packets of all first bursts together, as the administrator has set it */
+	u32			pool;
 	/** @limited: in this look, grants have waited for the budget, and for nothing else */
 	u8			limited;
 	/** @bytes: bytes that have arrived, with framing; atomic, wraps */
@@ -141,12 +147,13 @@ struct esp_host {
 
 void esp_budget_init(struct esp_budget *b, u32 mbit, u32 mtu);
 void esp_budget_rate(struct esp_budget *b, u32 mbit, u32 mtu);
+void esp_budget_limits(struct esp_budget *b, u32 least, u32 most, u32 pool);
 void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt, int senders,
 		    u64 now);
 void esp_budget_look(struct esp_budget *b, u64 now);
 void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, bool silent,
 		     u64 now);
-u32 esp_budget_quantum(const struct esp_budget *b);
+u32 esp_budget_quantum(const struct esp_budget *b, int senders);
 u64 esp_budget_wire_time(const struct esp_budget *b, u32 n);
 u32 esp_budget_wait(const struct esp_budget *b, u64 now);
 void esp_budget_spend(struct esp_budget *b, u32 n, u64 now);

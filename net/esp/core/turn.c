@@ -13,6 +13,7 @@ void esp_turns_init(struct esp_turns *t)
 	memset(t, 0, sizeof(*t));
 	t->every = ESP_TURN_FIFO;
 	INIT_LIST_HEAD(&t->hosts);
+	INIT_LIST_HEAD(&t->parked);
 	for (i = 0; i < ESP_CLASSES; i++)
 		INIT_LIST_HEAD(&t->class[i]);
 }
@@ -65,18 +66,24 @@ static void turn_place(struct esp_turns *t, struct esp_turn *h)
 {
 	u8 best = h->classes && !h->parked ? __ffs(h->classes) : ESP_CLASSES;
 
+	bool waits = h->best == ESP_CLASSES;	/* it is not among @t->hosts */
+
+	if (best == ESP_CLASSES) {
+		turn_leave_class(t, h);
+		if (h->classes)
+			list_move_tail(&h->link, &t->parked);
+		else
+			list_del_init(&h->link);
+		return;
+	}
 	if (best == h->best)
 		return;
 	turn_leave_class(t, h);
-	if (best == ESP_CLASSES) {
-		list_del_init(&h->link);
-		return;
-	}
 	h->best = best;
 	list_add_tail(&h->in_class, &t->class[best]);
 	t->classes |= 1u << best;
-	if (list_empty(&h->link))
-		list_add_tail(&h->link, &t->hosts);
+	if (waits)
+		list_move_tail(&h->link, &t->hosts);
 }
 
 /**
@@ -163,6 +170,21 @@ struct esp_turn *esp_turn_host(const struct esp_turns *t)
 	if (esp_turn_fifo(t))
 		return list_first_entry(&t->hosts, struct esp_turn, link);
 	return list_first_entry(&t->class[__ffs(t->classes)], struct esp_turn, in_class);
+}
+
+/**
+ * esp_turn_any() - Find a host with a queued grant, even a parked one
+ * @t:	turns
+ *
+ * Return: the host; NULL: there is none
+ */
+struct esp_turn *esp_turn_any(const struct esp_turns *t)
+{
+	if (!list_empty(&t->hosts))
+		return list_first_entry(&t->hosts, struct esp_turn, link);
+	if (!list_empty(&t->parked))
+		return list_first_entry(&t->parked, struct esp_turn, link);
+	return NULL;
 }
 
 /**

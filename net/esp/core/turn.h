@@ -13,8 +13,8 @@
  * ahead.) Each eighth turn goes to the host that has waited longest, with its oldest grant. So a
  * long message gets an eighth of the turns, whatever short ones come.
  *
- * A host that may get nothing before packets of it arrive is parked: it is in no list of struct
- * esp_turns. Every operation is O(1).
+ * A host that may get nothing before packets of it arrive is parked: it takes no turns. Every
+ * operation is O(1).
  *
  * Locks: the ACK queue's lock guards all of this.
  */
@@ -32,7 +32,9 @@
 struct esp_turns {
 	/** @hosts: hosts that are not parked; the one that has waited longest is the first */
 	struct list_head	hosts;
-	/** @class: the same hosts, by the shortest class of their grants */
+	/** @parked: hosts with grants that are parked */
+	struct list_head	parked;
+	/** @class: those of @hosts, by the shortest class of their grants */
 	struct list_head	class[ESP_CLASSES];
 	/** @classes: classes with hosts, bits */
 	u32			classes;
@@ -48,7 +50,7 @@ struct esp_turns {
  * struct esp_turn - the queued grants of one sending host, and its place among the hosts
  */
 struct esp_turn {
-	/** @link: in struct esp_turns.hosts; empty: parked, or without grants */
+	/** @link: in struct esp_turns.hosts, or in .parked; empty: without grants */
 	struct list_head	link;
 	/** @in_class: in struct esp_turns.class[@best] */
 	struct list_head	in_class;
@@ -87,6 +89,7 @@ void esp_turn_del(struct esp_turns *t, struct esp_turn *h, struct esp_turn_grant
 void esp_turn_park(struct esp_turns *t, struct esp_turn *h, bool full);
 void esp_turn_unpark(struct esp_turns *t, struct esp_turn *h);
 struct esp_turn *esp_turn_host(const struct esp_turns *t);
+struct esp_turn *esp_turn_any(const struct esp_turns *t);
 struct esp_turn_grant *esp_turn_next(const struct esp_turns *t, const struct esp_turn *h);
 void esp_turn_over(struct esp_turns *t, struct esp_turn *h);
 

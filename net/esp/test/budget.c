@@ -82,7 +82,7 @@ static void budget__size(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bt.b.size, 9u + 4 + 8);
 	b_report(1, least + 2, 1, 1);
 	KUNIT_EXPECT_EQ(test, bt.b.size, 8128u + 32 + 8);
-	KUNIT_EXPECT_EQ(test, esp_budget_quantum(&bt.b), 44u);
+	KUNIT_EXPECT_EQ(test, esp_budget_quantum(&bt.b, 2), 44u);
 }
 
 /* The base round trip is the median of the hosts: one that lies does not move it. */
@@ -517,6 +517,7 @@ static void tb_init(void)
 	t_init(&seed_policy, 0, 1000);
 	t.now = bt.now;
 	t.q.budget = &bt.b;
+	t.q.policy.adaptive = 1;
 	for (i = 0; i < T_GRANTS; i++)
 		t.g[i].host = &bt.h[i / 2];
 	bt.b.base.v = 10 * US;
@@ -658,7 +659,67 @@ static void ackq_budget__idle_peer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bt.b.base.v, 10 * US);
 }
 
+/*
+ * The policy changes while grants of hosts that take turns, and of one that is parked, are queued.
+ * None is lost, and each one leaves.
+ */
+static void ackq_budget__switch(struct kunit *test)
+{
+	struct esp_policy p = seed_policy;
+	int i, round, queued;
+
+	tb_init();
+	bt.h[0].loss_cap = 2 * ESP_BUCKET_UNIT;
+	for (i = 0; i < T_GRANTS; i++)
+		tb_announce(i, 1000);
+	KUNIT_EXPECT_TRUE(test, bt.h[0].turn.parked);
+	queued = t.q.qlen;
+	KUNIT_EXPECT_GE(test, queued, 3);
+	for (round = 0; round < 4; round++) {
+		p.adaptive = round & 1;
+		p.q_min = 1;
+		p.q_max = 4096;
+		p.burst_length = 8;
+		esp_ackq_policy(&t.q, &p);
+		KUNIT_EXPECT_EQ(test, !t.q.turns.classes && list_empty(&t.q.turns.parked),
+				!p.adaptive || !t.q.qlen);
+		KUNIT_EXPECT_EQ(test, list_empty(&t.q.esp_ack_queue), p.adaptive || !t.q.qlen);
+		for (i = 0, queued = 0; i < T_GRANTS; i++)
+			queued += t.g[i].queued;
+		KUNIT_EXPECT_EQ(test, t.q.qlen, (u32)queued);
+		for (i = 0; i < T_GRANTS; i++) {
+			t.now += MS;
+			if (atomic_read(&t.g[i].outstanding))
+				t_arrive(i);
+			esp_ackq_resume(&t.q);
+		}
+	}
+	for (i = 0; i < T_GRANTS; i++)
+		t_end(i);
+	KUNIT_EXPECT_EQ(test, t.q.qlen, 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 0);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[i].outstanding), 0);
+}
+
+/* The administrator's bounds hold, and the upper one first. */
+static void budget__limits(struct kunit *test)
+{
+	b_init(10000);
+	KUNIT_EXPECT_GT(test, bt.b.size, 20u);
+	esp_budget_limits(&bt.b, 1, 20, 7);
+	KUNIT_EXPECT_EQ(test, bt.b.size, 20u);
+	KUNIT_EXPECT_LE(test, esp_burst_size(&bt.b, true, 0, bt.now), 7u);
+	esp_budget_limits(&bt.b, 500, 600, 64);
+	KUNIT_EXPECT_EQ(test, bt.b.size, 500u);
+	esp_budget_limits(&bt.b, 500, 0, 0);
+	KUNIT_EXPECT_EQ(test, bt.b.size, 1u);
+	KUNIT_EXPECT_EQ(test, esp_burst_size(&bt.b, true, 0, bt.now), 0u);
+}
+
 static struct kunit_case budget_cases[] = {
+	KUNIT_CASE(budget__limits),
+	KUNIT_CASE(ackq_budget__switch),
 	KUNIT_CASE(budget__rate),
 	KUNIT_CASE(budget__size),
 	KUNIT_CASE(budget__base),

@@ -21,7 +21,7 @@ static void listen__syn_leaves_no_state(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.opts & ESP_HAS_HELLO, ESP_HAS_HELLO);
 	KUNIT_EXPECT_EQ(test, f.type, SOCK_STREAM);
 	KUNIT_EXPECT_EQ(test, f.mss, fx.dev->mtu - ESP_HLEN);
-	KUNIT_EXPECT_EQ(test, f.grant, ESP_ADVICE_HANDSHAKE);
+	KUNIT_EXPECT_EQ(test, f.grant, fx.ed->link->budget.bdp + 1);
 	for (i = 0; i < 20; i++) {
 		feed_syn(test, &c);
 		next(test, &c, ESP_SYN | ESP_ACK, &f);

@@ -163,6 +163,10 @@ static void offload__as_one_by_one(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, one);
 	KUNIT_ASSERT_NOT_NULL(test, run);
+	/* grants depend on what happened before, and when: here all are the same */
+	conf()->first_burst_pool = 0;
+	esp_dev_policy(&init_net);
+	esp_link_rate(fx.ed->link, 400000, 1500);
 	for (i = 0; i < ARRAY_SIZE(v); i++) {
 		WRITE_ONCE(fx.dev->gso_max_segs, 1);
 		n = record(test, 0, buf, &v[i], one, 64);
@@ -177,7 +181,7 @@ static void offload__as_one_by_one(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, f->len, want->len, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, f->ack_seq, want->ack_seq, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, f->grant, want->grant, "%d.%d", i, j);
-			KUNIT_EXPECT_EQ_MSG(test, f->opts, want->opts, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, +f->opts, +want->opts, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, memcmp(f, want, sizeof(*f)), 0, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, run[j].crc, one[j].crc, "%d.%d", i, j);
 		}
@@ -298,31 +302,6 @@ static void offload__one_frame(struct kunit *test)
 	h->flags = ESP_ACK;
 	expect_apart(test, skb, 0, buf);
 	kfree_skb(skb);
-	close_conn(test, &c);
-}
-
-/* Rule 21: the echo of a cut needs a packet with room for it. No packet of a GSO packet has. */
-static void offload__no_echo_in_run(struct kunit *test)
-{
-	const u8 *buf = message(test);
-	struct sk_buff *skb;
-	struct esp_frame f;
-	struct t_conn c;
-
-	open_conn(test, &c, 0, 64);
-	WRITE_ONCE(c.esp->advice_echo, 1);
-	skb = send_run(test, &c, buf, 2 * T_MSS + 10);
-	KUNIT_EXPECT_EQ(test, skb->len, ETH_HLEN + ESP_HLEN + 2u * T_MSS + 10);
-	expect_apart(test, skb, 0, buf);
-	kfree_skb(skb);
-	KUNIT_EXPECT_EQ(test, c.esp->advice_echo, 1);
-	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 10, 0), 10);
-	c.ack += 3;
-	feed_ack(test, &c, 64);
-	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
-	KUNIT_EXPECT_EQ(test, (u32)f.opts, ESP_HAS(ESP_OPT_ADVICE));
-	KUNIT_EXPECT_EQ(test, f.advice, c.esp->snd.advice);
-	KUNIT_EXPECT_EQ(test, c.esp->advice_echo, 0);
 	close_conn(test, &c);
 }
 
@@ -680,7 +659,6 @@ static void offload__in_tunnel(struct kunit *test)
 static struct kunit_case offload_cases[] = {
 	KUNIT_CASE(offload__as_one_by_one),
 	KUNIT_CASE(offload__one_frame),
-	KUNIT_CASE(offload__no_echo_in_run),
 	KUNIT_CASE(offload__part_again),
 	KUNIT_CASE(offload__in_order),
 	KUNIT_CASE(offload__partly_here),

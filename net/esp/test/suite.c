@@ -137,7 +137,7 @@ PACKET_SUITE(input);
 PACKET_SUITE(close);
 PACKET_SUITE(receive);
 PACKET_SUITE(permission);
-PACKET_SUITE(advice);
+PACKET_SUITE(burst);
 PACKET_SUITE(send);
 PACKET_SUITE(left);
 PACKET_SUITE(timeout);
@@ -165,7 +165,7 @@ kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_ackq_suite, &esp_budget_suite, &esp_hash_suite,
 		  &esp_listen_suite, &esp_connect_suite, &esp_tcp_suite,
 		  &esp_input_suite, &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
-		  &esp_advice_suite, &esp_send_suite, &esp_left_suite, &esp_timeout_suite,
+		  &esp_burst_suite, &esp_send_suite, &esp_left_suite, &esp_timeout_suite,
 		  &esp_ack_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
 		  &esp_nomem_suite, &esp_read_suite, &esp_noqueue_suite, &esp_queue_suite,
