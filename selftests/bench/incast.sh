@@ -13,12 +13,14 @@
 #
 #	incast.sh [-R MBIT] [-D US] [-N LIST of senders] [-p LIST of protocols]
 #		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR] [-X FAULTS] [-C US]
+#		[-T MBIT]
 #
 # DIR gets the data of the pictures: PROTOCOL-WORKLOAD-N, the port's queue over time; the same name
 # with .us, the times of blocks or requests; and with .ackq, the events of ESP's ACK queue.
 # FAULTS are arguments of netem for all cables, both ways: -X "loss 1%".
 # With -C US the hosts' cards hold interrupts back for US microseconds after a frame, and the
-# senders' cables carry -R Mbit/s, too.
+# senders' cables carry -R Mbit/s, too. With -T MBIT ESP is told that rate of the links; veth's
+# own figure is not believed, so it measures the rate otherwise.
 #
 # Protocols: esp (adaptive), seed (ESP with the seed's policy), cubic, dctcp.
 # Prints lines of JSON, one a run, and appends them to -o FILE.
@@ -26,9 +28,9 @@
 . "${0%/*}/../lib/lib.sh"
 
 MBIT=1000 RTT=100 SENDERS="1 2 4 8 16 32 64" PROTOS="esp seed cubic dctcp" WORKLOADS="blocks"
-ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS='' COALESCE='' POLICY=''
+ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS='' COALESCE='' POLICY='' TOLD=''
 usage() { sed -n '/^#	incast.sh/,/^# Prints/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-while getopts R:D:N:p:w:r:t:q:o:B:X:C: o; do
+while getopts R:D:N:p:w:r:t:q:o:B:X:C:T: o; do
 	case $o in
 	R) MBIT=$OPTARG ;;
 	D) RTT=$OPTARG ;;
@@ -42,6 +44,7 @@ while getopts R:D:N:p:w:r:t:q:o:B:X:C: o; do
 	B) BUFFER=$OPTARG ;;
 	X) FAULTS=$OPTARG ;;
 	C) COALESCE=$OPTARG ;;
+	T) TOLD=$OPTARG ;;
 	*) FINISHED=1; usage ;;
 	esac
 done
@@ -132,6 +135,8 @@ policy()
 	POLICY=$1
 	for h in $HOSTS; do
 		in_host "$h" sysctl -qw net.esp.adaptive="$1"
+		[ -z "$TOLD" ] || [ "$h" = sw ] ||
+			in_host "$h" sysctl -qw net.esp.dev.e0.rate_mbit="$TOLD"
 	done
 }
 
