@@ -124,6 +124,17 @@ static void budget_meter(struct esp_budget *b, u64 now)
 	b->meter.bytes = bytes;
 }
 
+/*
+ * Time of a full frame on a link that is full, 1/16 ns. A link whose rate is not known is full if it
+ * carries what it carried at best. A rate that is only supposed would have it never full.
+ */
+static u32 full_frame(const struct esp_budget *b)
+{
+	u32 measured = esp_min_rtt_get(&b->fastest);
+
+	return !b->told && measured ? measured : b->frame;
+}
+
 /**
  * esp_budget_look() - Judge the use of the link, and measure its rate
  * @b:		budget
@@ -147,7 +158,7 @@ void esp_budget_look(struct esp_budget *b, u64 now)
 	if (took < look_time(b))
 		return;
 	if (b->limited && took < ESP_STALE_NS) {
-		carried = div_u64((u64)n * b->frame, b->frame_bytes) * 1000 >> 4;
+		carried = div_u64((u64)n * full_frame(b), b->frame_bytes) * 1000 >> 4;
 		most = b->rtt.v > b->base.v ? frames_in(b, b->rtt.v - b->base.v) : 0;
 		b->grow = min(b->grow, most);
 		if (carried < 950 * took && (s64)(now - b->calm) >= 0)
