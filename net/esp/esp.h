@@ -373,8 +373,8 @@ struct esp_opt {
 	 */
 	u64			first_until;
 	/**
-	 * @opened_at: when the handshake told the first burst, microseconds; 0: a later ACK has
-	 * told it
+	 * @opened_at: when the handshake told the first burst, microseconds; 0: data have been
+	 * acknowledged since
 	 */
 	u64			opened_at;
 	/**

@@ -123,9 +123,6 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	/* never ESP_ACK_INVALID: esp_ack_valid() */
 	res = late && f->ack_seq == esp->snd.una_seq ? ESP_ACK_STALE :
 	      esp_window_ack(&esp->snd, f->ack_seq, f->grant);
-	if (unlikely(esp->opened_at) && f->ack_seq == esp->snd.send_next && !esp->snd.in_trans &&
-	    !esp->snd.announcing)
-		esp->opened_at = 0;
 	ack_take_rtt(sk, f, now);
 	esp->progress_us = now;
 	WRITE_ONCE(esp->probes, 0);
@@ -138,6 +135,7 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		ESP_INC_BH(esp->ns, HoldsReceived);
 	}
 	if (res & ESP_ACK_PROGRESS) {
+		esp->opened_at = 0;
 		WRITE_ONCE(esp->retransmits, 0);
 		esp_clean_write_queue(sk);
 		if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))

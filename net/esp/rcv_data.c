@@ -91,6 +91,9 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 		fin_consume(sk, end, c);
 		return;
 	}
+	/* an empty packet has announced it, and the user may have written more since */
+	if (g->recv_announced && (flags & ESP_TXS) && (f->opts & ESP_HAS(ESP_OPT_LEFT)))
+		esp_ackq_left(g, esp_frame_end(f));
 	if (!(flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: it was given up after too many expiries, and goes on */
 		esp_announced(sk, end, f);
