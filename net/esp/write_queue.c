@@ -640,16 +640,17 @@ u32 esp_push_one_frame(struct sock *sk)
 }
 
 /*
- * Tell the peer that the write queue has grown, if packets wait that it knows nothing of. It is
- * told of as much again as is on the queue. So a user who goes on writing costs few such packets,
- * and the peer may grant too much, until the transmission ends.
+ * Tell the peer that the write queue has grown, once it permits all that it knows of. Until then it
+ * needs to know no more: if many have begun together, the frame would only meet theirs at the
+ * peer's port. The peer is told of as much again as is on the queue. So a user who goes on writing
+ * costs few such packets, and the peer may grant too much, until the transmission ends.
  */
 static void write_queue_tell_growth(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 end = esp_left_end(esp);
 
-	if (!esp_after(end, esp->told_end) || esp_window_test(&esp->snd) ||
+	if (!esp_after(end, esp->told_end) || esp_before(esp->snd.edge, esp->told_end) ||
 	    (s32)(esp->told_end - esp->snd.send_next) >= U16_MAX / 2)
 		return;
 	esp_send_left(sk, end + (end - esp->snd.una_seq));
