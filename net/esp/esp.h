@@ -315,7 +315,7 @@ struct esp_opt {
 	u8			rrqs;
 	/** @peer: the other host, for as long as @link; reference */
 	struct esp_peer		*peer;
-	/** @may_begin: the peer may begin a transmission, so that esp_peer.begins counts the socket */
+	/** @may_begin: the peer may begin a transmission, and esp_peer.begins counts the socket */
 	u8			may_begin;
 	/** @port: entry of @sport, NULL: none; the owner writes it */
 	struct esp_port		*port;

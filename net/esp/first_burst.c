@@ -141,9 +141,12 @@ void esp_peer_put(struct sock *sk)
 void esp_peer_advise(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u16 n = 0;
 
 	sock_owned_by_me(sk);
-	WRITE_ONCE(esp->burst_told, esp->peer && esp->may_begin ? esp_link_burst(esp->link, false) : 0);
+	if (esp->peer && esp->may_begin)
+		n = esp_link_burst(esp->link, false);
+	WRITE_ONCE(esp->burst_told, n);
 }
 
 /**

@@ -246,7 +246,7 @@ void esp_announced(struct sock *sk, u32 recv_seq, const struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u64 until = esp_now();
-	u32 first, edge;
+	u32 first, edge, pool;
 
 	sock_owned_by_me(sk);
 	if (f->opts & ESP_HAS(ESP_OPT_LEFT)) {
@@ -259,8 +259,9 @@ void esp_announced(struct sock *sk, u32 recv_seq, const struct esp_frame *f)
 	edge = f->pkt_seq + first;
 	if (esp_after(edge, esp->grant.end))
 		edge = esp->grant.end;
+	pool = READ_ONCE(esp->link->ackq.policy.first_pool);
 	if (READ_ONCE(esp->link->npeers) > 1)
-		until += esp_link_wire_time(esp->link, READ_ONCE(esp->link->ackq.policy.first_pool));
+		until += esp_link_wire_time(esp->link, pool);
 	WRITE_ONCE(esp->first_until, until);
 	esp_ackq_announced(&esp->link->ackq, &esp->grant, recv_seq, edge);
 }

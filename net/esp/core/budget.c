@@ -125,8 +125,8 @@ static void budget_meter(struct esp_budget *b, u64 now)
 }
 
 /*
- * Time of a full frame on a link that is full, 1/16 ns. A link whose rate is not known is full if it
- * carries what it carried at best. A rate that is only supposed would have it never full.
+ * Compute the time of a full frame on a link that is full, 1/16 ns. A link whose rate is not known
+ * is full if it carries what it carried at best: it would never be by a rate that is supposed.
  */
 static u32 full_frame(const struct esp_budget *b)
 {

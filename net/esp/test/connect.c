@@ -104,7 +104,7 @@ static void connect__echoes_until_reply(struct kunit *test)
 	skb_queue_purge(&fx.out);
 	feed(test, &c, ESP_TXS, c.seq - 1, 0);	/* a keepalive probe */
 	next(test, &c, ESP_ACK, &f);
-	KUNIT_EXPECT_EQ(test, +f.opts, 0);
+	KUNIT_EXPECT_EQ(test, (u32)f.opts, 0);
 	KUNIT_EXPECT_EQ(test, f.hlen, ESP_HLEN);
 	close_conn(test, &c);
 }

@@ -36,7 +36,7 @@ static void left__announced(struct kunit *test)
 	for (i = 1; i < 4; i++) {	/* those that leave with it need no option */
 		next_data(test, &c, ESP_ACK, L_SIZE, &f);
 		KUNIT_EXPECT_EQ(test, f.pkt_seq, c.ack + i);
-		KUNIT_EXPECT_EQ(test, +f.opts, 0);
+		KUNIT_EXPECT_EQ(test, (u32)f.opts, 0);
 	}
 	silence(test);
 	c.ack += 4;
@@ -58,7 +58,7 @@ static void left__of_no_use(struct kunit *test)
 	open_left(test, &c, 4);
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_MSS, 0), T_MSS);
 	next_data(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, T_MSS, &f);
-	KUNIT_EXPECT_EQ(test, +f.opts, 0);
+	KUNIT_EXPECT_EQ(test, (u32)f.opts, 0);
 	close_conn(test, &c);
 
 	fx.left = false;
@@ -66,7 +66,7 @@ static void left__of_no_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 3 * T_MSS, 0), 3 * T_MSS);
 	for (i = 0; i < 3; i++) {
 		next_data(test, &c, ESP_ACK | (i ? 0 : ESP_TXS) | (i < 2 ? 0 : ESP_TXF), T_MSS, &f);
-		KUNIT_EXPECT_EQ(test, +f.opts, 0);
+		KUNIT_EXPECT_EQ(test, (u32)f.opts, 0);
 	}
 	close_conn(test, &c);
 }

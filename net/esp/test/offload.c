@@ -181,7 +181,7 @@ static void offload__as_one_by_one(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, f->len, want->len, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, f->ack_seq, want->ack_seq, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, f->grant, want->grant, "%d.%d", i, j);
-			KUNIT_EXPECT_EQ_MSG(test, +f->opts, +want->opts, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, +f->opts, (u32)want->opts, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, memcmp(f, want, sizeof(*f)), 0, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, run[j].crc, one[j].crc, "%d.%d", i, j);
 		}

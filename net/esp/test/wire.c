@@ -370,7 +370,7 @@ static void wire_parse__options(struct kunit *test)
 	/* END ends the options */
 	OPTIONS(d, 9, ESP_OPT_END, ESP_OPT_TYPE, 200, 7);
 	KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 36, 36, &f), ESP_WIRE_OK);
-	KUNIT_EXPECT_EQ(test, +f.opts, 0);
+	KUNIT_EXPECT_EQ(test, (u32)f.opts, 0);
 }
 
 /* The CRC is the first option, so that its value is always at the same place. */
