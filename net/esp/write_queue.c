@@ -30,6 +30,7 @@
 
 #define ESP_CORK_US	(5 * 1000)	/* longest time for which a packet is held back, us */
 #define ESP_OPENED_US	1000	/* time for which the handshake's first burst counts, us */
+#define ESP_TELL_AFTER	4	/* packets after which a further frame is at most a quarter more */
 #define ESP_TOGETHER	32	/* packets that leave before softirqs may run again */
 #define ESP_DEVQ_RUN	64	/* turns in a row before other softirqs may run */
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
@@ -640,17 +641,20 @@ u32 esp_push_one_frame(struct sock *sk)
 }
 
 /*
- * Tell the peer that the write queue has grown, once it permits all that it knows of. Until then it
- * needs to know no more: if many have begun together, the frame would only meet theirs at the
- * peer's port. The peer is told of as much again as is on the queue. So a user who goes on writing
- * costs few such packets, and the peer may grant too much, until the transmission ends.
+ * Tell the peer that the write queue has grown: after the first packets of the transmission, or once
+ * the peer permits all that it knows of. If many begin together, their first bursts are short, and a
+ * further frame of each would meet them at the peer's port. The peer is told of as much
+ * again as is on the queue. So a user who goes on writing costs few such packets, and the peer may
+ * grant too much, until the transmission ends.
  */
 static void write_queue_tell_growth(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	u32 end = esp_left_end(esp);
 
-	if (!esp_after(end, esp->told_end) || esp_before(esp->snd.edge, esp->told_end) ||
+	if (!esp_after(end, esp->told_end) ||
+	    (esp_before(esp->snd.edge, esp->told_end) &&
+	     esp->snd.send_next - esp->snd.announce_seq < ESP_TELL_AFTER) ||
 	    (s32)(esp->told_end - esp->snd.send_next) >= U16_MAX / 2)
 		return;
 	esp_send_left(sk, end + (end - esp->snd.una_seq));

@@ -78,7 +78,7 @@ static struct flow {
 	int		done;
 } flows[MAX_SENDERS];
 
-static char payload[64 << 10];
+static char payload[256 << 10];
 
 static void nap(double s)
 {

@@ -137,8 +137,8 @@ static bool cwnd_test(u8 flags)
 
 		esp_window_announce(&w, small);
 		n = small ? max(n, 1u) : n;
-		if (n)
-			n = max((int)(n - (w.send_next - w.una_seq)), 1);
+		if (w.send_next != w.una_seq)
+			n = max(n, 1u);
 		check(w.announce_seq == w.send_next &&
 		      w.edge == w.send_next + n,
 		      "announcing keeps what was granted before (rule 18)");
@@ -211,8 +211,8 @@ static void ack_rcv(struct frame *f)
 		      "PROGRESS");
 		check((old.announcing && old.begun) ||
 		      !(res & ESP_ACK_OPENED) == (w.edge == old.edge), "OPENED");
-		check(!old.announcing || !esp_before(f->seq, old.announce_seq) ||
-		      w.edge == old.edge,
+		check(!old.announcing || esp_after(f->seq, old.announce_seq) ||
+		      (f->seq == old.announce_seq && !old.first) || w.edge == old.edge,
 		      "took permission that announcing had voided");
 		held += !!w.on_hold;
 		if (!esp_before(f->seq, begun) &&

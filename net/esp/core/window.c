@@ -53,8 +53,8 @@ u32 esp_window_first_burst(const struct esp_window *w)
  * @w:		window
  * @small:	it is a complete transmission of at most ESP_SMALL bytes (rule 7)
  *
- * Earlier packets that are still on their way count as part of the first burst:
- * otherwise both would meet at the receiver's port.
+ * Earlier packets that are still on their way have their own permission. If there are some, one packet
+ * more does no harm, even if the peer tells no first burst.
  */
 void esp_window_announce(struct esp_window *w, bool small)
 {
@@ -62,8 +62,8 @@ void esp_window_announce(struct esp_window *w, bool small)
 
 	if (small)
 		n = max_t(u32, n, 1);
-	if (n)
-		n = n > way ? n - way : 1;
+	if (way)
+		n = max_t(u32, n, 1);
 	w->announce_seq = w->send_next;
 	w->edge = w->send_next + n;
 	w->first = n;
@@ -95,9 +95,10 @@ static void window_announced_next(struct esp_window *w, u32 limit)
  * @ack_seq:	next packet that the peer expects
  * @grant:	packets from @ack_seq on that the peer grants
  *
- * While nothing is announced and everything is acknowledged, @grant is the first burst
- * that the peer tells. Otherwise it is a grant. The exception is an answer to packets
- * before the announcement, because the peer has voided that grant.
+ * @grant is the first burst that the peer tells if it knew no announcement. That is so while nothing
+ * is announced and everything is acknowledged, and if all packets but those of an announced first
+ * burst are. Then it counts for the next transmission. Otherwise it is a grant. The exception is an
+ * answer to packets before the announcement, because the peer has voided that grant.
  *
  * Return: ESP_ACK_* bits; with INVALID and STALE nothing changed
  */
@@ -132,8 +133,14 @@ unsigned int esp_window_ack(struct esp_window *w, u32 ack_seq, u16 grant)
 		w->on_hold = 0;
 		return res;
 	}
-	if (w->announcing && esp_before(ack_seq, w->announce_seq))
-		return res;
+	if (w->announcing && !esp_after(ack_seq, w->announce_seq)) {
+		if (esp_before(ack_seq, w->announce_seq))
+			return res;
+		if (w->first) {
+			WRITE_ONCE(w->advice, grant);
+			return res;
+		}
+	}
 	if (!grant && !w->on_hold)
 		res |= ESP_ACK_HOLD;
 	w->on_hold = !grant;
