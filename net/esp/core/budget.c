@@ -256,7 +256,7 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
  *
  * The only sender gets all that goes beyond the BDP at once: until then the link is full.
  *
- * Return: packets, 2 ... 44; 44 is a GSO packet at an MTU of 1500
+ * Return: packets, 2 ... 44, and at most the budget; 44 is a GSO packet at an MTU of 1500
  */
 u32 esp_budget_quantum(const struct esp_budget *b, int senders)
 {
@@ -264,7 +264,7 @@ u32 esp_budget_quantum(const struct esp_budget *b, int senders)
 
 	if (senders <= 1 && size > bdp)
 		n = max(n, size - bdp);
-	return clamp_t(u32, n, 2, 44);
+	return min_t(u32, clamp_t(u32, n, 2, 44), size);
 }
 
 /**
