@@ -107,7 +107,12 @@ void esp_budget_init(struct esp_budget *b, u32 mbit, u32 mtu)
 	esp_budget_rate(b, mbit, mtu);
 }
 
-/* Measure the rate: the mean over the running time, if it is long enough. */
+/*
+ * Measure the rate: the mean over the running time, once that is long enough and enough frames have
+ * come. A slow link takes longer for these; one that carries fewer in ESP_STALE_NS has paused. A mean
+ * that is slower than what the link is supposed to carry counts only while the budget holds senders
+ * back: otherwise they had no more to send.
+ */
 static void budget_meter(struct esp_budget *b, u64 now)
 {
 	u32 bytes = atomic_read(&b->bytes), n = bytes - b->meter.bytes;
@@ -115,24 +120,28 @@ static void budget_meter(struct esp_budget *b, u64 now)
 
 	if (took < ESP_METER_NS)
 		return;
-	if (took < ESP_STALE_NS && n >= ESP_SLACK_FRAMES * b->frame_bytes) {
+	if (took < ESP_STALE_NS) {
+		if (n < (took < 10 * ESP_METER_NS ? ESP_SLACK_FRAMES : 2) * b->frame_bytes)
+			return;
 		frame = div_u64((took << 4) * b->frame_bytes, n);
-		esp_min_rtt_sample(&b->fastest, clamp_t(u64, frame, 1, ~0u), div_u64(now, 1000));
-		budget_set_frame(b);
+		if (frame < b->frame || b->limited) {
+			esp_min_rtt_sample(&b->fastest, clamp_t(u64, frame, 1, ~0u),
+					   div_u64(now, 1000));
+			budget_set_frame(b);
+		}
 	}
 	b->meter.since = now;
 	b->meter.bytes = bytes;
 }
 
 /*
- * Compute the time of a full frame on a link that is full, 1/16 ns. A link whose rate is not known
- * is full if it carries what it carried at best: it would never be by a rate that is supposed.
+ * Compute the time of a full frame on a link that is full, 1/16 ns; 0: unknown. A link whose rate is
+ * not told is full if it carries what it carried at best: it would never be by a rate that is
+ * supposed.
  */
 static u32 full_frame(const struct esp_budget *b)
 {
-	u32 measured = esp_min_rtt_get(&b->fastest);
-
-	return !b->told && measured ? measured : b->frame;
+	return b->told ? b->told : esp_min_rtt_get(&b->fastest);
 }
 
 /**
@@ -146,19 +155,20 @@ static u32 full_frame(const struct esp_budget *b)
  * port, and the budget may grow. By Little's law the link needs as many packets beyond the BDP as
  * it carries in the time by which round trips are longer than @base. The budget approaches that
  * by an eighth in each look. If the link was full, the same packets may only make the queue
- * longer, and the budget shrinks slowly.
+ * longer, and the budget shrinks slowly. While the rate is only supposed, nothing changes.
  */
 void esp_budget_look(struct esp_budget *b, u64 now)
 {
 	u32 bytes = atomic_read(&b->bytes), n = bytes - b->look.bytes;
 	u64 took = since(now, b->look.since), carried;
-	u32 most;
+	u32 most, full;
 
 	budget_meter(b, now);
+	full = full_frame(b);
 	if (took < look_time(b))
 		return;
-	if (b->limited && took < ESP_STALE_NS) {
-		carried = div_u64((u64)n * full_frame(b), b->frame_bytes) * 1000 >> 4;
+	if (b->limited && full && took < ESP_STALE_NS) {
+		carried = div_u64((u64)n * full, b->frame_bytes) * 1000 >> 4;
 		most = b->rtt.v > b->base.v ? frames_in(b, b->rtt.v - b->base.v) : 0;
 		b->grow = min(b->grow, most);
 		if (carried < 950 * took && (s64)(now - b->calm) >= 0)
