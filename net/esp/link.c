@@ -79,10 +79,9 @@ struct esp_link *esp_link_alloc(struct net *net, const struct esp_ackq_ops *ops,
 	spin_lock_init(&link->lock);
 	link->peer_seed = get_random_u32();
 	esp_policy_get(net, &policy);
-	esp_ackq_init(&link->ackq, &policy, ops);
+	esp_ackq_init(&link->ackq, &policy, &link->budget, ops);
 	esp_budget_init(&link->budget, 0, ETH_DATA_LEN);
 	esp_budget_limits(&link->budget, policy.q_min, policy.q_max, policy.first_pool);
-	link->ackq.budget = &link->budget;
 	hrtimer_setup(&link->pace, pace, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	return link;

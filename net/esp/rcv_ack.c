@@ -16,6 +16,8 @@
 #include "write_queue.h"
 #include "trace.h"
 
+#define ESP_NO_WIRE_US	50	/* longest round trip where there is no wire, microseconds */
+
 /* Change the state after our FIN has been acknowledged. */
 static void fin_acked(struct sock *sk)
 {
@@ -285,7 +287,7 @@ static bool ack_writer_sends(struct sock *sk)
 	struct esp_opt *esp = esp_sk(sk);
 
 	return esp->waits_for_queue && !esp->probe_tries && READ_ONCE(esp->dev->takes_gso) &&
-	       esp->min_rtt && esp->min_rtt <= ESP_NO_WIRE_RTT_US &&
+	       esp->min_rtt && esp->min_rtt <= ESP_NO_WIRE_US &&
 	       !(sk->sk_shutdown & SEND_SHUTDOWN) && !esp_owned(sk) &&
 	       sk->sk_socket && !test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 }

@@ -34,6 +34,8 @@
 #define ESP_TOGETHER	32	/* packets that leave before softirqs may run again */
 #define ESP_DEVQ_RUN	64	/* turns in a row before other softirqs may run */
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
+#define ESP_ACK_SURE	16	/* outstanding packets that bring an ACK, as a rule */
+#define ESP_ACK_MOST	192	/* outstanding packets beyond which none is requested */
 
 /**
  * esp_gso_limit() - Compute the most payload of a buffer of the write queue

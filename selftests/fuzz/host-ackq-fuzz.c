@@ -7,9 +7,9 @@
  *
  *	host-ackq-fuzz [SEED | FILE]...	all seeds, or these, or bytes; one with its trace
  *
- * Sockets send transmissions to a receiver that decides by the real ackq.c and
- * policy.c, or budget.c and turn.c; a few lines here repeat the rest of grant.c
- * and rcv_data.c. Frames come in any order and get lost, grants expire, sockets
+ * Sockets send transmissions to a receiver that decides by the real ackq.c, with
+ * budget.c and turn.c, or by the seed's policy; a few lines here repeat the rest of
+ * grant.c and rcv_data.c. Frames come in any order and get lost, grants expire, sockets
  * close, policies, budget and memory change. Senders lie about round trips, BUSY
  * and what they have left.
  *
@@ -45,7 +45,7 @@ static bool locked;
 #define SOCKS		8
 #define RING		512	/* most packets of a socket that may be on the way */
 #define STEPS		400
-#define HOSTS		3	/* sending hosts, if the link has a budget */
+#define HOSTS		3	/* sending hosts */
 #define EXPIRIES	5	/* net.esp.expiries */
 #define TXS		1
 #define TXF		2
@@ -85,11 +85,12 @@ static int nfifo;
 static int nsocks;
 static int depth;			/* operations that are half done */
 static bool smp;			/* turn() runs other sockets' operations */
+static bool mixed;			/* the budget may decide; otherwise only the seed's policy */
 static bool calm;			/* no more losses */
-static u32 max_q, max_grant;		/* largest since the last invariants() */
+static u32 max_q;			/* largest budget since the last invariants() */
 static int old_open, firsts;	/* outstanding at the last invariants(), first bursts since */
 static bool new_policy;			/* the policy changed since the last invariants() */
-static u64 clock_ns, adapt_us;
+static u64 clock_ns;
 static bool pump_due;
 static unsigned long ops_done, released, fast_done, turns;
 
@@ -121,15 +122,15 @@ static void say(const char *fmt, ...)
 	va_start(ap, fmt);
 	printf("# %*s", 2 * depth, "");
 	vprintf(fmt, ap);
-	printf(" | open %d q %u queued %u count %d\n", q.outstanding.v, q.ctl.q, q.qlen,
+	printf(" | open %d q %u queued %u count %d\n", q.outstanding.v, budget.size, q.qlen,
 	       q.esp_recv_count.v);
 	va_end(ap);
 }
 
-/* Does the budget decide? A link that has one may go by the seed's policy. */
+/* Does the budget decide? */
 static bool by_budget(void)
 {
-	return q.budget && q.policy.adaptive;
+	return q.policy.adaptive;
 }
 
 static struct sk *owner(struct esp_grant *g)
@@ -140,12 +141,10 @@ static struct sk *owner(struct esp_grant *g)
 static void note_bounds(void)
 {
 	/* within an operation, a host may be the only one for a moment */
-	for (int i = 0; q.budget && i < HOSTS; i++)
+	for (int i = 0; i < HOSTS; i++)
 		max_cap[i] = max3(max_cap[i], esp_host_cap(&budget, &hosts[i], 2),
 				  esp_host_cap(&budget, &hosts[i], 1));
-	max_q = max(max_q, by_budget() ? budget.size : q.ctl.q);
-	max_grant = max(max_grant, q.policy.adaptive ? (u32)ESP_GRANT_MAX :
-			(u32)q.policy.burst_length);
+	max_q = max(max_q, budget.size);
 }
 
 /*
@@ -230,10 +229,8 @@ static void model_send(struct esp_grant *g, bool queued)
 
 	released++;
 	check(queued, "released, but not from the queue");
-	check(smp || q.budget || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
+	check(smp || mixed || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
 	forget(s);
-	if (!smp && !q.budget && g->queued)	/* it stays for another turn */
-		fifo[nfifo++] = s;
 	check(s->refs > 0, "released without a reference");
 	s->refs--;
 	start_rrq_timer(s);
@@ -249,8 +246,7 @@ static void model_hold(struct esp_grant *g)
 
 static void model_later(struct esp_ackq *a, u32 wait)
 {
-	check(wait && (smp || a->budget || a->outstanding.v >= ESP_GRANT_LONE),
-	      "paced without a token");
+	check(wait && a->budget == &budget && mixed, "the seed's policy knows no pace");
 	pump_due = true;
 }
 
@@ -269,7 +265,7 @@ static const struct esp_ackq_ops model_ops = {
 
 static void note_parked(struct sk *s, bool head)
 {
-	if (smp || q.budget)
+	if (smp || mixed)
 		return;
 	check(nfifo < nsocks, "queue longer than there are sockets");
 	memmove(fifo + head, fifo, nfifo * sizeof(fifo[0]));
@@ -416,8 +412,7 @@ static void arrive(struct sk *s, u32 seq)
 	struct consumed c = {};
 	bool pump;
 
-	if (q.budget && esp_ackq_came(&q, &s->g, 1, 1538, !rnd(3), rnd(4) ? rnd(100) : rnd(0),
-				      clock_ns))
+	if (esp_ackq_came(&q, &s->g, 1, 1538, !rnd(3), rnd(4) ? rnd(100) : rnd(0), clock_ns))
 		esp_ack_pump(&q);
 	pump = esp_ackq_arrived(&q, &s->g, seq, 1);
 	s->expiries = 0;
@@ -494,8 +489,7 @@ static void sk_open(struct sk *s)
 	s->advice = rnd(3) ? rnd(20) : 0;
 	s->said = isn;
 	esp_grant_init(&s->g, isn);
-	if (q.budget)
-		s->g.host = &hosts[s->nr % HOSTS];
+	s->g.host = &hosts[s->nr % HOSTS];
 }
 
 /* Begin a transmission of @n packets, if the one before has been sent. */
@@ -530,7 +524,7 @@ static bool some_flight(struct sk *s, u32 *seq)
 static void set_policy(void)
 {
 	struct esp_policy p = {
-		.adaptive	= rnd(2),
+		.adaptive	= mixed && rnd(2),
 		.burst_length	= rnd(3) ? 0 : 1 + rnd(70),
 		.q_min		= 1 + rnd(16),
 	};
@@ -544,8 +538,8 @@ static void set_policy(void)
 	esp_ackq_policy(&q, &p);
 }
 
-/* Round trips, losses and a new rate of a link with a budget. */
-static void adapt_budget(struct sk *s)
+/* Round trips, losses and a new rate of the link. */
+static void adapt(struct sk *s)
 {
 	u32 least = rnd(4) ? 1 + rnd(50) : rnd(0);
 
@@ -561,26 +555,6 @@ static void adapt_budget(struct sk *s)
 		spin_unlock_bh(&q.lock);
 	}
 	note_bounds();
-	esp_ack_pump(&q);
-}
-
-static void adapt(struct sk *s)
-{
-	if (q.budget) {
-		adapt_budget(s);
-		return;
-	}
-	adapt_us += 100 * 1000;
-	spin_lock_bh(&q.lock);
-	q.ctl.frame.cur = rnd(3) ? 1 + rnd(20000) : 0;
-	q.ctl.frame.prev = q.ctl.frame.cur;
-	if (rnd(3))
-		esp_qctl_sample(&q.ctl, &q.policy, q.esp_recv_count.v,
-				100 + rnd(200), 100, adapt_us);
-	else
-		esp_qctl_loss(&q.ctl, &q.policy, 100, adapt_us);
-	note_bounds();
-	spin_unlock_bh(&q.lock);
 	esp_ack_pump(&q);
 }
 
@@ -673,7 +647,7 @@ static bool turn_was_due(int open)
 	       bucket_allows(&q, container_of(t, struct esp_host, turn), n);
 }
 
-/* The invariants of the hosts of a link with a budget. */
+/* The invariants of hosts and budget. */
 static void host_invariants(int open)
 {
 	u32 full = 0, i, j;
@@ -743,34 +717,29 @@ static void invariants(void)
 		      "queued without a transmission");
 		check((u32)s->g.outstanding.v <= left,
 		      "more tokens than packets that can still come");
-		/* with a budget, a first burst has tokens as far as the bucket goes */
-		check(q.budget || s->g.expired || !s->g.recv_announced ||
+		/* if the budget decides, a first burst has tokens as far as the bucket goes */
+		check(mixed || s->g.expired || !s->g.recv_announced ||
 		      s->g.outstanding.v >= missing(s),
 		      "permitted, missing, and without a token");
 	}
 	check(q.outstanding.v == open, "open is not the sum over the sockets");
 	check(q.esp_recv_count.v == count, "esp_recv_count leaks");
 	check((int)q.qlen == queued, "length of the queue");
-	check(smp || q.budget || nfifo == queued, "an entry lost");
+	check(smp || mixed || nfifo == queued, "an entry lost");
 	for (i = 0; i < nfifo; i++, l = l->next)
 		check(container_of(l, struct esp_grant, turn.link) == &fifo[i]->g,
 		      "order of the queue");
-	check(!q.qlen || open > 0 || (q.budget && pump_due),
+	check(!q.until || pump_due, "the queue waits for the pace, and no pump is due");
+	check(!q.qlen || open > 0 || (mixed && pump_due),
 	      "queue not empty and open = 0 (liveness)");
-	if (q.budget)
-		host_invariants(open);
-	check(by_budget() || !esp_policy_release(&q.policy, q.ctl.q, q.qlen, open, count) ||
-	      (q.policy.adaptive && pump_due), "a release was due");
+	host_invariants(open);
+	check(by_budget() || !esp_policy_release(q.qlen, open, count), "a release was due");
 	check(!by_budget() || new_policy || open <= old_open + firsts || open <= (int)max_q + firsts,
 	      "outstanding > budget + first bursts (bound)");
-	check(open <= old_open + firsts || q.budget || !q.policy.adaptive || new_policy ||
-	      open < (int)(max_q + max(max_grant, 1u)) + firsts,
-	      "open > Q + one grant + first bursts (bound)");
 	old_open = open;
 	firsts = 0;
 	new_policy = false;
 	max_q = 0;
-	max_grant = 0;
 	note_bounds();
 }
 
@@ -830,36 +799,26 @@ static void drain(void)
 	check(false, "deadlock: data left and nothing moves (liveness)");
 }
 
-static void use_budget(void)
+static void run(void)
 {
+	struct esp_policy p = { 0, 0, 8, 4096, 64 };
+
+	calm = false;
+	clock_ns = 1;
+	pump_due = false;
+	smp = false;
+	mixed = bytes ? rnd(2) : seed / 2 % 2;
+	nfifo = 0;
+	old_open = 0;
+	firsts = 0;
+	nsocks = 1 + rnd(SOCKS);
 	esp_budget_init(&budget, rnd(4) ? 10000 : 0, 1500);
+	esp_ackq_init(&q, &p, &budget, &model_ops);
 	for (int i = 0; i < HOSTS; i++) {
 		esp_host_init(&hosts[i]);
 		max_cap[i] = 0;
 		old_out[i] = 0;
 	}
-	q.budget = &budget;
-	esp_budget_limits(&budget, q.policy.q_min, q.policy.q_max, q.policy.first_pool);
-	for (int i = 0; i < nsocks; i++)
-		sk_open(&socks[i]);
-	note_bounds();
-}
-
-static void run(void)
-{
-	struct esp_policy p = { 1, 0, 8, 4096, 64 };
-
-	calm = false;
-	clock_ns = 1;
-	adapt_us = 0;
-	pump_due = false;
-	smp = false;
-	nfifo = 0;
-	old_open = 0;
-	firsts = 0;
-	nsocks = 1 + rnd(SOCKS);
-	esp_ackq_init(&q, &p, &model_ops);
-	q.ctl.q = 8 + rnd(64);
 	for (int i = 0; i < nsocks; i++) {
 		memset(&socks[i], 0, sizeof(socks[i]));
 		socks[i].nr = i;
@@ -867,10 +826,9 @@ static void run(void)
 	}
 	depth = 1;
 	set_policy();
+	note_bounds();
 	depth = 0;
 	smp = bytes ? rnd(2) : seed % 2;
-	if (bytes ? rnd(2) : seed / 2 % 2)
-		use_budget();
 	for (int i = 0; i < STEPS && more(); i++) {
 		one_op();
 		invariants();

@@ -80,10 +80,6 @@ static inline bool atomic_try_cmpxchg(atomic_t *a, int *old, int v)
 	return true;
 }
 
-typedef struct { s64 v; } atomic64_t;
-static inline s64 atomic64_read(const atomic64_t *a) { return a->v; }
-static inline void atomic64_set(atomic64_t *a, s64 v) { a->v = v; }
-
 struct list_head {
 	struct list_head *next, *prev;
 };

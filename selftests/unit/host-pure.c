@@ -51,7 +51,6 @@ struct kunit_case {
 #include "test/window.c"
 #include "test/rtt.c"
 #include "test/policy.c"
-#include "test/policy_trial.c"
 #include "test/ackq.c"
 #include "test/budget.c"
 
@@ -118,7 +117,7 @@ static struct kunit_case documentation_cases[] = {
 int main(void)
 {
 	static const struct kunit_case *const suites[] = {
-		wire_cases, window_cases, rtt_cases, policy_cases, trial_cases,
+		wire_cases, window_cases, rtt_cases, policy_cases,
 		ackq_cases, budget_cases, documentation_cases,
 	};
 	const struct kunit_case *c;

@@ -153,7 +153,7 @@ static void announced(struct esp_sk *sk, u32 recv_seq, u32 burst)
 /* esp_grant_due() */
 static bool permission_due(struct esp_sk *sk)
 {
-	return has_budget(sk) ? esp_ackq_wants(&sk->grant) : sk->to_ack >= PACKETS_TO_ACK;
+	return by_budget(sk) ? esp_ackq_wants(&sk->grant) : sk->to_ack >= PACKETS_TO_ACK;
 }
 
 /* esp_enqueue_ack() */
@@ -296,7 +296,7 @@ void gap_timeout(struct esp_sk *sk)
 		sk->gap_seq = sk->recv_seq;
 		sk->rrqs = 0;
 	}
-	if (!sk->rrqs && has_budget(sk))
+	if (!sk->rrqs && by_budget(sk))
 		esp_ackq_lost(queue_of(sk), &sk->grant);
 	send_rrq(sk, sk->ooo_high);
 	if (++sk->rrqs > RETRIES) {
@@ -400,7 +400,7 @@ static void ack_consumed(struct esp_sk *sk, u32 ask)
 	if (g->recv_announced) {
 		s32 ahead = g->edge - sk->recv_seq;
 
-		if ((ask & ASK_PERMISSION) || (ahead <= 0 && !has_budget(sk)))
+		if ((ask & ASK_PERMISSION) || (ahead <= 0 && !by_budget(sk)))
 			enqueue_ack(sk, true);
 		else if (permission_due(sk))
 			enqueue_ack(sk, false);

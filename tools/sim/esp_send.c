@@ -314,7 +314,7 @@ static void take_rtt(struct esp_sk *sk, struct packet *p, u64 now)
 	if (!esp_rtt_round_add(&sk->round, rtt, esp_rtt_smooth(&sk->rtt), now, &median))
 		return;
 	least = peer_rtt(sk, sk->round.sample[0], now);
-	if (!has_budget(sk)) {
+	if (!by_budget(sk)) {
 		esp_budget_rtt(&sk->host->budget, &sk->peer->host, least, median,
 			       queue_of(sk)->esp_recv_count.v, sim_now);
 	} else {

@@ -181,10 +181,10 @@ void expiry(struct esp_sk *sk);
 void gap_timeout(struct esp_sk *sk);
 u32 grant_room_now(const struct esp_sk *sk);
 
-/* Does the link have a budget? Otherwise the policy is the seed's. */
-static inline bool has_budget(const struct esp_sk *sk)
+/* Does the budget decide? Otherwise the policy is the seed's. */
+static inline bool by_budget(const struct esp_sk *sk)
 {
-	return sk->host->ackq.budget;
+	return sk->host->ackq.policy.adaptive;
 }
 
 static inline struct esp_ackq *queue_of(struct esp_sk *sk)

@@ -34,10 +34,8 @@ void esp_build(void)
 
 	hosts = sim_alloc(cfg.hosts * sizeof(*hosts));
 	for (i = 0; i < cfg.hosts; i++) {
-		esp_ackq_init(&hosts[i].ackq, &p, &ackq_ops);
 		esp_budget_init(&hosts[i].budget, cfg.told, SIM_MTU);
-		if (cfg.proto == PROTO_ESP)
-			hosts[i].ackq.budget = &hosts[i].budget;
+		esp_ackq_init(&hosts[i].ackq, &p, &hosts[i].budget, &ackq_ops);
 		INIT_LIST_HEAD(&hosts[i].ready);
 		hosts[i].id = i;
 	}
@@ -308,7 +306,7 @@ static void connected_rcv(struct esp_sk *sk, struct packet *p)
 	}
 	if (p->flags & PKT_TXS)
 		sk->first_burst = min_t(u32, p->burst, ESP_PORT_FRAMES);
-	if (has_budget(sk) && esp_ackq_came(queue_of(sk), &sk->grant, 1, p->bytes,
+	if (by_budget(sk) && esp_ackq_came(queue_of(sk), &sk->grant, 1, p->bytes,
 					    p->flags & PKT_BUSY, (u32)sim_us() - p->ts_ecr,
 					    sim_now))
 		esp_ack_pump(queue_of(sk));

@@ -4,17 +4,14 @@
  *
  *   data, TXS, pressure lifted
  *            |
- *            v        queue empty and outstanding < Q: reserve tokens
- *      esp_ackq_fast ------------------------------------> ACK leaves
- *            | no                                             ^
- *            v                                                |
- *      esp_ackq_park --> esp_ack_queue --> esp_ack_pump ------+
- *                                             ^    while outstanding < Q
- *      arrivals, TXF, expiry, close: tokens --+
+ *            v                                  while outstanding is below the budget
+ *      esp_ackq_park --> struct esp_turns --> esp_ack_pump ---> ACK leaves
+ *                                               ^
+ *      arrivals, TXF, expiry, close: tokens ----+
  *
- * On a link with a budget (budget.h) that the policy lets decide (adaptive), all grants are
- * queued, and struct esp_turns takes the place of esp_ack_queue. Its turns go by host and length
- * (turn.h), and hosts whose bucket has no room for a grant wait aside until their packets arrive.
+ * Turns go by host and length (turn.h). Hosts whose bucket has no room for a grant wait aside until
+ * their packets arrive (budget.h). Under the seed's policy, esp_ack_queue takes the place of struct
+ * esp_turns, and a single sender's grant leaves at once (esp_ackq_fast()).
  */
 #include "ackq.h"
 
@@ -22,21 +19,20 @@
  * esp_ackq_init() - Initialize an empty queue
  * @q:		queue
  * @p:		policy
+ * @b:		budget of the link
  * @ops:	functions by which the queue reaches the sockets
  */
-void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
+void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p, struct esp_budget *b,
 		   const struct esp_ackq_ops *ops)
 {
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->esp_ack_queue);
 	esp_turns_init(&q->turns);
-	q->budget = NULL;
+	q->budget = b;
 	q->qlen = 0;
 	atomic_set(&q->outstanding, 0);
-	atomic_set(&q->arrived, 0);
 	atomic_set(&q->esp_recv_count, 0);
 	q->policy = *p;
-	esp_qctl_init(&q->ctl, p);
 	q->until = 0;
 	q->ops = ops;
 }
@@ -65,27 +61,25 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->token_start = recv_seq;
 }
 
-/* Return the budget that decides; NULL: @policy does. Stable under the lock. */
-static struct esp_budget *ackq_budget(const struct esp_ackq *q)
+/* Does the budget decide? Otherwise the seed's policy does. Stable under the lock. */
+static bool ackq_adaptive(const struct esp_ackq *q)
 {
-	return READ_ONCE(q->policy.adaptive) ? q->budget : NULL;
+	return READ_ONCE(q->policy.adaptive);
 }
 
 /* Add tokens of @g: its own, and those of its host. */
 static void grant_tokens(struct esp_grant *g, u32 n)
 {
 	atomic_add(n, &g->outstanding);
-	if (g->host)
-		atomic_add(n, &g->host->outstanding);
+	atomic_add(n, &g->host->outstanding);
 }
 
 /*
- * Reserve @n tokens if the policy lets a grant leave. @fast: the caller holds no lock
+ * Reserve @n tokens if the seed's policy lets a grant leave. @fast: the caller holds no lock
  * and has seen the queue empty; otherwise it holds the lock.
  */
-static bool ackq_reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
+static bool ackq_reserve(struct esp_ackq *q, u32 n, bool fast)
 {
-	u32 budget = READ_ONCE(q->ctl.q);
 	int open = atomic_read(&q->outstanding);
 
 	if (!fast)
@@ -93,36 +87,18 @@ static bool ackq_reserve(struct esp_ackq *q, u32 n, u64 now, bool fast)
 	do {
 		int count = atomic_read(&q->esp_recv_count);
 
-		if (READ_ONCE(q->policy.adaptive) && esp_qctl_pace(&q->ctl, open, count, now))
-			return false;
-
-		if (fast ? !esp_policy_fast(&q->policy, budget, open, count) :
-			   !esp_policy_release(&q->policy, budget, q->qlen,
-					       open, count))
+		if (fast ? !esp_policy_fast(count) : !esp_policy_release(q->qlen, open, count))
 			return false;
 	} while (!atomic_try_cmpxchg(&q->outstanding, &open, open + n));
 	return true;
 }
 
 /*
- * Size of the next grant for @g, packets. A sender without a grant yet may be the first
- * of many that announce a transmission at this moment: it is not a single sender.
- */
-static u32 grant_size(struct esp_ackq *q, struct esp_grant *g)
-{
-	int count = atomic_read(&q->esp_recv_count);
-
-	return esp_policy_grant(&q->policy, &q->ctl,
-				atomic_read(&q->outstanding),
-				READ_ONCE(g->granted_once) ? count : max(count, 2));
-}
-
-/*
  * Move the edge of @g by up to @n packets; the caller has reserved tokens for them.
- * Tokens that aren't needed go back. Returns false if no grant at all can be given,
- * because memory is short.
+ * Tokens that aren't needed go back: @n tells how many were. Returns false if no grant at all can
+ * be given, because memory is short.
  */
-static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
+static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 *n)
 {
 	u32 recv_seq = READ_ONCE(g->recv_seq);
 	u32 burst = READ_ONCE(q->policy.burst_length);
@@ -138,7 +114,7 @@ static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 		 */
 		open = atomic_read(&g->outstanding);
 		take = base - recv_seq > open ? base - recv_seq - open : 0;
-		most = g->expired > 1 ? 1 : n;
+		most = g->expired > 1 ? 1 : *n;
 		if (take <= most)
 			g->expired = 0;
 		else
@@ -150,23 +126,20 @@ static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 n)
 	WRITE_ONCE(g->granted_once, 1);
 	if (burst && esp_after(limit, recv_seq + burst))
 		limit = recv_seq + burst;
-	edge = base + n;
+	edge = base + *n;
 	if (esp_after(edge, limit))
 		edge = limit;
 	take = esp_after(edge, base) ? edge - base : 0;
-	if (take > n)
-		take = n;
+	if (take > *n)
+		take = *n;
 	if (esp_before(g->edge, recv_seq))
 		WRITE_ONCE(g->token_start, recv_seq);
 	WRITE_ONCE(g->edge, base + take);
 out:
 	grant_tokens(g, take);
-	if (take < n)
-		atomic_sub_return(n - take, &q->outstanding);
-	if (ackq_budget(q))
-		esp_budget_spend(q->budget, take, q->ops->now());
-	else
-		esp_qctl_spend(&q->ctl, take, q->ops->now());
+	if (take < *n)
+		atomic_sub_return(*n - take, &q->outstanding);
+	*n = take;
 	return take || g->edge != recv_seq;
 }
 
@@ -175,20 +148,19 @@ out:
  * @q:	queue
  * @g:	grant, not queued; the caller owns its socket
  *
+ * Only under the seed's policy: the budget's grants are all queued, for the turns.
+ *
  * Return: true if the caller is to send the ACK; false if it is to queue the grant,
  * unless @g->rcv_mem_pressure tells that memory is short
  */
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 {
+	u32 n = esp_policy_grant(&q->policy);
 	bool ok;
-	u32 n;
 
-	if (ackq_budget(q))
-		return false;	/* each grant takes the lock, for the turns */
-	n = grant_size(q, g);
-	if (READ_ONCE(q->qlen) || !ackq_reserve(q, n, q->ops->now(), true))
+	if (ackq_adaptive(q) || READ_ONCE(q->qlen) || !ackq_reserve(q, n, true))
 		return false;
-	ok = grant_extend(q, g, n);
+	ok = grant_extend(q, g, &n);
 	if (!ok)
 		WRITE_ONCE(g->rcv_mem_pressure, 1);
 	/* a queued grant may have waited for tokens that grant_extend() gave back */
@@ -266,12 +238,12 @@ static void turn_add(struct esp_ackq *q, struct esp_grant *g, bool first)
 	bucket_ready(q, g->host);
 }
 
-/* Queue @g at the head, or at the tail; with a budget, among the grants of its host. */
+/* Queue @g at the head, or at the tail: among the grants of its host, if the budget decides. */
 static void link_grant(struct esp_ackq *q, struct esp_grant *g, bool first)
 	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
-	if (ackq_budget(q))
+	if (ackq_adaptive(q))
 		turn_add(q, g, first);
 	else if (first)
 		list_add(&g->turn.link, &q->esp_ack_queue);
@@ -305,8 +277,8 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
  *
  * The sender had its turn already, so the grant goes to the head, unless it is queued
  * anyway. A sender that was silent before, perhaps for ever, gets one token only: many
- * senders that have died together must not hold tokens that live ones could use. With a
- * budget, that counts as a loss, too. The caller pumps next.
+ * senders that have died together must not hold tokens that live ones could use. That
+ * counts as a loss, too. The caller pumps next.
  *
  * Return: true if the grant was not queued: the queue takes a reference
  */
@@ -317,7 +289,7 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 	spin_lock_bh(&q->lock);
 	was = g->queued;
 	g->expired = again ? 2 : 1;
-	if (ackq_budget(q) && again)
+	if (ackq_adaptive(q) && again)
 		esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), true,
 				q->ops->now());
 	if (!was)
@@ -327,54 +299,17 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 	return !was;
 }
 
-/* Does @g still have less than its share? */
-static bool grant_wants_more(struct esp_ackq *q, struct esp_grant *g)
-	__must_hold(&q->lock)
-{
-	u32 left = g->edge - READ_ONCE(g->recv_seq);
-
-	lockdep_assert_held(&q->lock);
-	left -= min(left, READ_ONCE(g->ooo_pkts));
-	/* a sender that may be gone must not take what live ones could use */
-	return q->policy.adaptive && !g->expired &&
-	       left < q->ctl.q / max(atomic_read(&q->esp_recv_count), 1);
-}
-
 static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 	__must_hold(&q->lock)
 {
 	lockdep_assert_held(&q->lock);
-	if (ackq_budget(q))
+	if (ackq_adaptive(q))
 		esp_turn_del(&q->turns, &g->host->turn, &g->turn);
 	else
 		list_del_init(&g->turn.link);
 	WRITE_ONCE(q->qlen, q->qlen - 1);
 	/* the owner may write @g again: publish all writes to it before */
 	smp_store_release(&g->queued, 0);
-}
-
-/*
- * Note that the head has to wait. Returns the time for which it waits for the pace,
- * nanoseconds; 0: it waits for packets, or the queue is empty, or the policy is the seed's.
- */
-static u32 ackq_head_waits(struct esp_ackq *q, u64 now)
-	__must_hold(&q->lock)
-{
-	int open = atomic_read(&q->outstanding);
-	u32 wait;
-
-	lockdep_assert_held(&q->lock);
-	if (!q->qlen || !q->policy.adaptive)
-		return 0;
-	WRITE_ONCE(q->ctl.busy, 1);
-	if (open >= (int)q->ctl.q) {
-		WRITE_ONCE(q->ctl.limited, 1);
-		return 0;
-	}
-	wait = esp_qctl_pace(&q->ctl, open, atomic_read(&q->esp_recv_count), now);
-	WRITE_ONCE(q->until, (u32)div_u64(now + wait, 1000));
-	/* a token may have come back since: at once */
-	return max_t(u32, wait, 1);
 }
 
 /*
@@ -392,6 +327,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	struct esp_host *h;
 	struct esp_turn *th;
 	struct esp_grant *g;
+	u32 until;
 	u64 now;
 
 	lockdep_assert_held(&q->lock);
@@ -406,7 +342,8 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		now = q->ops->now();
 		*wait = esp_budget_wait(b, now);
 		if (*wait) {
-			WRITE_ONCE(q->until, (u32)div_u64(now + *wait, 1000));
+			until = (u32)div_u64(now + *wait, 1000);
+			WRITE_ONCE(q->until, until ? until : 1);
 			return NULL;
 		}
 		if (bucket_allows(q, h, *n))
@@ -430,12 +367,11 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	return g;
 }
 
-/* esp_ack_pump() of a link with a budget. */
+/* esp_ack_pump() while the budget decides. */
 static void ackq_pump_turns(struct esp_ackq *q)
 {
 	struct esp_grant *g;
 	u32 n, wait;
-	int had;
 
 	while (READ_ONCE(q->qlen)) {
 		/* turn_take() would find the same; packets that arrive pump */
@@ -450,10 +386,10 @@ static void ackq_pump_turns(struct esp_ackq *q)
 			return;
 		}
 		atomic_add(n, &q->outstanding);
-		had = atomic_read(&g->outstanding);
-		if (!grant_extend(q, g, n))
+		if (!grant_extend(q, g, &n))
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
-		if (atomic_read(&g->outstanding) > had && (g->expired || esp_ackq_wants(g))) {
+		esp_budget_spend(q->budget, n, q->ops->now());
+		if (n && (g->expired || esp_ackq_wants(g))) {
 			/* it stays queued all the time: the owner must not queue it, too */
 			q->ops->get(g);
 			esp_turn_del(&q->turns, &g->host->turn, &g->turn);
@@ -474,6 +410,29 @@ static struct esp_grant *first_grant(struct esp_ackq *q)
 	return list_first_entry(&q->esp_ack_queue, struct esp_grant, turn.link);
 }
 
+/* esp_ack_pump() under the seed's policy. */
+static void ackq_pump_seed(struct esp_ackq *q)
+{
+	struct esp_grant *g;
+	u32 n;
+
+	while (READ_ONCE(q->qlen)) {
+		spin_lock_bh(&q->lock);
+		n = esp_policy_grant(&q->policy);
+		/* empty although grants are queued: the policy has changed just now */
+		if (list_empty(&q->esp_ack_queue) || !ackq_reserve(q, n, false)) {
+			spin_unlock_bh(&q->lock);
+			return;
+		}
+		g = first_grant(q);
+		if (!grant_extend(q, g, &n))
+			WRITE_ONCE(g->rcv_mem_pressure, 1);
+		unlink_grant(q, g);
+		spin_unlock_bh(&q->lock);
+		q->ops->send(g, true);
+	}
+}
+
 /**
  * esp_ack_pump() - Release heads of the queue while the policy allows it
  * @q:	queue
@@ -485,49 +444,10 @@ static struct esp_grant *first_grant(struct esp_ackq *q)
  */
 void esp_ack_pump(struct esp_ackq *q)
 {
-	if (ackq_budget(q)) {
+	if (ackq_adaptive(q))
 		ackq_pump_turns(q);
-		return;
-	}
-	while (READ_ONCE(q->qlen)) {
-		struct esp_grant *g;
-		u32 n, wait;
-
-		/* ackq_head_waits() would find the same; each change of these pumps */
-		if (READ_ONCE(q->policy.adaptive) && READ_ONCE(q->ctl.limited) &&
-		    READ_ONCE(q->ctl.busy) &&
-		    atomic_read(&q->outstanding) >= (int)READ_ONCE(q->ctl.q))
-			return;
-		bool ok;
-		int had;
-		u64 now;
-
-		spin_lock_bh(&q->lock);
-		/* empty although grants are queued: the policy has changed just now */
-		n = list_empty(&q->esp_ack_queue) ? 0 : grant_size(q, first_grant(q));
-		g = n ? first_grant(q) : NULL;
-		now = q->ops->now();
-		if (!n || !ackq_reserve(q, n, now, false)) {
-			wait = ackq_head_waits(q, now);
-			spin_unlock_bh(&q->lock);
-			if (wait)
-				q->ops->later(q, wait);
-			return;
-		}
-		had = atomic_read(&g->outstanding);
-		ok = grant_extend(q, g, n);
-		if (!ok)
-			WRITE_ONCE(g->rcv_mem_pressure, 1);
-		if (atomic_read(&g->outstanding) > had && grant_wants_more(q, g)) {
-			/* its next packet would ask for more: another turn */
-			q->ops->get(g);
-			list_move_tail(&g->turn.link, &q->esp_ack_queue);
-		} else {
-			unlink_grant(q, g);
-		}
-		spin_unlock_bh(&q->lock);
-		q->ops->send(g, true);
-	}
+	else
+		ackq_pump_seed(q);
 }
 
 /**
@@ -540,7 +460,7 @@ void esp_ack_pump(struct esp_ackq *q)
 void esp_ackq_resume(struct esp_ackq *q)
 {
 	spin_lock_bh(&q->lock);
-	WRITE_ONCE(q->until, (u32)div_u64(q->ops->now(), 1000));
+	WRITE_ONCE(q->until, 0);
 	spin_unlock_bh(&q->lock);
 	esp_ack_pump(q);
 }
@@ -592,7 +512,7 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 	WRITE_ONCE(g->recv_announced, 1);
 	n = edge - recv_seq;
 	atomic_inc(&q->esp_recv_count);
-	if (ackq_budget(q)) {
+	if (ackq_adaptive(q)) {
 		/* what a host claims to be on its way counts as far as its bucket has room */
 		spin_lock_bh(&q->lock);
 		n = min(n, bucket_room(q, g->host));
@@ -630,41 +550,23 @@ void esp_ackq_left(struct esp_grant *g, u32 end)
 		WRITE_ONCE(g->class, class);
 }
 
-/**
- * esp_ackq_dry() - Note that all packets of a grant have arrived as one frame
- * @q:	queue
- *
- * No grant had to wait, because no packet asked earlier: packets that come one by one
- * ask while half of them are on their way. It is the budget that limited the sender.
- */
-void esp_ackq_dry(struct esp_ackq *q)
-{
-	if (READ_ONCE(q->ctl.limited))
-		return;
-	spin_lock_bh(&q->lock);
-	WRITE_ONCE(q->ctl.limited, 1);
-	spin_unlock_bh(&q->lock);
-}
-
 /* Give @n tokens of @g back; true if a grant is queued: the caller pumps. */
 static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n)
 {
 	struct esp_host *h = g->host;
 
-	if (h) {
-		atomic_sub_return(n, &h->outstanding);	/* full barrier before parked is read */
-		if (READ_ONCE(h->turn.parked)) {
-			spin_lock_bh(&q->lock);
-			bucket_ready(q, h);
-			spin_unlock_bh(&q->lock);
-		}
+	atomic_sub_return(n, &h->outstanding);	/* full barrier before parked is read */
+	if (READ_ONCE(h->turn.parked)) {
+		spin_lock_bh(&q->lock);
+		bucket_ready(q, h);
+		spin_unlock_bh(&q->lock);
 	}
 	atomic_sub_return(n, &q->outstanding);	/* full barrier before qlen is read */
 	return READ_ONCE(q->qlen);
 }
 
 /**
- * esp_ackq_came() - Count data packets on a link with a budget
+ * esp_ackq_came() - Count data packets, for the budget
  * @q:		queue
  * @g:		grant; the caller owns its socket
  * @count:	packets, new ones and duplicates
@@ -681,7 +583,7 @@ bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes
 	struct esp_host *h = g->host;
 	bool ready;
 
-	if (!ackq_budget(q))
+	if (!ackq_adaptive(q))
 		return false;
 	atomic_add(bytes, &q->budget->bytes);
 	if (!esp_host_came(q->budget, h, count, busy, rtt, now))
@@ -705,7 +607,7 @@ void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt)
 	bool announced = READ_ONCE(g->recv_announced);
 	u64 now = q->ops->now();
 
-	if (!ackq_budget(q) ||
+	if (!ackq_adaptive(q) ||
 	    (!announced && (s64)(now - READ_ONCE(g->host->voted) - ESP_LOOK_NS) < 0))
 		return;
 	spin_lock_bh(&q->lock);
@@ -727,7 +629,7 @@ void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt)
  */
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g)
 {
-	if (!ackq_budget(q))
+	if (!ackq_adaptive(q))
 		return;
 	spin_lock_bh(&q->lock);
 	esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), false, q->ops->now());
@@ -749,7 +651,6 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 	u32 edge = READ_ONCE(g->edge), lo = READ_ONCE(g->token_start), end = seq + count;
 	int n = atomic_read(&g->outstanding), take;
 
-	atomic_add(count, &q->arrived);
 	if (esp_before(seq, lo))
 		seq = lo;
 	if (esp_after(end, edge))
@@ -844,6 +745,7 @@ static void ackq_switch(struct esp_ackq *q, bool adaptive)
 
 	lockdep_assert_held(&q->lock);
 	WRITE_ONCE(q->policy.adaptive, adaptive);
+	WRITE_ONCE(q->until, 0);
 	if (adaptive) {
 		while (!list_empty(&q->esp_ack_queue)) {
 			struct esp_grant *g = first_grant(q);
@@ -868,18 +770,14 @@ static void ackq_switch(struct esp_ackq *q, bool adaptive)
 void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p)
 {
 	spin_lock_bh(&q->lock);
-	if (q->budget) {
-		esp_budget_limits(q->budget, p->q_min, p->q_max, p->first_pool);
-		if (p->adaptive != q->policy.adaptive)
-			ackq_switch(q, p->adaptive);
-	}
+	esp_budget_limits(q->budget, p->q_min, p->q_max, p->first_pool);
+	if (p->adaptive != q->policy.adaptive)
+		ackq_switch(q, p->adaptive);
 	q->policy.q_min = p->q_min;
 	q->policy.q_max = p->q_max;
 	/* contexts without the lock read these, too */
-	WRITE_ONCE(q->policy.adaptive, p->adaptive);
 	WRITE_ONCE(q->policy.burst_length, p->burst_length);
 	WRITE_ONCE(q->policy.first_pool, p->first_pool);
-	WRITE_ONCE(q->ctl.q, clamp_t(u32, q->ctl.q, p->q_min, p->q_max));
 	spin_unlock_bh(&q->lock);
 	esp_ack_pump(q);
 }

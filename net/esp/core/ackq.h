@@ -53,34 +53,23 @@ struct esp_ackq_ops {
 struct esp_ackq {
 	/** @lock: guards @esp_ack_queue and every queued grant; see the top of this file */
 	spinlock_t			lock;	/* see above */
-	/** @esp_ack_queue: queued grants, struct esp_grant.turn.link; not with a @budget */
+	/** @esp_ack_queue: queued grants, struct esp_grant.turn.link; not while @policy.adaptive */
 	struct list_head		esp_ack_queue;
-	/** @turns: hosts with queued grants; with a @budget only */
+	/** @turns: hosts with queued grants; only while @policy.adaptive */
 	struct esp_turns		turns;
-	/**
-	 * @budget: budget of the link, which decides while @policy.adaptive. Set once; NULL: @ctl
-	 * decides
-	 */
+	/** @budget: budget of the link, which decides while @policy.adaptive. Set once */
 	struct esp_budget		*budget;
 	/** @qlen: number of queued grants; written under @lock, read anywhere */
 	u32				qlen;
 	/** @outstanding: packets granted and not yet arrived, of all sockets; atomic */
 	atomic_t			outstanding;
-	/** @arrived: packets that have arrived, of all sockets; atomic */
-	atomic_t			arrived;
 	/** @esp_recv_count: sockets with an announced transmission; atomic */
 	atomic_t			esp_recv_count;
 	/** @policy: policy of the device's namespace; written under @lock */
 	struct esp_policy		policy;
 	/**
-	 * @ctl: the budget; written under @lock. The exceptions are whole and no_wire, which
-	 * each socket's owner writes, and paced, which is atomic. q, lone and the fields about
-	 * the wire are read anywhere
-	 */
-	struct esp_qctl			ctl;
-	/**
-	 * @until: time until which the head waits for the pace, low half of the clock,
-	 * microseconds. Before it, a call of esp_ackq_resume() is due. Written under @lock
+	 * @until: time until which grants wait for the pace, low half of the clock, microseconds;
+	 * 0: they don't. While it is not 0, a call of esp_ackq_resume() is due. Written under @lock
 	 */
 	u32				until;
 	/** @ops: functions by which the queue reaches the sockets; set once */
@@ -97,7 +86,7 @@ struct esp_ackq {
 struct esp_grant {
 	/** @turn: in esp_ack_queue, or among the grants of @host */
 	struct esp_turn_grant	turn;
-	/** @host: the sending host; NULL: the link has no budget */
+	/** @host: the sending host; NULL: not connected */
 	struct esp_host		*host;
 	/** @queued: the grant is queued; the queue holds a reference to the socket */
 	u8			queued;
@@ -123,7 +112,7 @@ struct esp_grant {
 	u32			edge;
 	/**
 	 * @end: number after the last packet that the sender has told of (option LEFT); no grant
-	 * goes beyond it. Only with a budget
+	 * goes beyond it while the budget decides
 	 */
 	u32			end;
 	/** @class: class of the announced transmission, by its length; see turn.h */
@@ -137,19 +126,19 @@ struct esp_grant {
 };
 
 /**
- * esp_ackq_paced() - Does the queue's head still wait for the pace?
+ * esp_ackq_paced() - Do the queued grants still wait for the pace?
  * @q:		queue
  * @now:	microseconds
  *
- * Packets that arrive ask this; hundreds come during one wait. An @until so long ago
- * that it looks like a time to come counts for a millisecond.
+ * Packets that arrive ask this; hundreds come during one wait.
  *
  * Return: true if a token that came back changes nothing
  */
 static inline bool esp_ackq_paced(const struct esp_ackq *q, u64 now)
 {
-	return READ_ONCE(q->until) - (u32)now - 1 < ESP_PACE_MAX / 1000 &&
-	       atomic_read(&q->outstanding) >= ESP_GRANT_LONE;
+	u32 until = READ_ONCE(q->until);
+
+	return until && (s32)(until - (u32)now) > 0;
 }
 
 /**
@@ -166,7 +155,7 @@ static inline bool esp_ackq_wants(const struct esp_grant *g)
 }
 
 void esp_ackq_left(struct esp_grant *g, u32 end);
-void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p,
+void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p, struct esp_budget *b,
 		   const struct esp_ackq_ops *ops);
 void esp_grant_init(struct esp_grant *g, u32 recv_seq);
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g);
@@ -185,7 +174,6 @@ void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt);
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);
-void esp_ackq_dry(struct esp_ackq *q);
 void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p);
 

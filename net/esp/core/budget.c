@@ -274,7 +274,7 @@ u32 esp_budget_quantum(const struct esp_budget *b, int senders)
 
 	if (senders <= 1 && size > bdp)
 		n = max(n, size - bdp);
-	return min_t(u32, clamp_t(u32, n, 2, 44), size);
+	return min_t(u32, clamp_t(u32, n, ESP_GRANT_MIN, 44), size);
 }
 
 /**

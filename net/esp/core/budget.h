@@ -32,6 +32,7 @@
 #define ESP_FRAMES_MAX		1000000	/* largest BDP, packets */
 #define ESP_CALM_NS		10000000	/* after a loss, caution for this time */
 #define ESP_CREST_NS		100000000	/* half of the time that a crest counts */
+#define ESP_GRANT_MIN		2	/* packets in one grant, unless the budget is smaller */
 #define ESP_BUSY_LEAST		6	/* packets that a busy host may have outstanding */
 #define ESP_BUCKET_UNIT		256	/* buckets are kept in these parts of a packet */
 

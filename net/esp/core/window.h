@@ -7,7 +7,8 @@
 
 /* Rule 7: a transmission of one packet up to this size never waits. */
 #define ESP_SMALL	256
-#define ESP_FIRST_MAX	65	/* rules 3, 21: ESP_ADVICE_MAX, and the packet that announces */
+#define ESP_ADVICE_MAX	64	/* rule 21: largest first burst that a receiver tells, packets */
+#define ESP_FIRST_MAX	(ESP_ADVICE_MAX + 1)	/* rule 3: and the packet that announces */
 
 /**
  * struct esp_window - what the sender may send; the socket's owner writes it

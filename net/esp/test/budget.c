@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of budget.c and turn.c, and of ackq.c with a budget. Included by suite.c, and in user
- * space by selftests/unit/host-pure.c.
+ * Tests of budget.c and turn.c, and of ackq.c with hosts that have some sockets. Included by
+ * suite.c, and in user space by selftests/unit/host-pure.c.
  */
 
 #define US	1000ull
@@ -508,16 +508,15 @@ static void turn__park(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tt_next(false), -1);
 }
 
-/* The queue of ackq.c's tests, with a budget. Sockets 0 and 1 are of one host. */
+/* The queue of ackq.c's tests, with a slower link. Sockets 0 and 1 are of one host. */
 static void tb_init(void)
 {
 	int i;
 
 	b_init(10000);
-	t_init(&seed_policy, 0, 1000);
+	t_init(&adaptive_policy, 0, 1000);
 	t.now = bt.now;
 	t.q.budget = &bt.b;
-	t.q.policy.adaptive = 1;
 	for (i = 0; i < T_GRANTS; i++)
 		t.g[i].host = &bt.h[i / 2];
 	bt.b.base.v = 10 * US;

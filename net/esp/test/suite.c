@@ -57,7 +57,6 @@
 #include "window.c"
 #include "rtt.c"
 #include "policy.c"
-#include "policy_trial.c"
 #include "ackq.c"
 #include "budget.c"
 #include "harness.c"
@@ -103,11 +102,6 @@ static struct kunit_suite esp_rtt_suite = {
 static struct kunit_suite esp_policy_suite = {
 	.name		= "esp_policy",
 	.test_cases	= policy_cases,
-};
-
-static struct kunit_suite esp_trial_suite = {
-	.name		= "esp_trial",
-	.test_cases	= trial_cases,
 };
 
 static struct kunit_suite esp_ackq_suite = {
@@ -161,7 +155,7 @@ static struct kunit_suite esp_queue_suite = {
 };
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
-		  &esp_policy_suite, &esp_trial_suite,
+		  &esp_policy_suite,
 		  &esp_ackq_suite, &esp_budget_suite, &esp_hash_suite,
 		  &esp_listen_suite, &esp_connect_suite, &esp_tcp_suite,
 		  &esp_input_suite, &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
