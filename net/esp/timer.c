@@ -19,9 +19,8 @@
  *   ESP_T_CORK	   sender    armed when ESP_CORK or MSG_MORE holds a packet back, or
  *			     a FIN found no memory; sends the packet, or queues
  *			     the FIN
- *   ESP_T_TELL	   receiver  armed by the context that cuts the socket's first burst
- *			     (rule 21), and by the context that releases its grant
- *			     from the ACK queue and finds memory free again
+ *   ESP_T_TELL	   receiver  armed by the context that releases the socket's grant from
+ *			     the ACK queue and finds memory free again
  *
  * The context that holds the socket's lock sets deadlines. A context that holds only a
  * reference may set ESP_T_RRQ and ESP_T_TELL. For this reason ESP_T_TELL is cleared only

@@ -92,7 +92,7 @@ byte over;		/* sockets that have received all */
 
 hidden byte k;
 
-/* grant_size(), rule 22: count and open may change meanwhile */
+/* Size of a grant: count and open may change meanwhile */
 inline grant_size(g)
 {
 #ifdef LONE
@@ -209,7 +209,7 @@ inline start_rrq_timer(g)
 	fi
 }
 
-/* grant_wants_more(), rule 14: ok is true if g stays for another turn */
+/* ackq_pump_turns(), rule 14: ok is true if g stays for another turn */
 inline wants_more(g)
 {
 #ifndef SEED

@@ -212,14 +212,14 @@ hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given
  * The policies.
  */
 
-/* grant_size(), esp_policy_grant(), rules 14 and 22 */
+/* esp_policy_grant(), rule 14, or a grant of the adaptive policy */
 #ifdef SEED
 #define GRANT_SIZE(i)	BURST
 #else
 #define GRANT_SIZE(i)	(r_begun[i] && count <= 1 && LONE > open + GRANT -> LONE - open : GRANT)
 #endif
 
-/* permission_due(), esp_policy_ask(), rules 10 and 14; grant_wants_more(), rule 14 */
+/* esp_grant_due(), rules 10 and 14; does a socket stay queued after its turn? */
 #define HERE(i)		ONES(r_ooo[i])
 #ifdef SEED
 #define DUE(i)		(r_toack[i] >= P2A)

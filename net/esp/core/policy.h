@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the administrator sets for ACK queues, and the seed's policy (rules 14, 15). */
+/* Settings of ACK queues, and the seed's policy (rules 14, 15). */
 #ifndef _ESP_POLICY_H
 #define _ESP_POLICY_H
 
