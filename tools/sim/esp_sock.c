@@ -306,9 +306,8 @@ static void connected_rcv(struct esp_sk *sk, struct packet *p)
 	}
 	if (p->flags & PKT_TXS)
 		sk->first_burst = min_t(u32, p->burst, ESP_PORT_FRAMES);
-	if (by_budget(sk) && esp_ackq_came(queue_of(sk), &sk->grant, 1, p->bytes,
-					    p->flags & PKT_BUSY, (u32)sim_us() - p->ts_ecr,
-					    sim_now))
+	if (esp_ackq_came(queue_of(sk), &sk->grant, 1, p->bytes, p->flags & PKT_BUSY,
+			  (u32)sim_us() - p->ts_ecr, sim_now))
 		esp_ack_pump(queue_of(sk));
 	data_rcv(sk, p);
 }
