@@ -29,7 +29,7 @@ static void txs__brings_permission(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Feed an announcement of packets up to @end, of which @first leave before the first ACK. */
+/* Feed an announcement of packets up to @end. The first @first of them leave before the first ACK. */
 static void feed_left(struct kunit *test, struct t_conn *c, u16 len, u32 end, u16 first)
 {
 	struct esp_frame f;
@@ -86,7 +86,7 @@ static void left__no_grant_beyond(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* What a peer claims to be its first burst counts as far as its bucket has room. */
+/* A first burst that a peer claims counts as far as its bucket has room. */
 static void left__burst_is_bounded(struct kunit *test)
 {
 	struct t_conn c;

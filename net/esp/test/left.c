@@ -47,7 +47,7 @@ static void left__announced(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* A packet that is a whole transmission needs no room; nor does any for a peer that is older. */
+/* A packet that is a whole transmission tells no end. No packet does to an older peer. */
 static void left__of_no_use(struct kunit *test)
 {
 	u8 *buf = pattern(test);
