@@ -529,9 +529,13 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 	if (ESP_TX(skb)->flags & ESP_FIN)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
-		/* what the handshake told counts for a moment: others may have begun since */
-		if (esp->opened_at && esp_now() - esp->opened_at > ESP_OPENED_US)
-			WRITE_ONCE(esp->snd.advice, 0);
+		/*
+		 * The first burst that the handshake told counts for a moment, because other senders
+		 * may have begun since. After that it is one packet.
+		 */
+		if (esp->snd.advice > 1 && esp->opened_at &&
+		    esp_now() - esp->opened_at > ESP_OPENED_US)
+			WRITE_ONCE(esp->snd.advice, 1);
 		esp_window_announce(&esp->snd, buffer_is_small(skb));
 		esp->told_end = esp->snd.send_next;
 		if (trace_esp_announce_enabled())
