@@ -8,6 +8,7 @@
 /* The ACK that packets consumed in order ask for. */
 struct esp_consumed {
 	bool	bytes;		/* the reader has something to read */
+	bool	begins;		/* TXS: a transmission has begun */
 	bool	ask;		/* TXS: a grant is due */
 	bool	at_once;	/* TXF, most FINs: an ACK leaves now */
 	bool	end;		/* end of a message: TXF or EOR */

@@ -371,13 +371,69 @@ static void devq_leave(struct esp_devq *q, struct sock *sk)
 }
 
 /**
+ * esp_devq_unused() - Count the packets that wait for the device, and not for the peer
+ * @sk:	connection; its owner calls, when it has sent what it may
+ * @n:	packets
+ */
+void esp_devq_unused(struct sock *sk, u32 n)
+{
+	struct esp_opt *esp = esp_sk(sk);
+
+	atomic_add(n - esp->devq_unused, &esp->devq->unused);
+	esp->devq_unused = n;
+}
+
+/* From how many packets that wait for the device on is its link busy? */
+static u32 devq_busy_from(struct esp_devq *q)
+{
+	return esp_budget_busy_from(&container_of(q, struct esp_link, devq)->budget);
+}
+
+/**
+ * esp_devq_permitted() - Take note that a peer permits more
+ * @sk:	connection; its owner calls, before it sends
+ *
+ * If earlier permission is still unused, on this connection or on others, then the own link is
+ * what packets wait for. Frames tell that to their receivers (BUSY), and these give their grants to
+ * other hosts.
+ */
+void esp_devq_permitted(struct sock *sk)
+{
+	struct esp_devq *q = esp_sk(sk)->devq;
+	int unused = atomic_read(&q->unused);
+
+	if (unlikely(unused > 0) && !READ_ONCE(q->link_busy) && unused > devq_busy_from(q))
+		WRITE_ONCE(q->link_busy, 1);
+}
+
+/**
+ * esp_devq_link_busy() - Is the own link what packets wait for?
+ * @sk:	connection; its owner calls
+ *
+ * Return: true if a frame that leaves now has BUSY
+ */
+bool esp_devq_link_busy(struct sock *sk)
+{
+	struct esp_devq *q = esp_sk(sk)->devq;
+
+	if (likely(!q || !READ_ONCE(q->link_busy)))
+		return false;
+	if (atomic_read(&q->unused) > (int)devq_busy_from(q) / 2)
+		return true;
+	WRITE_ONCE(q->link_busy, 0);
+	return false;
+}
+
+/**
  * esp_devq_leave() - Give up a socket's turn
  * @sk:	socket that sends no data any more; its owner calls
  */
 void esp_devq_leave(struct sock *sk)
 {
-	if (esp_sk(sk)->devq)
-		devq_leave(esp_sk(sk)->devq, sk);
+	if (!esp_sk(sk)->devq)
+		return;
+	esp_devq_unused(sk, 0);
+	devq_leave(esp_sk(sk)->devq, sk);
 }
 
 /**
@@ -411,6 +467,7 @@ void esp_devq_detach(struct sock *sk)
 
 	if (!q)
 		return;
+	esp_devq_unused(sk, 0);
 	spin_lock_irqsave(&q->lock, irqs);	/* devq_ready() comes before or after */
 	WRITE_ONCE(esp_sk(sk)->devq, NULL);
 	spin_unlock_irqrestore(&q->lock, irqs);

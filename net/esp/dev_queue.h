@@ -21,6 +21,9 @@ void esp_devq_round(struct esp_devq *q);
 struct sock *esp_devq_next(struct esp_devq *q);
 void esp_devq_rest(struct esp_devq *q);
 void esp_devq_leave(struct sock *sk);
+void esp_devq_unused(struct sock *sk, u32 n);
+void esp_devq_permitted(struct sock *sk);
+bool esp_devq_link_busy(struct sock *sk);
 
 /* Does the socket wait for a frame of its own to be freed, or for its turn after that? */
 static inline bool esp_devq_waits(const struct esp_opt *esp)

@@ -167,6 +167,8 @@ struct esp_opt {
 	size_t			to_copy;
 	/** @told_end: number after the last packet, as the peer was told: ESP_OPT_LEFT */
 	u32			told_end;
+	/** @told_growth: the peer was told a new end, and has not permitted more since */
+	u8			told_growth;
 	/** @writers: calls of sendmsg() that feed the write queue (rule 4) */
 	u16			writers;
 	/** @writers_asleep: those of @writers that wait for memory */
@@ -337,6 +339,8 @@ struct esp_opt {
 	atomic_t		devq_frames;
 	/** @devq_paced: frames with payload there that don't, because fq paces the socket */
 	atomic_t		devq_paced;
+	/** @devq_unused: packets of the socket that esp_devq.unused counts; owner */
+	u32			devq_unused;
 	/** @devq_unit: unit of the queue's limit, bytes; the owner writes it before devq_wants */
 	u32			devq_unit;
 	/**

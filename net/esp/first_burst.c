@@ -130,6 +130,8 @@ void esp_peer_put(struct sock *sk)
 	else
 		hlist_del(&peer->node);
 	spin_unlock_bh(&link->lock);
+	if (peer)
+		esp_ackq_forget(&link->ackq, &peer->host);
 	kfree(peer);
 	esp_link_put(link);
 }

@@ -186,18 +186,30 @@ static void grant_send(struct esp_grant *g, bool queued)
 		sock_put(sk);
 }
 
+/* A grant leaves, and is queued again at once; see esp_ackq_ops.get. */
 static void grant_get(struct esp_grant *g)
 {
-	sock_hold(&grant_owner(g)->sk);
+	struct esp_opt *esp = grant_owner(g);
+
+	sock_hold(&esp->sk);
+	/* two updates at once may lose one of them, no more */
+	data_race(esp->stats.parked++);
+	ESP_INC_NS(esp->ns, GrantQueued);
+	trace_esp_ack_park(&esp->sk);
 }
 
 static void link_pump_later(struct esp_ackq *q, u32 wait)
 {
 	struct esp_link *link = container_of(q, struct esp_link, ackq);
 
-	if (!hrtimer_is_queued(&link->pace))
-		hrtimer_start(&link->pace, ns_to_ktime(wait),
-			      HRTIMER_MODE_REL_SOFT);
+	if (hrtimer_is_queued(&link->pace) &&
+	    ktime_to_ns(hrtimer_get_remaining(&link->pace)) <= wait)
+		return;
+	spin_lock_bh(&link->lock);	/* another context may ask for an earlier call */
+	if (!hrtimer_is_queued(&link->pace) ||
+	    ktime_to_ns(hrtimer_get_remaining(&link->pace)) > wait)
+		hrtimer_start(&link->pace, ns_to_ktime(wait), HRTIMER_MODE_REL_SOFT);
+	spin_unlock_bh(&link->lock);
 }
 
 /**
@@ -238,13 +250,18 @@ void esp_left_far(struct esp_opt *esp, u32 seq)
  * @sk:		socket; its owner calls
  * @recv_seq:	number after the packet that announced it
  * @f:		frame that announced it. With ESP_OPT_LEFT it tells the end of the data, and the
- *		first burst; otherwise the latter is what the peer was told, if there is payload
+ *		first burst; otherwise the latter is what the peer was told. Without payload, none
+ *		follows
+ *
+ * A first burst gets memory as far as there is some, and as much as one beyond: who announces
+ * again and again, and never waits for a grant, does not get more.
  *
  * The caller starts the RRQ timer, once recv_seq has moved.
  */
 void esp_announced(struct sock *sk, u32 recv_seq, const struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	int room = sk->sk_rcvbuf - atomic_read(&sk->sk_rmem_alloc);
 	u64 until = esp_now();
 	u32 first, edge, pool;
 
@@ -254,8 +271,11 @@ void esp_announced(struct sock *sk, u32 recv_seq, const struct esp_frame *f)
 		first = min_t(u32, f->first, ESP_ADVICE_MAX);
 	} else {
 		esp_left_far(esp, recv_seq);
-		first = !f->len ? 0 : f->flags & ESP_TXS ? esp->burst_told : 1;
+		first = f->flags & ESP_TXS ? esp->burst_told : 1;
 	}
+	if (!f->len)
+		first = 0;
+	first = min_t(u32, first, max(room / (int)esp->grant.rcv_est + ESP_ADVICE_MAX, 0));
 	edge = f->pkt_seq + first;
 	if (esp_after(edge, esp->grant.end))
 		edge = esp->grant.end;
@@ -282,7 +302,7 @@ bool esp_grant_due(struct esp_opt *esp)
 	sock_owned_by_me(&esp->sk);
 	if (!READ_ONCE(q->policy.adaptive))
 		return esp->to_ack >= esp_ack_each(&esp->sk);
-	return esp_ackq_wants(&esp->grant);
+	return esp_ackq_wants(&esp->grant) || READ_ONCE(esp->grant.expired);
 }
 
 /*

@@ -115,7 +115,8 @@ static void data_came(struct esp_opt *esp, const struct esp_frame *f, u64 now)
 
 	if (rtt >= ESP_RTT_MAX_US)
 		rtt = 0;
-	if (esp_ackq_came(&esp->link->ackq, &esp->grant, f->segs, bytes, f->busy, rtt, 1000 * now))
+	if (esp_ackq_came(&esp->link->ackq, &esp->grant, f->segs, bytes,
+			  f->busy && esp->peer_left, rtt, 1000 * now))
 		esp_ack_pump(&esp->link->ackq);
 }
 

@@ -18,6 +18,7 @@ void esp_policy_get(struct net *net, struct esp_policy *p)
 	const struct esp_conf *conf = &esp_net(net)->conf;
 
 	p->adaptive = READ_ONCE(conf->adaptive);
+	p->shortest_first = READ_ONCE(conf->shortest_first);
 	p->burst_length = READ_ONCE(conf->esp_burst_length);
 	if (!p->adaptive && !p->burst_length)
 		p->burst_length = 64;

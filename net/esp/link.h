@@ -14,6 +14,10 @@
 struct esp_devq {
 	/** @busy: connections with frames that the device is not done with, but for paced ones */
 	atomic_t		busy;
+	/** @unused: packets that peers permit and that wait for the device; atomic */
+	atomic_t		unused;
+	/** @link_busy: they are many: frames have BUSY. Any connection's owner writes it */
+	u8			link_busy;
 	/** @limit: what these connections may have there together, units; written under @lock */
 	int			limit;
 	/** @low: least that was left in the queue at a turn since @since; U32_MAX: no turn */
@@ -72,11 +76,6 @@ struct esp_link {
 	u32			set_mbit;
 	/** @ethtool_mbit: the link's speed as ethtool reports it, Mbit/s; 0: not known */
 	u32			ethtool_mbit;
-	/**
-	 * @measured_mbit: the fastest rate at which packets came of late, Mbit/s; 0: not measured.
-	 * For users; the policy keeps a figure of its own
-	 */
-	u32			measured_mbit;
 	/** @rcu: frees the structure */
 	struct rcu_head		rcu;
 };

@@ -25,6 +25,8 @@ struct esp_conf {
 	int	esp_packets_to_ack;
 	/** @adaptive: policy of the ACK queue; 1: adaptive budget (rule 22); 0: the seed's */
 	int	adaptive;
+	/** @shortest_first: short messages have their turns first; 0: who has waited longest */
+	int	shortest_first;
 	/** @q_min: lower bound of the adaptive budget, packets */
 	int	q_min;
 	/** @q_max: upper bound of the adaptive budget, packets; below @q_min it counts as @q_min */

@@ -191,8 +191,9 @@ static struct sk_buff *esp_gso_segment(struct sk_buff *skb,
 		return ERR_PTR(-EINVAL);
 	pkt_seq = ntohl(h->pkt_seq);
 	flags = h->flags;
-	/* a tunnel's headers before a segment stay where they are */
-	left = gso_has_left(skb->data, hlen) && !skb->encapsulation;
+	/* a tunnel's headers stand before each segment, and would have to move, too */
+	left = gso_has_left(skb->data, hlen) &&
+	       !(skb_shinfo(skb)->gso_type & ~(SKB_GSO_SCTP | SKB_GSO_DODGY));
 	by_device = gso_checksum_by_device(skb, features);
 	/* skb_segment() copies SKB_GSO_DODGY packets */
 	sg = (features & NETIF_F_SG) &&

@@ -55,7 +55,7 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 {
 	memset_startat(f, 0, peer_cookie);
 	f->version = ESP_VERSION;
-	f->busy = 0;
+	f->busy = len && esp->peer_left && esp_devq_link_busy(&esp->sk);
 	f->flags = flags;
 	f->opts = 0;
 	f->sport = esp->sport;
@@ -109,10 +109,10 @@ u32 esp_left_end(const struct esp_opt *esp)
 }
 
 /*
- * Tell by ESP_OPT_LEFT that the last packet is before @end, and how many packets of the first
- * burst leave from this one on. @packet: payload of the largest packet of the frame, bytes. The
- * option must leave room for that. In the handshake's echo it takes the place of BURST, which
- * says nothing there if this end has no cap.
+ * Tell by ESP_OPT_LEFT that the last packet is before @end, or what the peer was told already,
+ * and how many packets of the first burst leave from this one on. @packet: payload of the largest
+ * packet of the frame, bytes. The option must leave room for that. In the handshake's echo it
+ * takes the place of BURST, which says nothing there if this end has no cap.
  */
 static void frame_tell_left(struct esp_opt *esp, struct esp_frame *f, u32 packet, u32 end)
 {
@@ -134,8 +134,9 @@ static void frame_tell_left(struct esp_opt *esp, struct esp_frame *f, u32 packet
 	/* without the option, the peer takes the end to be as far away as it could tell */
 	if (!room || esp_after(end, f->pkt_seq + U16_MAX))
 		end = f->pkt_seq + U16_MAX;
-	if (esp_after(end, esp->told_end))
-		esp->told_end = end;
+	if (esp_after(esp->told_end, end))
+		end = esp->told_end;
+	esp->told_end = end;
 	if (!room)
 		return;
 	f->opts = opts;
@@ -273,8 +274,13 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	}
 	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
 	/* a single packet that is a whole transmission needs no LEFT */
-	if ((cb->flags & ESP_TXS) && !((cb->flags & ESP_TXF) && cb->segs == 1))
-		frame_tell_left(esp, &f, min_t(u32, skb->len, cb->size), esp_left_end(esp));
+	if ((cb->flags & ESP_TXS) && !((cb->flags & ESP_TXF) && cb->segs == 1)) {
+		if (!again)
+			esp->told_end = cb->seq;
+		/* the peer may have the packet, and would not look at this one */
+		frame_tell_left(esp, &f, min_t(u32, skb->len, cb->size),
+				again ? cb->seq : esp_left_end(esp));
+	}
 	if (skb_cow_head(out, esp_dev_headroom(esp->dev) + ESP_HLEN_MAX)) {
 		kfree_skb_reason(out, SKB_DROP_REASON_NOMEM);
 		ESP_INC(net, OutAllocFail);
@@ -438,6 +444,7 @@ void esp_send_mss(struct sock *sk)
 void esp_send_left(struct sock *sk, u32 end)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u32 was = esp->told_end;
 	struct sk_buff *skb;
 	struct esp_frame f;
 
@@ -445,8 +452,10 @@ void esp_send_left(struct sock *sk, u32 end)
 	frame_fill(esp, &f, ESP_ACK, 0, esp->snd.send_next, (u32)esp_now());
 	frame_tell_left(esp, &f, 0, end);
 	skb = frame_alloc(sk, &f, 0);
-	if (skb)
-		empty_xmit(sk, skb);
+	if (skb && !empty_xmit(sk, skb))
+		esp->told_growth = 1;
+	else
+		esp->told_end = was;
 }
 
 /**

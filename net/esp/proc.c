@@ -75,7 +75,7 @@ static u32 link_mbit(const struct esp_link *link, const char **from)
 	*from = "ethtool";
 	if (mbit)
 		return mbit;
-	mbit = READ_ONCE(link->measured_mbit);
+	mbit = esp_budget_measured(&link->budget);
 	*from = mbit ? "measured" : "unknown";
 	return mbit;
 }
@@ -103,7 +103,7 @@ static int dev_show(struct seq_file *seq, void *v)
 			   READ_ONCE(ed->enabled), READ_ONCE(link->npeers),
 			   atomic_read(&q->esp_recv_count), READ_ONCE(q->qlen),
 			   atomic_read(&q->outstanding), READ_ONCE(link->budget.size),
-			   esp_link_burst(link, false), mbit, from);
+			   esp_burst_now(&link->budget), mbit, from);
 		esp_link_put(link);
 	}
 	rcu_read_unlock();

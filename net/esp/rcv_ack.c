@@ -136,6 +136,11 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		esp->stats.holds_rx++;
 		ESP_INC_BH(esp->ns, HoldsReceived);
 	}
+	if (res & ESP_ACK_OPENED) {
+		esp->told_growth = 0;
+		if (esp->devq)
+			esp_devq_permitted(sk);
+	}
 	if (res & ESP_ACK_PROGRESS) {
 		esp->opened_at = 0;
 		WRITE_ONCE(esp->retransmits, 0);

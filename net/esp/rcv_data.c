@@ -92,18 +92,25 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 		return;
 	}
 	/* an empty packet has announced it, and the user may have written more since */
-	if (g->recv_announced && (flags & ESP_TXS) && (f->opts & ESP_HAS(ESP_OPT_LEFT)))
-		esp_ackq_left(g, esp_frame_end(f));
+	if (g->recv_announced && (flags & ESP_TXS)) {
+		if (f->opts & ESP_HAS(ESP_OPT_LEFT))
+			esp_ackq_left(g, esp_frame_end(f));
+		else if (!(flags & ESP_TXF))
+			esp_left_far(esp, end);
+	}
 	if (!(flags & ESP_TXF) && !g->recv_announced) {
 		/* without TXS: it was given up after too many expiries, and goes on */
 		esp_announced(sk, end, f);
-		c->ask = true;
+		c->begins = true;
+		/* a first burst may be all that there is */
+		c->ask = !READ_ONCE(esp->link->ackq.policy.adaptive) || esp_grant_due(esp);
 	}
 	if ((flags & ESP_TXF) && g->recv_announced) {
 		esp_ackq_leave(sk, true);
 		WRITE_ONCE(esp->expiries, 0);
 		esp_peer_advise(sk);
 		c->at_once = true;
+		c->begins = false;
 		c->ask = false;
 	}
 	/* an older peer tells no end: it is far away all the time */
@@ -113,7 +120,7 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 	/* charge it before another context may grant packets after it */
 	esp_rcvq_append(sk, skb);
 	data_update_recv_seq(esp, end);
-	if (c->ask)
+	if (c->begins)
 		esp_start_rrq_timer(esp);
 	esp->stats.rx_packets += segs;
 	esp->stats.rx_bytes += len;

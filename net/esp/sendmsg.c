@@ -288,7 +288,9 @@ static struct sk_buff *send_use_tail(struct sock *sk, struct sk_buff *skb, size_
 		return skb;
 	}
 	/* packets that announce more than themselves need room for ESP_OPT_LEFT */
-	if (left > size && esp->peer_left && !esp->snd.trans_announced && !sk->sk_send_head)
+	if ((left > size || esp->more || esp->cork) && esp->peer_left &&
+	    !esp->snd.trans_announced && !sk->sk_send_head &&
+	    size >= ESP_MSS_MIN + ESP_LEFT_ROOM)
 		size -= ESP_LEFT_ROOM;
 	skb = esp_stream_alloc_skb(sk, left <= ESP_SMALL ? ESP_SMALL : 0, size);
 	if (!skb)

@@ -491,7 +491,8 @@ void esp_arm_send(struct sock *sk, u64 now)
 	} else if (sk->sk_send_head && !esp_nagle_defer(sk, sk->sk_send_head)) {
 		/* the reply may be lost; after a HOLD the grant takes time */
 		wait = esp_rtt_backoff(esp_rto(esp), esp->probe_tries +
-				       (esp->snd.on_hold ? ESP_HELD_SHIFT : 0),
+				       (esp->snd.on_hold && !esp->told_growth ?
+					ESP_HELD_SHIFT : 0),
 				       probe_most(esp));
 	} else {
 		esp_timer_clear(esp, ESP_T_SEND);
@@ -530,8 +531,8 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 		return 1;
 	if ((ESP_TX(skb)->flags & ESP_TXS) && esp_window_may_announce(&esp->snd)) {
 		/*
-		 * The first burst that the handshake told counts for a moment, because other senders
-		 * may have begun since. After that it is one packet.
+		 * The first burst that the handshake told counts for a moment, because other
+		 * senders may have begun since. After that it is one packet.
 		 */
 		if (esp->snd.advice > 1 && esp->opened_at &&
 		    esp_now() - esp->opened_at > ESP_OPENED_US)
@@ -640,6 +641,8 @@ u32 esp_push_one_frame(struct sock *sk)
 			   NULL : skb_queue_next(&sk->sk_write_queue, skb);
 	esp->notsent -= skb->len;
 	esp->unacked += skb->len;
+	if (unlikely(esp->devq_unused))
+		esp_devq_unused(sk, esp->devq_unused - min(esp->devq_unused, n));
 	esp_window_sent(&esp->snd, n, cb->flags & ESP_TXS,
 			cb->flags & (ESP_TXF | ESP_FIN));
 	esp_skb_xmit(sk, skb, false);
@@ -647,11 +650,11 @@ u32 esp_push_one_frame(struct sock *sk)
 }
 
 /*
- * Tell the peer that the write queue has grown: after the first packets of the transmission, or once
- * the peer permits all that it knows of. If many begin together, their first bursts are short, and a
- * further frame of each would meet them at the peer's port. The peer is told of as much
- * again as is on the queue. So a user who goes on writing costs few such packets, and the peer may
- * grant too much, until the transmission ends.
+ * Tell the peer that the write queue has grown: after the first packets of the transmission, or
+ * once the peer permits all that it knows of. If many begin together, their first bursts are
+ * short, and a further frame of each would meet them at the peer's port. The peer is told of as
+ * much again as is on the queue. So a user who goes on writing costs few such packets, and the
+ * peer may grant too much, until the transmission ends.
  */
 static void write_queue_tell_growth(struct sock *sk)
 {
@@ -664,6 +667,17 @@ static void write_queue_tell_growth(struct sock *sk)
 	    (s32)(esp->told_end - esp->snd.send_next) >= U16_MAX / 2)
 		return;
 	esp_send_left(sk, end + (end - esp->snd.una_seq));
+}
+
+/* Count the packets that the peer permits and that wait for the device. */
+static u32 write_queue_unused(struct sock *sk)
+{
+	struct esp_opt *esp = esp_sk(sk);
+	u32 limit = esp_window_limit(&esp->snd);
+
+	if (!sk->sk_send_head || !esp_devq_waits(esp) || !esp_after(limit, esp->snd.send_next))
+		return 0;
+	return min(limit - esp->snd.send_next, DIV_ROUND_UP(esp->notsent, esp->mss));
 }
 
 /**
@@ -701,6 +715,8 @@ void esp_push_frames(struct sock *sk)
 	} while (n >= ESP_TOGETHER);
 	if (sk->sk_send_head && esp->peer_left && esp->snd.in_trans)
 		write_queue_tell_growth(sk);
+	if (unlikely(esp->devq_unused || esp_devq_waits(esp)) && esp->devq)
+		esp_devq_unused(sk, write_queue_unused(sk));
 	/* a deadline set while everything was acknowledged is a probe's, which is later */
 	if ((sent && idle) ||
 	    ((sent || sk->sk_send_head) && !esp->deadline[ESP_T_SEND])) {

@@ -144,7 +144,7 @@ static void note_bounds(void)
 	for (int i = 0; i < HOSTS; i++)
 		max_cap[i] = max3(max_cap[i], esp_host_cap(&budget, &hosts[i], 2),
 				  esp_host_cap(&budget, &hosts[i], 1));
-	max_q = max(max_q, budget.size);
+	max_q = max(max_q, budget.size + q.overdue);
 }
 
 /*
@@ -527,6 +527,7 @@ static void set_policy(void)
 		.adaptive	= mixed && rnd(2),
 		.burst_length	= rnd(3) ? 0 : 1 + rnd(70),
 		.q_min		= 1 + rnd(16),
+		.shortest_first	= rnd(4) > 0,
 	};
 
 	p.q_max = p.q_min + rnd(200);
@@ -641,7 +642,7 @@ static int missing(const struct sk *s)
 static bool turn_was_due(int open)
 {
 	struct esp_turn *t = esp_turn_host(&q.turns);
-	u32 n = esp_budget_quantum(&budget, q.esp_recv_count.v);
+	u32 n = esp_budget_quantum(&budget);
 
 	return t && !pump_due && (open <= 0 || open + n <= budget.size) &&
 	       bucket_allows(&q, container_of(t, struct esp_host, turn), n);
@@ -650,7 +651,7 @@ static bool turn_was_due(int open)
 /* The invariants of hosts and budget. */
 static void host_invariants(int open)
 {
-	u32 full = 0, i, j;
+	u32 full = 0, overdue = 0, i, j;
 
 	for (i = 0; i < HOSTS; i++) {
 		struct esp_host *h = &hosts[i];
@@ -673,7 +674,10 @@ static void host_invariants(int open)
 		check(!h->turn.parked || (grants && out > 0), "a host is parked for ever");
 		check(list_empty(&h->turn.link) == !classes, "a host is not among those that wait");
 		full += h->turn.full;
+		overdue += h->overdue;
+		check(!h->overdue || !list_empty(&h->hold), "overdue tokens that nobody looks at");
 	}
+	check(q.overdue == overdue, "overdue is not the sum over the hosts");
 	check(q.turns.full == full, "number of parked hosts with a full bucket");
 	check(budget.size >= min(budget.bdp + budget.grow + ESP_SPARE, budget.most) &&
 	      budget.size >= min(budget.least, budget.most) && budget.size <= budget.most,
@@ -801,7 +805,7 @@ static void drain(void)
 
 static void run(void)
 {
-	struct esp_policy p = { 0, 0, 8, 4096, 64 };
+	struct esp_policy p = { .q_min = 8, .q_max = 4096, .first_pool = 64 };
 
 	calm = false;
 	clock_ns = 1;

@@ -47,6 +47,7 @@ void peer_put(struct esp_sk *sk)
 		;
 	*p = peer->next;
 	h->npeers--;
+	esp_ackq_forget(&h->ackq, &peer->host);
 	free(peer);
 }
 

@@ -111,10 +111,10 @@ static void pump_later(struct esp_ackq *q, u32 wait)
 {
 	struct host *h = container_of(q, struct host, ackq);
 
-	if (h->pace_armed)
+	if (h->pace_at && h->pace_at <= sim_now + wait)
 		return;
-	h->pace_armed = true;
-	event_at(sim_now + wait, EVENT_PACE, h);
+	h->pace_at = sim_now + wait;
+	event_at(h->pace_at, EVENT_PACE, h);
 }
 
 /* esp_pace_timeout() */
@@ -122,7 +122,9 @@ void esp_pace(void *arg)
 {
 	struct host *h = arg;
 
-	h->pace_armed = false;
+	if (h->pace_at != sim_now)
+		return;		/* an earlier call was asked for later on */
+	h->pace_at = 0;
 	esp_ackq_resume(&h->ackq);
 }
 

@@ -355,7 +355,7 @@ bool ack_rcv(struct esp_sk *sk, struct packet *p, u64 now, bool late)
 	      esp_window_ack(&sk->snd, p->ack, p->grant);
 	if (res & ESP_ACK_INVALID)
 		return false;
-	if (p->ack == sk->snd.send_next && !sk->snd.in_trans && !sk->snd.announcing)
+	if (res & ESP_ACK_PROGRESS)
 		sk->opened_us = 0;
 	take_rtt(sk, p, now);
 	sk->progress_us = now;

@@ -66,7 +66,7 @@ struct host {
 	struct esp_budget budget;
 	struct peer *peers[PEER_BUCKETS];
 	u32 npeers;
-	bool pace_armed;
+	u64 pace_at;	/* when the pump is called, ns; 0: never */
 	struct list_head ready;	/* sockets that wait for the device, in turn */
 	u32 unused;	/* packets that receivers permit, and that were not sent yet */
 	bool busy;	/* BUSY is set in packets */

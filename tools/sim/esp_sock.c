@@ -28,6 +28,7 @@ void esp_build(void)
 {
 	struct esp_policy p = {
 		.adaptive = cfg.proto == PROTO_ESP,
+		.shortest_first = 1,
 		.burst_length = cfg.proto == PROTO_ESP ? 0 : 64,
 	};
 	u32 i;

@@ -15,6 +15,12 @@
  */
 #include "ackq.h"
 
+/* How often does a turn go by waiting time? */
+static void ackq_order(struct esp_ackq *q, const struct esp_policy *p)
+{
+	q->turns.every = p->shortest_first ? ESP_TURN_FIFO : 1;
+}
+
 /**
  * esp_ackq_init() - Initialize an empty queue
  * @q:		queue
@@ -28,11 +34,15 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p, struct esp_bu
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->esp_ack_queue);
 	esp_turns_init(&q->turns);
+	INIT_LIST_HEAD(&q->holders);
+	q->overdue = 0;
+	q->watched = 0;
 	q->budget = b;
 	q->qlen = 0;
 	atomic_set(&q->outstanding, 0);
 	atomic_set(&q->esp_recv_count, 0);
 	q->policy = *p;
+	ackq_order(q, p);
 	q->until = 0;
 	q->ops = ops;
 }
@@ -59,6 +69,8 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->ooo_pkts = 0;
 	g->edge = recv_seq;
 	g->token_start = recv_seq;
+	g->start = recv_seq;
+	g->each = 0;
 }
 
 /* Does the budget decide? Otherwise the seed's policy does. Stable under the lock. */
@@ -72,6 +84,82 @@ static void grant_tokens(struct esp_grant *g, u32 n)
 {
 	atomic_add(n, &g->outstanding);
 	atomic_add(n, &g->host->outstanding);
+}
+
+/*
+ * Tokens that a host has had for too long (esp_budget_due()) are overdue: they stay in its
+ * bucket, and other hosts no longer wait for them. A host that holds back what it was granted
+ * takes the link from nobody else, however long its round trips are by its own word.
+ */
+
+/* Take note that tokens were given to a host. */
+static void hold_begin(struct esp_ackq *q, struct esp_host *h, u32 n, u64 now)
+	__must_hold(&q->lock)
+{
+	lockdep_assert_held(&q->lock);
+	h->newer += n;
+	if (!list_empty(&h->hold))
+		return;
+	h->due = now + esp_budget_due(q->budget);
+	list_add_tail(&h->hold, &q->holders);
+}
+
+static void hold_set(struct esp_ackq *q, struct esp_host *h, u32 overdue)
+	__must_hold(&q->lock)
+{
+	lockdep_assert_held(&q->lock);
+	WRITE_ONCE(q->overdue, q->overdue + overdue - h->overdue);
+	h->overdue = overdue;
+}
+
+/*
+ * Look at the hosts that are due. Return whether one has overdue tokens that were not before, and
+ * in
+ * @wait the time until the next one is due, nanoseconds; 0: there is none.
+ */
+static bool hold_look(struct esp_ackq *q, u64 now, u32 *wait)
+	__must_hold(&q->lock)
+{
+	struct esp_host *h;
+	bool more = false;
+	u32 n, overdue;
+
+	lockdep_assert_held(&q->lock);
+	*wait = 0;
+	while (!list_empty(&q->holders)) {
+		h = list_first_entry(&q->holders, struct esp_host, hold);
+		if ((s64)(h->due - now) > 0) {
+			*wait = min_t(u64, h->due - now, ESP_STALE_NS);
+			break;
+		}
+		n = max(atomic_read(&h->outstanding), 0);
+		/* tokens come back in the order in which they were given, as far as this goes */
+		overdue = n - min(n, h->newer);
+		more |= overdue > h->overdue;
+		hold_set(q, h, overdue);
+		h->newer = 0;
+		list_del_init(&h->hold);
+		if (n) {
+			h->due = now + esp_budget_due(q->budget);
+			list_add_tail(&h->hold, &q->holders);
+		}
+	}
+	return more;
+}
+
+/**
+ * esp_ackq_forget() - Forget a host
+ * @q:	queue
+ * @h:	bucket of the host, without grants and tokens; the caller frees it
+ */
+void esp_ackq_forget(struct esp_ackq *q, struct esp_host *h)
+{
+	spin_lock_bh(&q->lock);
+	hold_set(q, h, 0);
+	list_del_init(&h->hold);
+	if (q->budget && q->budget->voter == h)
+		q->budget->voter = NULL;
+	spin_unlock_bh(&q->lock);
 }
 
 /*
@@ -181,7 +269,7 @@ static u32 grant_want(const struct esp_grant *g)
 /* Size of a grant, packets. */
 static u32 ackq_quantum(const struct esp_ackq *q)
 {
-	return esp_budget_quantum(q->budget, atomic_read(&q->esp_recv_count));
+	return esp_budget_quantum(q->budget);
 }
 
 /* Packets that the host of @g may still get. */
@@ -211,6 +299,17 @@ static bool bucket_full(struct esp_ackq *q, const struct esp_host *h)
 	       esp_host_cap(q->budget, h, senders) >= esp_host_most(q->budget, h, senders);
 }
 
+/*
+ * Size of a grant for a host: a small bucket gets it in two parts at least, so that the host does
+ * not stand still while the first one is on its way.
+ */
+static u32 bucket_quantum(struct esp_ackq *q, const struct esp_host *h, u32 n)
+{
+	u32 cap = esp_host_cap(q->budget, h, atomic_read(&q->esp_recv_count));
+
+	return min(n, max(cap / 2, 1u));
+}
+
 /* Let a parked host take part again, if its next grant may leave. Returns whether it does. */
 static bool bucket_ready(struct esp_ackq *q, struct esp_host *h)
 	__must_hold(&q->lock)
@@ -221,10 +320,13 @@ static bool bucket_ready(struct esp_ackq *q, struct esp_host *h)
 	lockdep_assert_held(&q->lock);
 	if (!h->turn.parked)
 		return false;
-	t = list_first_entry(&h->turn.class[__ffs(h->turn.classes)], struct esp_turn_grant,
-			     in_class);
+	if (esp_turn_fifo(&q->turns))
+		t = list_first_entry(&h->turn.grants, struct esp_turn_grant, link);
+	else
+		t = list_first_entry(&h->turn.class[__ffs(h->turn.classes)], struct esp_turn_grant,
+				     in_class);
 	g = container_of(t, struct esp_grant, turn);
-	if (!bucket_allows(q, h, min(ackq_quantum(q), grant_want(g))))
+	if (!bucket_allows(q, h, bucket_quantum(q, h, min(ackq_quantum(q), grant_want(g)))))
 		return false;
 	esp_turn_unpark(&q->turns, &h->turn);
 	return true;
@@ -264,6 +366,7 @@ static void link_grant(struct esp_ackq *q, struct esp_grant *g, bool first)
 void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
 {
 	spin_lock_bh(&q->lock);
+	g->expired = min_t(u8, g->expired, 1);	/* something has come since */
 	link_grant(q, g, false);
 	spin_unlock_bh(&q->lock);
 	smp_mb();	/* write qlen before outstanding is read; pairs with ackq_tokens_back() */
@@ -308,6 +411,8 @@ static void unlink_grant(struct esp_ackq *q, struct esp_grant *g)
 	else
 		list_del_init(&g->turn.link);
 	WRITE_ONCE(q->qlen, q->qlen - 1);
+	if (!q->qlen && ackq_adaptive(q))
+		q->budget->idle = q->ops->now();
 	/* the owner may write @g again: publish all writes to it before */
 	smp_store_release(&g->queued, 0);
 }
@@ -336,10 +441,14 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		h = container_of(th, struct esp_host, turn);
 		t = esp_turn_next(&q->turns, th);
 		g = container_of(t, struct esp_grant, turn);
-		*n = min(quantum, grant_want(g));
-		if (open > 0 && open + *n > b->size)
-			return NULL;
+		*n = bucket_quantum(q, h, min(quantum, grant_want(g)));
 		now = q->ops->now();
+		if (open > 0 && open + *n > b->size + q->overdue) {
+			if (hold_look(q, now, wait))
+				continue;
+			WRITE_ONCE(q->watched, !!*wait);
+			return NULL;
+		}
 		*wait = esp_budget_wait(b, now);
 		if (*wait) {
 			until = (u32)div_u64(now + *wait, 1000);
@@ -356,13 +465,15 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	if (!th) {
 		/* it is not the budget that grants wait for */
 		if (!q->turns.full)
-			b->limited = 0;
+			b->idle = q->ops->now();
 		return NULL;
 	}
-	/* a short message gets all that it wants at once, as far as the budget goes */
+	/* a short message, or a sole host, gets all that it wants, as far as the budget goes */
 	room = max_t(int, bucket_room(q, h), 1);
-	if (!esp_turn_fifo(&q->turns) && (int)b->size > open)
-		*n = max(*n, min3(grant_want(g), b->size - open, (u32)ESP_SLACK_FRAMES));
+	if ((!esp_turn_fifo(&q->turns) || th->link.next == th->link.prev) &&
+	    (int)(b->size + q->overdue) > open)
+		*n = max(*n, min3(grant_want(g), b->size + q->overdue - open,
+				  (u32)ESP_SLACK_FRAMES));
 	*n = min(*n, room);
 	return g;
 }
@@ -371,11 +482,13 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 static void ackq_pump_turns(struct esp_ackq *q)
 {
 	struct esp_grant *g;
-	u32 n, wait;
+	u32 n, wait, turns;
+	u64 now;
 
 	while (READ_ONCE(q->qlen)) {
-		/* turn_take() would find the same; packets that arrive pump */
-		if (atomic_read(&q->outstanding) >= (int)READ_ONCE(q->budget->size))
+		/* turn_take() would find the same; packets that arrive pump, and so does a timer */
+		if (READ_ONCE(q->watched) && atomic_read(&q->outstanding) >=
+		    (int)(READ_ONCE(q->budget->size) + READ_ONCE(q->overdue)))
 			return;
 		spin_lock_bh(&q->lock);
 		g = turn_take(q, &n, &wait);
@@ -385,11 +498,15 @@ static void ackq_pump_turns(struct esp_ackq *q)
 				q->ops->later(q, wait);
 			return;
 		}
+		turns = DIV_ROUND_UP(n, ackq_quantum(q));
 		atomic_add(n, &q->outstanding);
 		if (!grant_extend(q, g, &n))
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
-		esp_budget_spend(q->budget, n, q->ops->now());
-		if (n && (g->expired || esp_ackq_wants(g))) {
+		now = q->ops->now();
+		hold_begin(q, g->host, n, now);
+		esp_budget_spend(q->budget, n, READ_ONCE(g->each), now);
+		/* after a second expiry there is one token, until its packet comes */
+		if (n && g->expired < 2 && (g->expired || esp_ackq_wants(g))) {
 			/* it stays queued all the time: the owner must not queue it, too */
 			q->ops->get(g);
 			esp_turn_del(&q->turns, &g->host->turn, &g->turn);
@@ -397,9 +514,7 @@ static void ackq_pump_turns(struct esp_ackq *q)
 		} else {
 			unlink_grant(q, g);
 		}
-		esp_turn_over(&q->turns, &g->host->turn);
-		if (!q->qlen)
-			q->budget->limited = 0;
+		esp_turn_over(&q->turns, &g->host->turn, turns);
 		spin_unlock_bh(&q->lock);
 		q->ops->send(g, true);
 	}
@@ -461,6 +576,7 @@ void esp_ackq_resume(struct esp_ackq *q)
 {
 	spin_lock_bh(&q->lock);
 	WRITE_ONCE(q->until, 0);
+	WRITE_ONCE(q->watched, 0);
 	spin_unlock_bh(&q->lock);
 	esp_ack_pump(q);
 }
@@ -498,6 +614,7 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 			u32 edge)
 {
+	int room;
 	u64 now;
 	u32 n;
 
@@ -505,6 +622,7 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 		edge = recv_seq;
 	g->granted_once = 0;
 	g->expired = 0;
+	g->start = recv_seq;
 	g->class = esp_turn_class(esp_after(g->end, recv_seq) ? g->end - recv_seq : 0);
 	g->token_start = recv_seq;
 	WRITE_ONCE(g->edge, edge);
@@ -513,14 +631,20 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 	n = edge - recv_seq;
 	atomic_inc(&q->esp_recv_count);
 	if (ackq_adaptive(q)) {
-		/* what a host claims to be on its way counts as far as its bucket has room */
+		/*
+		 * A first burst that a host claims counts as far as its bucket has room, and all
+		 * such claims together as far as the budget or a port has.
+		 */
 		spin_lock_bh(&q->lock);
-		n = min(n, bucket_room(q, g->host));
+		room = max_t(u32, q->budget->size, ESP_PORT_FRAMES) - atomic_read(&q->outstanding);
+		n = min3(n, bucket_room(q, g->host), (u32)max(room, 0));
 		now = q->ops->now();
-		/* a grant of this moment would bring packets a round trip later than these */
-		esp_budget_spend(q->budget, n, now - q->budget->base.v);
 		esp_burst_begins(q->budget, &g->window, now);
+		hold_begin(q, g->host, n, now);
+		atomic_add(n, &q->outstanding);
+		grant_tokens(g, n);
 		spin_unlock_bh(&q->lock);
+		return;
 	}
 	atomic_add(n, &q->outstanding);
 	grant_tokens(g, n);
@@ -531,21 +655,20 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
  * @g:		grant; the caller owns its socket
  * @end:	number after the last packet on the sender's write queue
  *
- * Within a transmission, the end moves only away. The class follows the length only upwards:
- * transmissions of the same length take turns to their end.
+ * The end moves only away; what is told before the announcement, because that was lost, counts,
+ * too. The class goes by the whole length, so that it only rises, and transmissions of the same
+ * length take turns to their end.
  */
 void esp_ackq_left(struct esp_grant *g, u32 end)
 {
 	u8 class;
 
-	if (!g->recv_announced) {
-		WRITE_ONCE(g->end, end);
-		return;
-	}
 	if (!esp_after(end, g->end))
 		return;
 	WRITE_ONCE(g->end, end);
-	class = esp_turn_class(end - g->recv_seq);
+	if (!g->recv_announced)
+		return;
+	class = esp_turn_class(end - g->start);
 	if (class > g->class)
 		WRITE_ONCE(g->class, class);
 }
@@ -581,10 +704,14 @@ bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes
 		   u32 rtt, u64 now)
 {
 	struct esp_host *h = g->host;
+	u32 bytes_each;
 	bool ready;
 
 	if (!ackq_adaptive(q))
 		return false;
+	bytes_each = bytes / max(count, 1u);
+	if (READ_ONCE(g->each) != bytes_each)
+		WRITE_ONCE(g->each, g->each ? (7 * g->each + bytes_each) / 8 : bytes_each);
 	atomic_add(bytes, &q->budget->bytes);
 	if (!esp_host_came(q->budget, h, count, busy, rtt, now))
 		return false;
@@ -593,6 +720,12 @@ bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes
 	ready = bucket_ready(q, h);
 	spin_unlock_bh(&q->lock);
 	return ready;
+}
+
+/* Does a grant wait for the budget, and for nothing else? */
+static bool ackq_holds(const struct esp_ackq *q)
+{
+	return esp_turn_host(&q->turns) || q->turns.full;
 }
 
 /**
@@ -614,7 +747,7 @@ void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt)
 	if (announced) {
 		esp_budget_rtt(q->budget, g->host, least, rtt, atomic_read(&q->esp_recv_count),
 			       now);
-		esp_budget_look(q->budget, now);
+		esp_budget_look(q->budget, ackq_holds(q), now);
 	} else {
 		/* whatever is announced comes from other connections */
 		esp_budget_rtt(q->budget, g->host, least, rtt, 2, now);
@@ -732,6 +865,7 @@ void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 	if (!g->recv_announced)
 		return;
 	WRITE_ONCE(g->recv_announced, 0);
+	WRITE_ONCE(g->end, g->recv_seq);
 	atomic_dec(&q->esp_recv_count);
 	smp_mb();	/* write the count before qlen is read */
 }
@@ -773,11 +907,14 @@ void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p)
 	esp_budget_limits(q->budget, p->q_min, p->q_max, p->first_pool);
 	if (p->adaptive != q->policy.adaptive)
 		ackq_switch(q, p->adaptive);
+	ackq_order(q, p);
+	q->policy.shortest_first = p->shortest_first;
 	q->policy.q_min = p->q_min;
 	q->policy.q_max = p->q_max;
 	/* contexts without the lock read these, too */
 	WRITE_ONCE(q->policy.burst_length, p->burst_length);
 	WRITE_ONCE(q->policy.first_pool, p->first_pool);
 	spin_unlock_bh(&q->lock);
+	smp_mb();	/* write the policy before outstanding is read; ackq_tokens_back() */
 	esp_ack_pump(q);
 }

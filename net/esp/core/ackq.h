@@ -57,6 +57,12 @@ struct esp_ackq {
 	struct list_head		esp_ack_queue;
 	/** @turns: hosts with queued grants; only while @policy.adaptive */
 	struct esp_turns		turns;
+	/** @holders: hosts with outstanding packets, by esp_host.due, if @policy.adaptive */
+	struct list_head		holders;
+	/** @overdue: sum of esp_host.overdue; written under @lock */
+	u32				overdue;
+	/** @watched: a call of esp_ackq_resume() is due that looks at @holders; under @lock */
+	u8				watched;
 	/** @budget: budget of the link, which decides while @policy.adaptive. Set once */
 	struct esp_budget		*budget;
 	/** @qlen: number of queued grants; written under @lock, read anywhere */
@@ -115,6 +121,10 @@ struct esp_grant {
 	 * goes beyond it while the budget decides
 	 */
 	u32			end;
+	/** @start: number after the packet that announced the transmission */
+	u32			start;
+	/** @each: mean length of the sender's data packets with framing, bytes; 0: none came */
+	u32			each;
 	/** @class: class of the announced transmission, by its length; see turn.h */
 	u8			class;
 	/** @window: window of the last beginning, see esp_burst_begins(); 0: none yet */
@@ -174,6 +184,7 @@ void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt);
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);
+void esp_ackq_forget(struct esp_ackq *q, struct esp_host *h);
 void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p);
 

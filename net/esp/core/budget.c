@@ -21,7 +21,8 @@ static u64 since(u64 now, u64 then)
 /* Frames that the link carries in a time, ns; rounded up, and at most ESP_FRAMES_MAX. */
 static u32 frames_in(const struct esp_budget *b, u64 ns)
 {
-	u64 n = div_u64((min_t(u64, ns, ESP_STALE_NS) << 4) + b->frame - 1, b->frame);
+	u32 frame = READ_ONCE(b->frame);
+	u64 n = div_u64((min_t(u64, ns, ESP_STALE_NS) << 4) + frame - 1, frame);
 
 	return min_t(u64, n, ESP_FRAMES_MAX);
 }
@@ -29,7 +30,7 @@ static u32 frames_in(const struct esp_budget *b, u64 ns)
 /* Shortest time of a look, ns. */
 static u64 look_time(const struct esp_budget *b)
 {
-	return max_t(u64, 2 * (u64)b->rtt.v, ESP_LOOK_NS);
+	return clamp_t(u64, 2 * (u64)b->rtt.v, ESP_LOOK_NS, ESP_STALE_NS / 2);
 }
 
 /* Compute the budget anew, after a change of rate, base round trip or growth. */
@@ -68,10 +69,20 @@ static void budget_set_frame(struct esp_budget *b)
  */
 void esp_budget_rate(struct esp_budget *b, u32 mbit, u32 mtu)
 {
-	b->frame_bytes = clamp_t(u32, mtu, 64, 65535) + ESP_FRAMING;
-	b->told = mbit ? max_t(u32, div_u64(b->frame_bytes * 8000ull * 16, mbit), 1) : 0;
-	if (!b->told)
-		WRITE_ONCE(b->frame, b->frame_bytes * 8 * 16);
+	u32 bytes = clamp_t(u32, mtu, 64, 65535) + ESP_FRAMING;
+	u32 told = mbit ? clamp_t(u64, div_u64(bytes * 8000ull * 16, mbit), 1, ~0u) : 0;
+
+	if (b->frame_bytes == bytes && b->told == told) {
+		budget_set(b);
+		return;
+	}
+	/* what was measured is a time of other frames, or of another link */
+	memset(&b->fastest, 0, sizeof(b->fastest));
+	memset(&b->meter, 0, sizeof(b->meter));
+	b->frame_bytes = bytes;
+	WRITE_ONCE(b->told, told);
+	if (!told)
+		WRITE_ONCE(b->frame, bytes * 8 * 16);
 	budget_set_frame(b);
 }
 
@@ -107,25 +118,38 @@ void esp_budget_init(struct esp_budget *b, u32 mbit, u32 mtu)
 	esp_budget_rate(b, mbit, mtu);
 }
 
+/* Has the budget held senders back all the time since @then? */
+static bool held_since(const struct esp_budget *b, u64 then)
+{
+	return (s64)(then - b->idle) > 0;
+}
+
 /*
- * Measure the rate: the mean over the running time, once that is long enough and enough frames have
- * come. A slow link takes longer for these; one that carries fewer in ESP_STALE_NS has paused. A mean
- * that is slower than what the link is supposed to carry counts only while the budget holds senders
- * back: otherwise they had no more to send.
+ * Measure the rate: the mean over the running time, once that is long enough and enough frames
+ * have come. Cards hand over at once what came in a part of a round trip, so a mean over 16 of
+ * them is wrong by a sixteenth at most. A process that was held up handles at once what came in
+ * much longer, so the slower one of two means counts. A link that carries fewer frames in
+ * ESP_STALE_NS has paused. A mean that is slower than what the link is supposed to carry counts
+ * only if the budget has held senders back all the time: otherwise they had no more to send.
  */
 static void budget_meter(struct esp_budget *b, u64 now)
 {
+	u64 took = since(now, b->meter.since), frame, least;
 	u32 bytes = atomic_read(&b->bytes), n = bytes - b->meter.bytes;
-	u64 took = since(now, b->meter.since), frame;
+	u32 before = b->meter.frame;
 
-	if (took < ESP_METER_NS)
+	least = min_t(u64, max_t(u64, 16 * (u64)b->rtt.v, ESP_METER_NS), ESP_STALE_NS / 2);
+	if (took < least ||
+	    (took < ESP_STALE_NS &&
+	     n < (took < ESP_STALE_NS / 10 ? ESP_SLACK_FRAMES : 2) * b->frame_bytes))
 		return;
+	b->meter.frame = 0;
 	if (took < ESP_STALE_NS) {
-		if (n < (took < 10 * ESP_METER_NS ? ESP_SLACK_FRAMES : 2) * b->frame_bytes)
-			return;
-		frame = div_u64((took << 4) * b->frame_bytes, n);
-		if (frame < b->frame || b->limited) {
-			esp_min_rtt_sample(&b->fastest, clamp_t(u64, frame, 1, ~0u),
+		frame = clamp_t(u64, div_u64((took << 4) * b->frame_bytes, n), 1, ~0u);
+		if (frame < b->frame || held_since(b, b->meter.since))
+			b->meter.frame = frame;
+		if (before && b->meter.frame) {
+			esp_min_rtt_sample(&b->fastest, max_t(u64, frame, before),
 					   div_u64(now, 1000));
 			budget_set_frame(b);
 		}
@@ -135,18 +159,34 @@ static void budget_meter(struct esp_budget *b, u64 now)
 }
 
 /*
- * Compute the time of a full frame on a link that is full, 1/16 ns; 0: unknown. A link whose rate is
- * not told is full if it carries what it carried at best: it would never be by a rate that is
+ * Compute the time of a full frame on a link that is full, 1/16 ns; 0: unknown. A link whose rate
+ * is not told is full if it carries what it carried at best: it would never be by a rate that is
  * supposed.
  */
 static u32 full_frame(const struct esp_budget *b)
 {
-	return b->told ? b->told : esp_min_rtt_get(&b->fastest);
+	u32 told = READ_ONCE(b->told);
+
+	return told ? told : esp_min_rtt_get(&b->fastest);
+}
+
+/**
+ * esp_budget_measured() - Tell the rate that was measured in the last ten seconds
+ * @b:	budget; no lock is needed
+ *
+ * Return: Mbit/s; 0: none
+ */
+u32 esp_budget_measured(const struct esp_budget *b)
+{
+	u32 frame = esp_min_rtt_get(&b->fastest);
+
+	return frame ? div_u64(READ_ONCE(b->frame_bytes) * 8000ull * 16, frame) : 0;
 }
 
 /**
  * esp_budget_look() - Judge the use of the link, and measure its rate
  * @b:		budget
+ * @waits:	a grant waits for the budget or the pace, and for nothing else
  * @now:	ns
  *
  * To be called once a round trip of each connection with an announced transmission.
@@ -157,17 +197,19 @@ static u32 full_frame(const struct esp_budget *b)
  * by an eighth in each look. If the link was full, the same packets may only make the queue
  * longer, and the budget shrinks slowly. While the rate is only supposed, nothing changes.
  */
-void esp_budget_look(struct esp_budget *b, u64 now)
+void esp_budget_look(struct esp_budget *b, bool waits, u64 now)
 {
 	u32 bytes = atomic_read(&b->bytes), n = bytes - b->look.bytes;
 	u64 took = since(now, b->look.since), carried;
 	u32 most, full;
 
+	if (!waits)
+		b->idle = now;
 	budget_meter(b, now);
 	full = full_frame(b);
 	if (took < look_time(b))
 		return;
-	if (b->limited && full && took < ESP_STALE_NS) {
+	if (full && held_since(b, b->look.since) && took < ESP_STALE_NS) {
 		carried = div_u64((u64)n * full, b->frame_bytes) * 1000 >> 4;
 		most = b->rtt.v > b->base.v ? frames_in(b, b->rtt.v - b->base.v) : 0;
 		b->grow = min(b->grow, most);
@@ -177,7 +219,6 @@ void esp_budget_look(struct esp_budget *b, u64 now)
 			b->grow -= DIV_ROUND_UP(b->grow, 32);
 		budget_set(b);
 	}
-	b->limited = 1;
 	b->look.since = now;
 	b->look.bytes = bytes;
 }
@@ -209,18 +250,24 @@ static void vote(struct esp_median *m, u32 x)
  * A host votes once in a look. Its vote moves the link's value up or down by a step, which doubles
  * while votes agree. So the value becomes the median of the hosts that send (Ma, Muthukrishnan
  * and Sandler, "Frugal Streaming for Estimating Quantiles", 2013), and a host that lies moves it
- * no farther than one that tells the truth. The only sender sets the values itself.
+ * no farther than one that tells the truth. A host that has been the only one for ESP_SOLE_NS sets
+ * the values itself.
  */
 void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt, int senders,
 		    u64 now)
 {
 	WRITE_ONCE(h->base, 1000 * clamp_t(u32, least, 1, ESP_STALE_NS / 1000));
 	rtt = 1000 * clamp_t(u32, rtt, 1, ESP_STALE_NS / 1000);
-	if (senders <= 1) {
+	if (b->voter != h) {
+		b->changed = b->voter ? now : 0;
+		b->voter = h;
+	}
+	if (senders <= 1 && (!b->changed || since(now, b->changed) >= ESP_SOLE_NS)) {
+		b->changed = 0;
 		WRITE_ONCE(b->base.v, h->base);
 		WRITE_ONCE(b->rtt.v, rtt);
 		budget_set(b);
-	} else if (since(now, h->voted) >= look_time(b)) {
+	} else if (since(now, h->voted) >= min_t(u64, look_time(b), ESP_VOTE_NS)) {
 		WRITE_ONCE(h->voted, now);
 		vote(&b->base, h->base);
 		vote(&b->rtt, rtt);
@@ -240,7 +287,7 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
  * late (as in TCP Veno, IEEE JSAC 2003); others are errors of the wire. If it counts, the bucket
  * of the host is halved, at most once a round trip. The growth of the budget is multiplied by 0.7,
  * and the budget does not grow for ESP_CALM_NS; both in proportion to the host's share of the
- * outstanding packets.
+ * outstanding packets, and once in that time for each host.
  */
 void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, bool silent,
 		     u64 now)
@@ -253,6 +300,9 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 		return;
 	h->lost = now;
 	h->loss_cap = max_t(u32, min(h->loss_cap, most) / 2, ESP_BUCKET_UNIT);
+	if (h->slowed && since(now, h->slowed) < ESP_CALM_NS)
+		return;
+	h->slowed = now;
 	share = clamp_t(u32, atomic_read(&h->outstanding), 1, all);
 	b->grow -= min_t(u32, b->grow, DIV_ROUND_UP(div_u64(3ull * b->grow * share, all), 10));
 	b->calm = max(b->calm, now + div_u64((u64)ESP_CALM_NS * share, all));
@@ -261,20 +311,15 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 
 /**
  * esp_budget_quantum() - Compute the size of a grant
- * @b:		budget
- * @senders:	connections with an announced transmission
- *
- * The only sender gets all that goes beyond the BDP at once: until then the link is full.
+ * @b:	budget
  *
  * Return: packets, 2 ... 44, and at most the budget; 44 is a GSO packet at an MTU of 1500
  */
-u32 esp_budget_quantum(const struct esp_budget *b, int senders)
+u32 esp_budget_quantum(const struct esp_budget *b)
 {
-	u32 size = READ_ONCE(b->size), bdp = READ_ONCE(b->bdp), n = size / 8;
+	u32 size = READ_ONCE(b->size);
 
-	if (senders <= 1 && size > bdp)
-		n = max(n, size - bdp);
-	return min_t(u32, clamp_t(u32, n, ESP_GRANT_MIN, 44), size);
+	return min_t(u32, clamp_t(u32, size / 8, ESP_GRANT_MIN, 44), size);
 }
 
 /**
@@ -304,25 +349,46 @@ u32 esp_budget_wait(const struct esp_budget *b, u64 now)
 }
 
 /**
- * esp_budget_spend() - Account for a grant, or a first burst, in the pace
+ * esp_budget_due() - Compute for how long the link waits for granted packets
+ * @b:	budget
+ *
+ * A host decides itself when it sends. So a time of the link counts here, and none that hosts
+ * report alone.
+ *
+ * Return: ns
+ */
+u64 esp_budget_due(const struct esp_budget *b)
+{
+	return 4 * (u64)max(b->rtt.v, b->base.v) +
+	       max_t(u64, esp_budget_wire_time(b, b->size), ESP_LOOK_NS);
+}
+
+/**
+ * esp_budget_spend() - Account for a grant in the pace
  * @b:		budget
  * @n:		packets
+ * @each:	length of a packet with framing, bytes: the mean of this sender's; 0: unknown
  * @now:	ns
+ *
+ * There is no debt beyond a budget: what was granted and did not come is forgotten.
  *
  * The pace is 1.1 times the link's rate, or the fastest rate that was measured, if that is higher.
  * So the queue at the port fills again after the link was idle, and a rate that is reported too
  * low does not confirm itself.
  */
-void esp_budget_spend(struct esp_budget *b, u32 n, u64 now)
+void esp_budget_spend(struct esp_budget *b, u32 n, u32 each, u64 now)
 {
 	u32 frame = b->frame, measured = esp_min_rtt_get(&b->fastest);
+	u64 most = now + esp_budget_wire_time(b, b->size + ESP_SLACK_FRAMES);
 
 	if (b->fastest.since)
 		frame = min(frame, measured);
 	frame -= frame / 11;
 	if ((s64)(b->paced - now) < 0)
 		b->paced = now;
-	b->paced += (u64)n * frame >> 4;
+	if (each && each < b->frame_bytes)
+		frame = div_u64((u64)frame * each, b->frame_bytes);
+	b->paced = min(b->paced + ((u64)n * frame >> 4), most);
 }
 
 /**
@@ -330,13 +396,14 @@ void esp_budget_spend(struct esp_budget *b, u32 n, u64 now)
  * @b:	budget of the host's own link, for the rate and for round trips
  *
  * A sender sets BUSY while the packets that receivers permit and that it could not send yet
- * exceed this; it clears BUSY at half of it (SThr of SIRD).
+ * exceed this; it clears BUSY at half of it (SThr of SIRD). A host that sends to this one, and
+ * reports short round trips, does not lower it beyond ESP_BASE_NS.
  *
  * Return: packets
  */
 u32 esp_budget_busy_from(const struct esp_budget *b)
 {
-	u32 n = frames_in(b, max(READ_ONCE(b->rtt.v), READ_ONCE(b->base.v)));
+	u32 n = frames_in(b, max3(READ_ONCE(b->rtt.v), READ_ONCE(b->base.v), (u32)ESP_BASE_NS));
 
 	return max_t(u32, n - n / 4, 2);
 }
@@ -350,19 +417,22 @@ void esp_host_init(struct esp_host *h)
 	memset(h, 0, sizeof(*h));
 	h->busy_cap = ~0u;
 	h->loss_cap = ~0u;
+	INIT_LIST_HEAD(&h->hold);
 	esp_turn_init(&h->turn);
 }
 
 /*
- * Did a packet take longer than the host's smallest round trip and the queue that the budget allows
- * at this link's own port? Then another queue on the way has delayed it, or the host, or a card.
+ * Did a packet take longer than the host's smallest round trip, and longer than the link takes
+ * for a whole budget, as far as a port has room for it? Then another queue on the way has delayed
+ * it, or the host, or a card.
  */
 static bool host_late(const struct esp_budget *b, const struct esp_host *h, u32 rtt)
 {
-	u32 size = READ_ONCE(b->size), bdp = READ_ONCE(b->bdp), base = READ_ONCE(h->base);
-	u32 queue = size > bdp ? size - bdp : 0;
+	u32 most = min(READ_ONCE(b->size), READ_ONCE(b->bdp) + ESP_PORT_FRAMES);
+	u32 base = READ_ONCE(h->base), frame = full_frame(b);
+	u64 whole = ((u64)most * (frame ? frame : READ_ONCE(b->frame))) >> 4;
 
-	return base && 1000ull * rtt > base + esp_budget_wire_time(b, queue);
+	return base && 1000ull * rtt > max_t(u64, base, whole);
 }
 
 /**
@@ -390,7 +460,8 @@ bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool b
 		WRITE_ONCE(h->busy, busy);
 	if (READ_ONCE(h->is_late) != late)
 		WRITE_ONCE(h->is_late, late);
-	return since(now, READ_ONCE(h->since)) >= max_t(u32, READ_ONCE(h->base), 2000);
+	return since(now, READ_ONCE(h->since)) >=
+	       max3(READ_ONCE(h->base), READ_ONCE(b->rtt.v) / 4, (u32)ESP_ROUND_NS);
 }
 
 /* A bucket that no signal has bounded yet begins at the largest size. */
@@ -478,7 +549,10 @@ static u64 burst_window(const struct esp_budget *b)
 	return 2 * max_t(u64, 2 * (u64)b->base.v, esp_budget_wire_time(b, ESP_PORT_FRAMES));
 }
 
-/* Let a pair of values age: @v[1] is that of the period before. Returns the periods passed. */
+/*
+ * Begin a new period if the running one is over: @v[1] is the value of the one before. Returns how
+ * many have passed.
+ */
 static u32 age(u32 v[2], u64 *began, u64 period, u64 now)
 {
 	u64 t = since(now, *began);
@@ -489,6 +563,19 @@ static u32 age(u32 v[2], u64 *began, u64 period, u64 now)
 	v[0] = 0;
 	*began = now;
 	return t < 2 * period ? 1 : 2;
+}
+
+static void begins_age(struct esp_budget *b, u64 now)
+{
+	struct esp_begins *s = &b->begins;
+	u32 passed = age(s->n, &s->since, burst_window(b), now);
+
+	if (passed) {
+		s->told[1] = passed < 2 ? s->told[0] : 0;
+		s->told[0] = 0;
+	}
+	s->window += passed;
+	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
 }
 
 /**
@@ -502,8 +589,7 @@ void esp_burst_begins(struct esp_budget *b, u32 *window, u64 now)
 {
 	struct esp_begins *s = &b->begins;
 
-	s->window += age(s->n, &s->since, burst_window(b), now);
-	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
+	begins_age(b, now);
 	if (*window == s->window)
 		return;
 	if (*window && *window + 1 == s->window && s->n[1])
@@ -523,18 +609,37 @@ void esp_burst_begins(struct esp_budget *b, u32 *window, u64 now)
  * @now:	ns
  *
  * All first bursts together fit into @b->pool, and so into a port (ESP_PORT_FRAMES). None is longer
- * than a BDP and the packet that announces it: then the first grant has arrived.
+ * than a BDP and the packet that announces it: then the first grant has arrived. Handshakes tell
+ * half of what those of the same time have left, because others may follow; but always a packet.
  *
  * Return: packets, 0 ... ESP_PORT_FRAMES; 0: announce by an empty TXS
  */
 u32 esp_burst_size(struct esp_budget *b, bool handshake, u32 senders, u64 now)
 {
+	u32 pool = min_t(u32, b->pool, ESP_PORT_FRAMES), n, told;
 	struct esp_begins *s = &b->begins;
-	u32 n;
 
-	s->window += age(s->n, &s->since, burst_window(b), now);
-	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
+	begins_age(b, now);
 	s->crest[0] = max(s->crest[0], senders);
-	n = handshake ? s->n[0] + s->n[1] : max(s->crest[0], s->crest[1]);
-	return min_t(u32, b->bdp + 1, min_t(u32, b->pool, ESP_PORT_FRAMES) / max_t(u32, n, 1));
+	if (!handshake)
+		return min(b->bdp + 1, pool / max3(s->crest[0], s->crest[1], 1u));
+	n = min(b->bdp + 1, pool / max(s->n[0] + s->n[1], 1u));
+	told = min(s->told[0] + s->told[1], pool);
+	n = min(n, max((pool - told) / 2, 1u));
+	s->told[0] += n;
+	return n;
+}
+
+/**
+ * esp_burst_now() - Tell the first burst that esp_burst_size() would compute, without a handshake
+ * @b:	budget; no lock is needed
+ *
+ * Return: packets
+ */
+u32 esp_burst_now(const struct esp_budget *b)
+{
+	const struct esp_begins *s = &b->begins;
+	u32 n = max3(READ_ONCE(s->crest[0]), READ_ONCE(s->crest[1]), 1u);
+
+	return min(READ_ONCE(b->bdp) + 1, min_t(u32, READ_ONCE(b->pool), ESP_PORT_FRAMES) / n);
 }

@@ -34,6 +34,9 @@
 #define ESP_CREST_NS		100000000	/* half of the time that a crest counts */
 #define ESP_GRANT_MIN		2	/* packets in one grant, unless the budget is smaller */
 #define ESP_BUSY_LEAST		6	/* packets that a busy host may have outstanding */
+#define ESP_ROUND_NS		20000	/* shortest round of a host */
+#define ESP_VOTE_NS		1000000	/* longest time between two votes of a host */
+#define ESP_SOLE_NS		10000000000ull	/* a host is the only one after this time */
 #define ESP_BUCKET_UNIT		256	/* buckets are kept in these parts of a packet */
 
 /**
@@ -62,6 +65,8 @@ struct esp_begins {
 	u32	window;
 	/** @n: connections with a beginning: last in the running window, or in the one before */
 	u32	n[2];
+	/** @told: packets that handshakes have told: in the running window, and the one before */
+	u32	told[2];
 	/** @crest: largest sum of @n, or of senders: in the running half, and the one before */
 	u32	crest[2];
 };
@@ -94,14 +99,21 @@ struct esp_budget {
 	u32			most;
 	/** @pool: packets of all first bursts together, as the administrator has set it */
 	u32			pool;
-	/** @limited: in this look, grants have waited for the budget, and for nothing else */
-	u8			limited;
+	/** @idle: when the budget has last held nobody back, ns */
+	u64			idle;
 	/** @bytes: bytes that have arrived, with framing; atomic, wraps */
 	atomic_t		bytes;
 	/** @look: the running look: when it began, ns, and @bytes at that time */
 	struct { u64 since; u32 bytes; } look;
-	/** @meter: the running measurement of the rate: when it began, ns, and @bytes then */
-	struct { u64 since; u32 bytes; } meter;
+	/**
+	 * @meter: the running measurement of the rate: when it began, ns, and @bytes then; time of
+	 * a full frame in the one before, 1/16 ns, 0: none
+	 */
+	struct { u64 since; u32 bytes; u32 frame; } meter;
+	/** @voter: the host that has voted last, or has set @base and @rtt */
+	const struct esp_host	*voter;
+	/** @changed: when another host than before voted, ns */
+	u64			changed;
 	/** @calm: time until which a loss keeps the budget from growing, ns */
 	u64			calm;
 	/** @paced: when the link will have carried all that was granted, ns */
@@ -126,6 +138,16 @@ struct esp_host {
 	atomic_t		late;
 	/** @since: start of the running round, ns */
 	u64			since;
+	/** @slowed: when a loss last stopped the growth of the budget, ns; 0: never */
+	u64			slowed;
+	/** @overdue: packets of @outstanding that the link no longer waits for */
+	u32			overdue;
+	/** @newer: packets of @outstanding that were granted after the last look at @overdue */
+	u32			newer;
+	/** @due: time of the next look at @overdue, ns */
+	u64			due;
+	/** @hold: in esp_ackq.holders, the one whose @due is next is the first; empty: not there */
+	struct list_head	hold;
 	/** @voted: when the host voted last, ns; see esp_budget_rtt() */
 	u64			voted;
 	/** @lost: when packets were last lost in a queue on the way, ns; 0: never */
@@ -151,13 +173,14 @@ void esp_budget_rate(struct esp_budget *b, u32 mbit, u32 mtu);
 void esp_budget_limits(struct esp_budget *b, u32 least, u32 most, u32 pool);
 void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt, int senders,
 		    u64 now);
-void esp_budget_look(struct esp_budget *b, u64 now);
+void esp_budget_look(struct esp_budget *b, bool waits, u64 now);
 void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, bool silent,
 		     u64 now);
-u32 esp_budget_quantum(const struct esp_budget *b, int senders);
+u32 esp_budget_quantum(const struct esp_budget *b);
 u64 esp_budget_wire_time(const struct esp_budget *b, u32 n);
 u32 esp_budget_wait(const struct esp_budget *b, u64 now);
-void esp_budget_spend(struct esp_budget *b, u32 n, u64 now);
+void esp_budget_spend(struct esp_budget *b, u32 n, u32 each, u64 now);
+u64 esp_budget_due(const struct esp_budget *b);
 u32 esp_budget_busy_from(const struct esp_budget *b);
 
 void esp_host_init(struct esp_host *h);
@@ -169,5 +192,7 @@ u32 esp_host_cap(const struct esp_budget *b, const struct esp_host *h, int sende
 
 void esp_burst_begins(struct esp_budget *b, u32 *window, u64 now);
 u32 esp_burst_size(struct esp_budget *b, bool handshake, u32 senders, u64 now);
+u32 esp_budget_measured(const struct esp_budget *b);
+u32 esp_burst_now(const struct esp_budget *b);
 
 #endif /* _ESP_BUDGET_H */

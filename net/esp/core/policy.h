@@ -8,6 +8,8 @@
 /**
  * struct esp_policy - what the administrator sets, per receiving device
  * @adaptive:		the budget decides (budget.h); 0: the seed's policy
+ * @shortest_first:	adaptive: short messages have their turns first (turn.h); 0: who has
+ *			waited longest
  * @burst_length:	adaptive: cap on a sender's permission, 0 none; seed's:
  *			the window
  * @q_min:		lower bound of the budget, packets
@@ -16,6 +18,7 @@
  */
 struct esp_policy {
 	u8	adaptive;
+	u8	shortest_first;
 	u16	burst_length;
 	u32	q_min;
 	u32	q_max;

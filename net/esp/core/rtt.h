@@ -107,12 +107,15 @@ static inline bool esp_min_rtt_changes(const struct esp_min_rtt *m, u32 rtt,
  * @lo:		floor
  * @hi:		ceiling
  *
+ * On an even path, rttvar goes to zero. A queue that gets longer by half is no loss, so the
+ * variation counts as half of srtt at least.
+ *
  * Return: microseconds; before the first measurement ten times the floor
  */
 static inline u32 esp_rtt_timeout(const struct esp_rtt *r, u32 extra, u32 lo, u32 hi)
 {
 	u32 srtt8 = READ_ONCE(r->srtt8);
-	u64 t = srtt8 ? (u64)(srtt8 >> 3) + READ_ONCE(r->rttvar4) : 10ull * lo;
+	u64 t = srtt8 ? (u64)(srtt8 >> 3) + max(READ_ONCE(r->rttvar4), srtt8 >> 4) : 10ull * lo;
 
 	t = max_t(u64, t, lo) + extra;
 	return min_t(u64, t, hi);

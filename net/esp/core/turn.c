@@ -205,10 +205,11 @@ struct esp_turn_grant *esp_turn_next(const struct esp_turns *t, const struct esp
  * esp_turn_over() - Let the other hosts have their turn
  * @t:	turns
  * @h:	host that got a grant; it is behind the others, if it has another one queued
+ * @n:	turns that the grant counts for, by its length; at least 1
  */
-void esp_turn_over(struct esp_turns *t, struct esp_turn *h)
+void esp_turn_over(struct esp_turns *t, struct esp_turn *h, u32 n)
 {
-	t->nth = esp_turn_fifo(t) ? 0 : t->nth + 1;
+	t->nth = esp_turn_fifo(t) ? 0 : t->nth + n;
 	if (h->best == ESP_CLASSES)
 		return;
 	list_move_tail(&h->link, &t->hosts);

@@ -42,8 +42,8 @@ struct esp_turns {
 	u32			full;
 	/** @every: each turn of this number goes by waiting time: ESP_TURN_FIFO; 1: all do */
 	u8			every;
-	/** @nth: turns since the last one that went by waiting time */
-	u8			nth;
+	/** @nth: turns since the last one by waiting time; a long grant counts as several */
+	u32			nth;
 };
 
 /**
@@ -91,7 +91,7 @@ void esp_turn_unpark(struct esp_turns *t, struct esp_turn *h);
 struct esp_turn *esp_turn_host(const struct esp_turns *t);
 struct esp_turn *esp_turn_any(const struct esp_turns *t);
 struct esp_turn_grant *esp_turn_next(const struct esp_turns *t, const struct esp_turn *h);
-void esp_turn_over(struct esp_turns *t, struct esp_turn *h);
+void esp_turn_over(struct esp_turns *t, struct esp_turn *h, u32 n);
 
 /**
  * esp_turn_fifo() - Does the next turn go by waiting time?

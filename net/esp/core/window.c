@@ -53,8 +53,8 @@ u32 esp_window_first_burst(const struct esp_window *w)
  * @w:		window
  * @small:	it is a complete transmission of at most ESP_SMALL bytes (rule 7)
  *
- * Earlier packets that are still on their way have their own permission. If there are some, one packet
- * more does no harm, even if the peer tells no first burst.
+ * Earlier packets that are still on their way have their own permission. If there are some, one
+ * packet more does no harm, even if the peer tells no first burst.
  */
 void esp_window_announce(struct esp_window *w, bool small)
 {
@@ -95,10 +95,11 @@ static void window_announced_next(struct esp_window *w, u32 limit)
  * @ack_seq:	next packet that the peer expects
  * @grant:	packets from @ack_seq on that the peer grants
  *
- * @grant is the first burst that the peer tells if it knew no announcement. That is so while nothing
- * is announced and everything is acknowledged, and if all packets but those of an announced first
- * burst are. Then it counts for the next transmission. Otherwise it is a grant. The exception is an
- * answer to packets before the announcement, because the peer has voided that grant.
+ * @grant is the first burst that the peer tells if it knew no announcement. That is so while
+ * nothing is announced and everything is acknowledged, and if all packets but those of an
+ * announced first burst are. Then it counts for the next transmission. Otherwise it is a grant.
+ * The exception is an answer to packets before the announcement, because the peer has voided that
+ * grant.
  *
  * Return: ESP_ACK_* bits; with INVALID and STALE nothing changed
  */

@@ -522,6 +522,7 @@ static void devq__closed(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		close_conn(test, &c[i]);
 	KUNIT_EXPECT_TRUE(test, list_empty(&devq()->ready));
+	KUNIT_EXPECT_EQ(test, atomic_read(&devq()->unused), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&devq()->busy), 3);
 	queue_stop(false);
 	EVENTUALLY(test, !atomic_read(&devq()->busy));
@@ -605,6 +606,54 @@ static void devq__paced(struct kunit *test)
 	devq_close(test, c, 2);
 }
 
+/*
+ * A host whose device does not take what peers permit says so in its frames, once one of them
+ * permits more, until most of it has left.
+ */
+static void devq__link_busy(struct kunit *test)
+{
+	struct esp_devq *q = devq();
+	int i, busy = 0, last = 0;
+	u8 *buf = pattern(test);
+	struct t_conn c[2];
+
+	devq_open(test, c, 2, 1);
+	/* a round trip of 10 frames: 3/4 of these are too many */
+	esp_budget_init(&fx.ed->link->budget, 1000, 1500);
+	esp_budget_rtt(&fx.ed->link->budget, &c[0].esp->peer->host, 123, 123, 1, 0);
+	for (i = 0; i < 2; i++) {
+		c[i].esp->peer_left = 1;
+		send_bytes(&c[i], buf, DEVQ_PACKETS * T_MSS - ESP_LEFT_ROOM, 0);
+		KUNIT_EXPECT_EQ(test, c[i].esp->devq_unused, DEVQ_PACKETS - 2u + i);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&q->unused), 2 * DEVQ_PACKETS - 3);
+	KUNIT_EXPECT_FALSE(test, q->link_busy);
+	c[0].ack++;
+	feed_ack(test, &c[0], DEVQ_PACKETS);
+	KUNIT_EXPECT_TRUE(test, q->link_busy);
+	queue_stop(false);
+	for (i = 0; i < 2 * DEVQ_PACKETS;) {
+		struct sk_buff *skb = next_skb(T_ANSWER_MS);
+		struct esp_frame f;
+
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		read_frame(test, skb, &f, NULL);
+		kfree_skb(skb);
+		if (!f.len)
+			continue;
+		busy += f.busy;
+		if (f.busy)
+			last = i;
+		i++;
+	}
+	/* not the first three, which have left before, and not those at the end */
+	KUNIT_EXPECT_GE(test, busy, DEVQ_PACKETS);
+	KUNIT_EXPECT_LE(test, last, 2 * DEVQ_PACKETS - 3);
+	EVENTUALLY(test, !atomic_read(&q->unused));
+	KUNIT_EXPECT_FALSE(test, q->link_busy);
+	devq_close(test, c, 2);
+}
+
 static struct kunit_case noqueue_cases[] = {
 	KUNIT_CASE(queue__none_refused),
 	{}
@@ -630,5 +679,6 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(devq__limit),
 	KUNIT_CASE(devq__limit_shrinks),
 	KUNIT_CASE(devq__paced),
+	KUNIT_CASE(devq__link_busy),
 	{}
 };

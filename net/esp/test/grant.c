@@ -29,7 +29,7 @@ static void txs__brings_permission(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* Feed an announcement of packets up to @end. The first @first of them leave before the first ACK. */
+/* Feed an announcement of packets up to @end. The first @first of them leave before an ACK. */
 static void feed_left(struct kunit *test, struct t_conn *c, u16 len, u32 end, u16 first)
 {
 	struct esp_frame f;
@@ -108,6 +108,7 @@ static void data__counts_for_host(struct kunit *test)
 	u32 bytes;
 
 	open_conn(test, &c, 0, 4);
+	c.esp->peer_left = 1;
 	h = &c.esp->peer->host;
 	WRITE_ONCE(h->since, ktime_get_ns() + NSEC_PER_SEC);	/* no round ends */
 	bytes = atomic_read(&c.esp->link->budget.bytes);
@@ -343,8 +344,12 @@ static void expiry__goes_to_the_head(struct kunit *test)
 	struct t_conn a, b;
 	struct esp_frame f;
 
-	conf()->rrq_min_us = 200000;
+	conf()->rrq_min_us = 50000;
 	open_rivals(test, &a, &b);
+	/* the link waits longer for packets of a than a's timer does */
+	a.untimed = true;
+	b.untimed = true;
+	ackq()->budget->base.v = ESP_STALE_NS;
 	feed(test, &a, ESP_TXS, a.seq, 0);
 	next(test, &a, ESP_ACK, &f);
 	feed(test, &b, ESP_TXS, b.seq, 0);
@@ -498,11 +503,36 @@ static void memory__not_by_the_packet(struct kunit *test)
 		n++;
 	}
 	KUNIT_ASSERT_NOT_NULL(test, skb);
-	read_frame(test, skb, &f, rest);
-	kfree_skb(skb);
+	do {	/* grant by grant */
+		read_frame(test, skb, &f, rest);
+		kfree_skb(skb);
+	} while (f.grant < 16 && (skb = next_skb(T_ANSWER_MS)));
 	KUNIT_EXPECT_GE(test, f.grant, 16);
 	KUNIT_EXPECT_LE(test, n, 18u);
 	KUNIT_EXPECT_FALSE(test, c.esp->grant.rcv_mem_pressure);
+	close_conn(test, &c);
+}
+
+/* A peer that announces again and again, and sends first bursts, gets memory for two of them. */
+static void memory__announced_again_is_bounded(struct kunit *test)
+{
+	int round, most;
+	struct t_conn c;
+	u32 i, end;
+
+	fx.left = true;
+	open_conn(test, &c, 0, 4);
+	c.sock->sk->sk_rcvbuf = 10 * c.esp->grant.rcv_est;
+	for (round = 0; round < 8; round++) {
+		c.seq = c.esp->recv_seq;
+		end = c.seq + ESP_ADVICE_MAX;
+		feed_left(test, &c, round % 2 ? T_MSS : 0, end, 65535);
+		for (i = c.seq; esp_before(i, end - 1); i++)
+			feed(test, &c, 0, i, T_MSS);
+		feed(test, &c, ESP_TXF, i, T_MSS);
+	}
+	most = (10 + 2 * ESP_ADVICE_MAX + 2) * c.esp->grant.rcv_est;
+	KUNIT_EXPECT_LE(test, atomic_read(&c.sock->sk->sk_rmem_alloc), most);
 	close_conn(test, &c);
 }
 
@@ -618,6 +648,7 @@ static struct kunit_case permission_cases[] = {
 	KUNIT_CASE(memory__pressure_lifts),
 	KUNIT_CASE(memory__backlog_counts_once),
 	KUNIT_CASE(memory__not_by_the_packet),
+	KUNIT_CASE(memory__announced_again_is_bounded),
 	KUNIT_CASE(memory__unsolicited_is_bounded),
 	KUNIT_CASE(memory__gap_before_full_buffer),
 	KUNIT_CASE(memory__own_probe_stays),

@@ -82,6 +82,7 @@ static void open_either(struct kunit *test, struct t_conn *c, int nr,
 	feed_frame(test, c->mac, &f, NULL);
 	next_but_syn(test, &f);
 	c->grant = m->advice;
+	c->esp->opened_at = 0;	/* what the handshake told counts, however slow the test is */
 }
 
 /* Send the message @m, record the frames with data that leave, and return their number. */
@@ -181,7 +182,7 @@ static void offload__as_one_by_one(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, f->len, want->len, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, f->ack_seq, want->ack_seq, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, f->grant, want->grant, "%d.%d", i, j);
-			KUNIT_EXPECT_EQ_MSG(test, +f->opts, (u32)want->opts, "%d.%d", i, j);
+			KUNIT_EXPECT_EQ_MSG(test, (u32)f->opts, (u32)want->opts, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, memcmp(f, want, sizeof(*f)), 0, "%d.%d", i, j);
 			KUNIT_EXPECT_EQ_MSG(test, run[j].crc, one[j].crc, "%d.%d", i, j);
 		}

@@ -9,7 +9,7 @@ static const struct esp_policy seed_policy = {
 };
 
 static const struct esp_policy adaptive_policy = {
-	.adaptive = 1, .q_min = 8, .q_max = 4096, .first_pool = 64,
+	.adaptive = 1, .shortest_first = 1, .q_min = 8, .q_max = 4096, .first_pool = 64,
 };
 
 /* Rules 14, 15. */
