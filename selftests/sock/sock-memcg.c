@@ -333,7 +333,7 @@ TEST_F(memcg, carried)
 /* accept() fails while the group is at its limit; the connection waits until there is memory. */
 TEST_F(memcg, limit)
 {
-	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2];
+	int l = listener(B, SOCK_STREAM, PORT, 1), fd[2], i;
 	char text[32];
 
 	write_text("/proc/self/oom_score_adj", "-1000");
@@ -343,8 +343,11 @@ TEST_F(memcg, limit)
 	if (!access(GROUP "/memory.swap.max", F_OK))
 		write_text(GROUP "/memory.swap.max", "0");
 	write_text(GROUP "/memory.max", text);
-	EXPECT_ERRNO(ENOMEM, accept(l, NULL, NULL));
-	EXPECT_ERRNO(ENOMEM, accept(l, NULL, NULL));
+	/* ENFILE comes from the core, if the group has no memory for the file either */
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(-1, accept(l, NULL, NULL));
+		EXPECT_TRUE(errno == ENOMEM || errno == ENFILE);
+	}
 	EXPECT_GT(MUCH / 2, charged_at_last());
 	write_text(GROUP "/memory.max", "max");
 	fd[1] = MUST(accept(l, NULL, NULL));

@@ -159,7 +159,9 @@ TEST_F(hosts, maxseg)
 	EXPECT_EQ(100, get_int(fd[0], SOL_ESP, ESP_MAXSEG));
 	ASSERT_EQ(0, transfer(fd[0], fd[1], 10000));
 	EXPECT_EQ(100U, get_info(fd[0]).mss);
-	EXPECT_EQ(100UL, get_info(fd[0]).stats.tx_packets);
+	/* packets of the first buffer leave room for an option of 8 bytes */
+	EXPECT_GE(get_info(fd[0]).stats.tx_packets, 100UL);
+	EXPECT_LE(get_info(fd[0]).stats.tx_packets, 109UL);
 	close(fd[0]);
 	close(fd[1]);
 	/* a value larger than the device takes is reduced */

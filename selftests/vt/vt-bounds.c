@@ -5,13 +5,10 @@
  * were granted.
  */
 #include <linux/sock_diag.h>
-#include <net/ethernet.h>
-#include <netpacket/packet.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <linux/esp_wire.h>
-#include "checksum.h"
 #include "vt-rack.h"
+#include "vt-forge.h"
 
 /*
  * Rule 21: however many senders start in the same moment, their first bursts are at
@@ -249,43 +246,6 @@ TEST_F(rack, both_ways_once)
  * Rule 20: a sender that sends far more than it may gains nothing: the memory of
  * the receiving socket is bounded, and the other senders keep the link.
  */
-static __u8 forged[ETH_HLEN + ESP_HLEN + MSS];
-static struct esp_wire *const header = (void *)(forged + ETH_HLEN);
-
-/* Open a packet socket at the sender, and keep a frame of the connection as a template. */
-static int learn(struct stream *s, int sender)
-{
-	struct sockaddr_ll a = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
-	};
-	int fd;
-
-	enter(&snd[sender]);
-	a.sll_ifindex = if_nametoindex("e0");
-	fd = MUST(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)));
-	MUST(bind(fd, (struct sockaddr *)&a, sizeof(a)));
-	s->want += 1000;
-	PUMP(s->got == s->want, 10 * MS);
-	do {
-		MUST(recv(fd, forged, sizeof(forged), MSG_DONTWAIT));
-	} while (memcmp(forged, rx.mac, 6) || !header->len);
-	return fd;
-}
-
-static void forge(int fd, __u32 seq, int flags)
-{
-	header->ver_hlen = ESP_VERSION << 4 | ESP_HLEN / 4;
-	header->flags = ESP_ACK | flags;
-	header->pkt_seq = htonl(seq);
-	header->ts_val = htonl(ntohl(header->ts_val) + TICK_US);
-	header->len = htons(MSS);
-	header->csum = 0;
-	header->csum = checksum(header, ESP_HLEN + MSS);
-	if (send(fd, forged, sizeof(forged), 0) < 0 && errno != ENOBUFS)
-		MUST(-1);
-}
-
 static int memory(int fd)
 {
 	__u32 m[SK_MEMINFO_VARS] = {};
@@ -301,24 +261,25 @@ TEST_F(rack, window_ignored)
 	__u32 seq, start;
 	long long began;
 	long long honest;
-	int fd, i;
+	static struct forger f;
+	int i;
 
 	connect_streams(snd, 2, &rx);
 	MUST(set_int(st[0].rx, SOL_SOCKET, SO_RCVBUF, 131072));
 	rcvbuf = get_int(st[0].rx, SOL_SOCKET, SO_RCVBUF);
-	fd = learn(&st[0], 0);
+	learn(&f, &st[0], 0);
 	st[0].stopped = true;
 	keep_busy(1, 2);
 	honest = st[1].got;
 	reset_gaps();
-	seq = ntohl(header->pkt_seq) + 1;
+	seq = ntohl(forged(&f)->pkt_seq) + 1;
 	start = seq;
 	began = now_us();
 	for (i = 0; i < 1200; i++) {
 		int kind = i / 400;
 
 		/* numbers in a row; every second one; anywhere */
-		forge(fd, seq, !i ? ESP_TXS : 0);
+		forge_frame(&f, seq, !i ? ESP_TXS : 0, 0, MSS);
 		seq = kind == 0 ? seq + 1 : kind == 1 ? seq + 2 : start + i * 977;
 		step();
 		if (memory(st[0].rx) > most)
@@ -338,7 +299,7 @@ TEST_F(rack, window_ignored)
 	EXPECT_GE(honest, 0.9 * (capacity(1000, now_us() - began) - 1200.0 * MSS));
 	/* the sender's grants expire; a receiver that does not read gives no more */
 	EXPECT_TRUE(PUMP(!tokens(st[0].rx) && !flag(st[0].rx, ESP_IF_PARKED), 100 * MS));
-	close(fd);
+	close(f.fd);
 	close(st[0].rx);
 	close(st[0].tx);
 	EXPECT_TRUE(PUMP(port().senders == 1, 100 * MS));

@@ -43,6 +43,8 @@ struct port {
 	int	open;
 	int	budget;
 	int	bursts;
+	int	mbit;
+	char	from[16];	/* what tells @mbit */
 };
 
 static inline int open_ports(const struct host *h)
@@ -60,8 +62,8 @@ static inline struct port read_port(int fd)
 	n = MUST(pread(fd, buf, sizeof(buf) - 1, 0));
 	buf[n] = 0;
 	line = strstr(buf, "\ne0 ");
-	if (line && sscanf(line + 4, "%*d %d %d %d %d %d %d", &p.peers, &p.senders, &p.parked,
-			   &p.open, &p.budget, &p.bursts) != 6)
+	if (line && sscanf(line + 4, "%*d %d %d %d %d %d %d %d %15s", &p.peers, &p.senders,
+			   &p.parked, &p.open, &p.budget, &p.bursts, &p.mbit, p.from) != 8)
 		MUST(-1);
 	return p;
 }
