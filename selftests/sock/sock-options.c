@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/net_tstamp.h>
 #include <stddef.h>
+#include <sys/utsname.h>
 #include "sock-hosts.h"
 
 /*
@@ -487,9 +488,12 @@ TEST_F(hosts, options_without_effect)
 	struct sock_fprog filter = { 1, all };
 	struct sock_txtime txtime = { .clockid = CLOCK_TAI };
 	struct sock_txtime errors = { CLOCK_TAI, SOF_TXTIME_REPORT_ERRORS };
+	struct utsname kernel;
 	unsigned int i, t;
 
-	if (set_int(esp_socket(A, SOCK_STREAM), SOL_SOCKET, SO_ZEROCOPY, 1))
+	/* asked of the kernel's version, not of ESP: a defect there must not end in a skip */
+	MUST(uname(&kernel));
+	if (!strncmp(kernel.release, "6.1.", 4))
 		SKIP(return, "this kernel sets SOL_SOCKET's options without asking the family");
 	for (t = 0; t < ARRAY_SIZE(types); t++) {
 		bool dgram = types[t] == SOCK_DGRAM;
