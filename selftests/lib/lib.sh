@@ -23,7 +23,7 @@ cleanup()
 		kill -KILL "$pid" 2>/dev/null
 	done
 	wait 2>/dev/null
-	for host in $HOSTS; do	# a test may have deleted some
+	[ -z "$HOSTS" ] || for host in $HOSTS; do	# a test may have deleted some
 		[ ! -e "/run/netns/$host" ] || echo "netns delete $host"
 	done | ip -force -batch - || status=1
 	rm -rf "$TMP"
