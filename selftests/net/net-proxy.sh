@@ -79,15 +79,16 @@ fails()
 	[ $status != 0 ] && grep -qE "$LOST" "$TMP/client"
 }
 
-# killed SERVER...: it is killed while the client waits for bytes.
+# The server is killed when it has data that it didn't read, while the client waits for bytes.
 killed()
 {
 	nsenter --net=/run/netns/n1 /usr/bin/python3 -c 'import socket, time
-s = socket.create_server(("127.0.0.1", 8001)); c = s.accept()[0]; c.recv(1); time.sleep(1000)' &
+s = socket.create_server(("127.0.0.1", 8001)); c = s.accept()[0]; c.recv(1)
+print("has data", flush=True); time.sleep(1000)' >"$TMP/server" &
 	SERVER=$!
 	until_true 60 in_tcp n1 8001 || return
 	nsenter --net=/run/netns/n0 run-calls call block 127.0.0.1 8080 >"$TMP/client" 2>&1 &
-	until_true 60 eval 'n1 esp show | grep -q ":5000 "' && sleep 0.3
+	until_true 60 grep -q "has data" "$TMP/server"
 	kill -KILL $SERVER
 	! wait $! && cat "$TMP/client" && grep -qE "$LOST" "$TMP/client"
 }

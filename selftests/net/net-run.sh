@@ -322,16 +322,19 @@ pinned_peer()
 	return $status
 }
 
-# The server is killed; further below, the cable is cut.
+# The server is killed when it has data that it didn't read: a reset. (Without data, the client
+# would see the end of the stream.) Further below, the cable is cut.
 killed_peer()
 {
 	: >"$LOG"
 	serve /usr/bin/python3 -IS -c 'import socket, time
-s = socket.create_server(("", 6008)); c = s.accept()[0]; c.recv(1); time.sleep(1000)'
+s = socket.create_server(("", 6008)); c = s.accept()[0]; c.recv(1)
+print("has data", flush=True); time.sleep(1000)'
 	up 6008 || return
 	nsenter --net=/run/netns/n0 "${RUN[@]}" run-calls call block 10.1.0.2 6008 >"$TMP/out" 2>&1 &
-	until_true 60 told "from 10.1.0.1:" && kill -KILL $SERVER && ! wait $! && cat "$TMP/out" &&
-		grep -qE "Connection reset by peer|Broken pipe" "$TMP/out" && told "to 10.1.0.2:6008: ESP"
+	until_true 60 grep -q "has data" "$TMP/server" && kill -KILL $SERVER && ! wait $! &&
+		cat "$TMP/out" && grep -qE "Connection reset by peer|Broken pipe" "$TMP/out" &&
+		told "from 10.1.0.1:" && told "to 10.1.0.2:6008: ESP"
 }
 cut_off()
 {
