@@ -88,7 +88,7 @@ print("has data", flush=True); time.sleep(1000)' >"$TMP/server" &
 	SERVER=$!
 	until_true 60 in_tcp n1 8001 || return
 	nsenter --net=/run/netns/n0 run-calls call block 127.0.0.1 8080 >"$TMP/client" 2>&1 &
-	until_true 60 grep -q "has data" "$TMP/server"
+	until_true 60 grep -q "has data" "$TMP/server" || { kill -KILL $SERVER; return 1; }
 	kill -KILL $SERVER
 	! wait $! && cat "$TMP/client" && grep -qE "$LOST" "$TMP/client"
 }

@@ -23,14 +23,9 @@ static u32 take_packets(struct kunit *test, struct t_conn *c)
 	u32 first = c->ack, end = c->ack + Q_PACKETS, here = 0, again = 0;
 
 	while (c->ack != end) {
-		struct sk_buff *skb = next_skb(T_ANSWER_MS);
 		struct esp_frame f;
 
-		KUNIT_ASSERT_NOT_NULL(test, skb);
-		read_frame(test, skb, &f, NULL);
-		kfree_skb(skb);
-		if (!f.len)
-			continue;
+		next_with_data(test, &f);
 		if (f.pkt_seq - first >= Q_PACKETS || here & BIT(f.pkt_seq - first)) {
 			again++;
 			continue;
@@ -632,19 +627,13 @@ static void devq__link_busy(struct kunit *test)
 	feed_ack(test, &c[0], DEVQ_PACKETS);
 	KUNIT_EXPECT_TRUE(test, q->link_busy);
 	queue_stop(false);
-	for (i = 0; i < 2 * DEVQ_PACKETS;) {
-		struct sk_buff *skb = next_skb(T_ANSWER_MS);
+	for (i = 0; i < 2 * DEVQ_PACKETS; i++) {
 		struct esp_frame f;
 
-		KUNIT_ASSERT_NOT_NULL(test, skb);
-		read_frame(test, skb, &f, NULL);
-		kfree_skb(skb);
-		if (!f.len)
-			continue;
+		next_with_data(test, &f);
 		busy += f.busy;
 		if (f.busy)
 			last = i;
-		i++;
 	}
 	/* not the first three, which have left before, and not those at the end */
 	KUNIT_EXPECT_GE(test, busy, DEVQ_PACKETS);

@@ -404,6 +404,19 @@ static void read_frame(struct kunit *test, struct sk_buff *skb,
 		memcpy(payload, data + f->hlen, min_t(u32, f->len, T_MSS));
 }
 
+/* Read the next frame with data, of any connection. */
+static void next_with_data(struct kunit *test, struct esp_frame *f)
+{
+	struct sk_buff *skb;
+
+	do {
+		skb = next_skb(T_ANSWER_MS);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		read_frame(test, skb, f, NULL);
+		kfree_skb(skb);
+	} while (!f->len);
+}
+
 /* Expect a frame with these flags, and read it. */
 static void next(struct kunit *test, struct t_conn *c, u8 flags,
 		 struct esp_frame *f)
