@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: net/esp/core/rtt.c net/esp/core/policy.c net/esp/core/turn.c net/esp/core/budget.c
+// SOURCES: net/esp/core/rtt.c net/esp/core/policy.c net/esp/core/turn.c net/esp/core/budget.c net/esp/core/overdue.c
 /*
  * The ACK queue under random operations: rules 11, 12, 14-18, 20 and the
  * must-hold list.
@@ -8,7 +8,7 @@
  *	host-ackq-fuzz [SEED | FILE]...	all seeds, or these, or bytes; one with its trace
  *
  * Sockets send transmissions to a receiver that decides by the real ackq.c, with
- * budget.c and turn.c, or by the seed's policy; a few lines here repeat the rest of
+ * budget.c, turn.c and overdue.c, or by the seed's policy; a few lines here repeat the rest of
  * grant.c and rcv_data.c. Frames come in any order and get lost, grants expire, sockets
  * close, policies, budget and memory change. Senders lie about round trips, BUSY
  * and what they have left.
@@ -144,7 +144,7 @@ static void note_bounds(void)
 	for (int i = 0; i < HOSTS; i++)
 		max_cap[i] = max3(max_cap[i], esp_host_cap(&budget, &hosts[i], 2),
 				  esp_host_cap(&budget, &hosts[i], 1));
-	max_q = max(max_q, budget.size + q.overdue);
+	max_q = max(max_q, budget.size + q.overdue.tokens);
 }
 
 /*
@@ -677,7 +677,7 @@ static void host_invariants(int open)
 		overdue += h->overdue;
 		check(!h->overdue || !list_empty(&h->hold), "overdue tokens that nobody looks at");
 	}
-	check(q.overdue == overdue, "overdue is not the sum over the hosts");
+	check(q.overdue.tokens == overdue, "overdue is not the sum over the hosts");
 	check(q.turns.full == full, "number of parked hosts with a full bucket");
 	check(budget.size >= min(budget.bdp + budget.grow + ESP_SPARE, budget.most) &&
 	      budget.size >= min(budget.least, budget.most) && budget.size <= budget.most,

@@ -34,8 +34,7 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p, struct esp_bu
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->esp_ack_queue);
 	esp_turns_init(&q->turns);
-	INIT_LIST_HEAD(&q->holders);
-	q->overdue = 0;
+	esp_overdue_init(&q->overdue);
 	q->watched = 0;
 	q->budget = b;
 	q->qlen = 0;
@@ -86,67 +85,6 @@ static void grant_tokens(struct esp_grant *g, u32 n)
 	atomic_add(n, &g->host->outstanding);
 }
 
-/*
- * Tokens that a host has had for too long (esp_budget_due()) are overdue: they stay in its
- * bucket, and other hosts no longer wait for them. A host that holds back what it was granted
- * takes the link from nobody else, however long its round trips are by its own word.
- */
-
-/* Take note that tokens were given to a host. */
-static void hold_begin(struct esp_ackq *q, struct esp_host *h, u32 n, u64 now)
-	__must_hold(&q->lock)
-{
-	lockdep_assert_held(&q->lock);
-	h->newer += n;
-	if (!list_empty(&h->hold))
-		return;
-	h->due = now + esp_budget_due(q->budget);
-	list_add_tail(&h->hold, &q->holders);
-}
-
-static void hold_set(struct esp_ackq *q, struct esp_host *h, u32 overdue)
-	__must_hold(&q->lock)
-{
-	lockdep_assert_held(&q->lock);
-	WRITE_ONCE(q->overdue, q->overdue + overdue - h->overdue);
-	h->overdue = overdue;
-}
-
-/*
- * Look at the hosts that are due. Return whether one has overdue tokens that were not before, and
- * in
- * @wait the time until the next one is due, nanoseconds; 0: there is none.
- */
-static bool hold_look(struct esp_ackq *q, u64 now, u32 *wait)
-	__must_hold(&q->lock)
-{
-	struct esp_host *h;
-	bool more = false;
-	u32 n, overdue;
-
-	lockdep_assert_held(&q->lock);
-	*wait = 0;
-	while (!list_empty(&q->holders)) {
-		h = list_first_entry(&q->holders, struct esp_host, hold);
-		if ((s64)(h->due - now) > 0) {
-			*wait = min_t(u64, h->due - now, ESP_STALE_NS);
-			break;
-		}
-		n = max(atomic_read(&h->outstanding), 0);
-		/* tokens come back in the order in which they were given, as far as this goes */
-		overdue = n - min(n, h->newer);
-		more |= overdue > h->overdue;
-		hold_set(q, h, overdue);
-		h->newer = 0;
-		list_del_init(&h->hold);
-		if (n) {
-			h->due = now + esp_budget_due(q->budget);
-			list_add_tail(&h->hold, &q->holders);
-		}
-	}
-	return more;
-}
-
 /**
  * esp_ackq_forget() - Forget a host
  * @q:	queue
@@ -155,8 +93,7 @@ static bool hold_look(struct esp_ackq *q, u64 now, u32 *wait)
 void esp_ackq_forget(struct esp_ackq *q, struct esp_host *h)
 {
 	spin_lock_bh(&q->lock);
-	hold_set(q, h, 0);
-	list_del_init(&h->hold);
+	esp_overdue_forget(&q->overdue, h);
 	if (q->budget && q->budget->voter == h)
 		q->budget->voter = NULL;
 	spin_unlock_bh(&q->lock);
@@ -443,8 +380,8 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		g = container_of(t, struct esp_grant, turn);
 		*n = bucket_quantum(q, h, min(quantum, grant_want(g)));
 		now = q->ops->now();
-		if (open > 0 && open + *n > b->size + q->overdue) {
-			if (hold_look(q, now, wait))
+		if (open > 0 && open + *n > b->size + q->overdue.tokens) {
+			if (esp_overdue_look(&q->overdue, now, esp_budget_due(b), wait))
 				continue;
 			WRITE_ONCE(q->watched, !!*wait);
 			return NULL;
@@ -471,8 +408,8 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	/* a short message, or a sole host, gets all that it wants, as far as the budget goes */
 	room = max_t(int, bucket_room(q, h), 1);
 	if ((!esp_turn_fifo(&q->turns) || th->link.next == th->link.prev) &&
-	    (int)(b->size + q->overdue) > open)
-		*n = max(*n, min3(grant_want(g), b->size + q->overdue - open,
+	    (int)(b->size + q->overdue.tokens) > open)
+		*n = max(*n, min3(grant_want(g), b->size + q->overdue.tokens - open,
 				  (u32)ESP_SLACK_FRAMES));
 	*n = min(*n, room);
 	return g;
@@ -488,7 +425,7 @@ static void ackq_pump_turns(struct esp_ackq *q)
 	while (READ_ONCE(q->qlen)) {
 		/* turn_take() would find the same; packets that arrive pump, and so does a timer */
 		if (READ_ONCE(q->watched) && atomic_read(&q->outstanding) >=
-		    (int)(READ_ONCE(q->budget->size) + READ_ONCE(q->overdue)))
+		    (int)(READ_ONCE(q->budget->size) + READ_ONCE(q->overdue.tokens)))
 			return;
 		spin_lock_bh(&q->lock);
 		g = turn_take(q, &n, &wait);
@@ -503,7 +440,7 @@ static void ackq_pump_turns(struct esp_ackq *q)
 		if (!grant_extend(q, g, &n))
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		now = q->ops->now();
-		hold_begin(q, g->host, n, now);
+		esp_overdue_granted(&q->overdue, g->host, n, now + esp_budget_due(q->budget));
 		esp_budget_spend(q->budget, n, READ_ONCE(g->each), now);
 		/* after a second expiry there is one token, until its packet comes */
 		if (n && g->expired < 2 && (g->expired || esp_ackq_wants(g))) {
@@ -640,7 +577,7 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 		n = min3(n, bucket_room(q, g->host), (u32)max(room, 0));
 		now = q->ops->now();
 		esp_burst_begins(q->budget, &g->window, now);
-		hold_begin(q, g->host, n, now);
+		esp_overdue_granted(&q->overdue, g->host, n, now + esp_budget_due(q->budget));
 		atomic_add(n, &q->outstanding);
 		grant_tokens(g, n);
 		spin_unlock_bh(&q->lock);

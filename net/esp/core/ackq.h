@@ -13,6 +13,7 @@
 #include "pure.h"
 #include "policy.h"
 #include "budget.h"
+#include "overdue.h"
 
 struct esp_grant;
 struct esp_ackq;
@@ -57,11 +58,9 @@ struct esp_ackq {
 	struct list_head		esp_ack_queue;
 	/** @turns: hosts with queued grants; only while @policy.adaptive */
 	struct esp_turns		turns;
-	/** @holders: hosts with outstanding packets, by esp_host.due, if @policy.adaptive */
-	struct list_head		holders;
-	/** @overdue: sum of esp_host.overdue; written under @lock */
-	u32				overdue;
-	/** @watched: a call of esp_ackq_resume() is due that looks at @holders; under @lock */
+	/** @overdue: tokens that nobody waits for, if @policy.adaptive; under @lock */
+	struct esp_overdue		overdue;
+	/** @watched: a call of esp_ackq_resume() is due that looks at @overdue; under @lock */
 	u8				watched;
 	/** @budget: budget of the link, which decides while @policy.adaptive. Set once */
 	struct esp_budget		*budget;

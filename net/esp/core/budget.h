@@ -146,7 +146,7 @@ struct esp_host {
 	u32			newer;
 	/** @due: time of the next look at @overdue, ns */
 	u64			due;
-	/** @hold: in esp_ackq.holders, the one whose @due is next is the first; empty: not there */
+	/** @hold: in esp_overdue.holders; empty: not there */
 	struct list_head	hold;
 	/** @voted: when the host voted last, ns; see esp_budget_rtt() */
 	u64			voted;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kernel names that the files of pure decisions (wire.c, window.c, rtt.c, policy.c, turn.c,
- * budget.c, ackq.c) use. In the kernel they come from its headers. A single-threaded program
- * in user space (unit test, fuzzer) gets them from selftests/lib/pure-user.h.
+ * Kernel names that the files of this folder use. In the kernel they come from its headers. A
+ * single-threaded program in user space (unit test, fuzzer) gets them from
+ * selftests/lib/pure-user.h.
  */
 #ifndef _ESP_PURE_H
 #define _ESP_PURE_H
@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <linux/bitops.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/math.h>
 #include <linux/math64.h>

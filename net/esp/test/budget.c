@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of budget.c and turn.c, and of ackq.c with hosts that have some sockets. Included by
- * suite.c, and in user space by selftests/unit/host-pure.c.
+ * Tests of budget.c, turn.c and overdue.c, and of ackq.c with hosts that have some sockets.
+ * Included by suite.c, and in user space by selftests/unit/host-pure.c.
  */
 
 #define US	1000ull
@@ -586,12 +586,12 @@ static void ackq_budget__one(struct kunit *test)
 	for (i = 0; i < 40; i++) {
 		t.now += 10 * US;
 		t_arrive(2);
-		KUNIT_EXPECT_LE(test, atomic_read(&t.q.outstanding), 21 + (int)t.q.overdue);
+		KUNIT_EXPECT_LE(test, atomic_read(&t.q.outstanding), 21 + (int)t.q.overdue.tokens);
 		KUNIT_EXPECT_LE(test, atomic_read(&bt.h[1].outstanding), 17);
 	}
 	/* the link doesn't wait for ever for a host that sends nothing */
 	KUNIT_EXPECT_EQ(test, bt.h[0].overdue, 5u);
-	KUNIT_EXPECT_EQ(test, t.q.overdue, 5u);
+	KUNIT_EXPECT_EQ(test, t.q.overdue.tokens, 5u);
 	KUNIT_EXPECT_GE(test, tb_granted(2), 12u);
 	t_end(2);
 	KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[1].outstanding), 0);

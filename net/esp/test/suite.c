@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit: the protocol's decisions, and its packets. The tests of wire.c,
- * window.c, rtt.c, policy.c, ackq.c, turn.c and budget.c run in user space, too
+ * window.c, rtt.c, policy.c, ackq.c, turn.c, budget.c and overdue.c run in user space, too
  * (selftests/unit/host-pure.c).
  */
 #include <kunit/test.h>
