@@ -102,6 +102,17 @@ static void ack_note_queue(struct esp_opt *esp)
 	esp->to_ack = esp->recv_seq - told;
 }
 
+/*
+ * Packets after which a sender that needs no more permission gets an ACK. On the same host an ACK
+ * costs as much as the data of several GSO packets, and a sender that can't go on asks.
+ */
+static u32 ack_when_granted(struct esp_opt *esp, u32 each)
+{
+	if (READ_ONCE(esp->user_to_ack) || esp->agreed_burst || !esp_host_near(esp->grant.host))
+		return each;
+	return max_t(u32, each, ESP_NEAR * ESP_GRANT_MAX);
+}
+
 /* Send or schedule the ACK that the packets just consumed ask for (rules 10, 14). */
 void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 {
@@ -119,7 +130,7 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 			esp_enqueue_ack(sk, true, c->packets);
 		else if (esp_grant_due(esp))
 			esp_enqueue_ack(sk, waits && !READ_ONCE(g->queued), c->packets);
-		else if (esp->to_ack >= n)
+		else if (esp->to_ack >= ack_when_granted(esp, n))
 			esp_send_ack(sk);
 		ack_note_queue(esp);
 		if (esp->ack_seq != esp->recv_seq)

@@ -379,6 +379,8 @@ void esp_devq_unused(struct sock *sk, u32 n)
 {
 	struct esp_opt *esp = esp_sk(sk);
 
+	if (n == esp->devq_unused)
+		return;
 	atomic_add(n - esp->devq_unused, &esp->devq->unused);
 	esp->devq_unused = n;
 }

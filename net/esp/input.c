@@ -166,6 +166,9 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	f->segs = skb_is_gso(skb) && f->len ?
 		  DIV_ROUND_UP(f->len, skb_shinfo(skb)->gso_size) : 1;
+	/* GRO chains the frames that it merges */
+	esp_host_came_whole(esp->grant.host, f->segs > 1 && !skb_has_frag_list(skb) &&
+			    skb_headlen(skb) == f->hlen, skb_has_frag_list(skb));
 	data_came(esp, f, now);
 	esp_data_rcv(sk, skb);
 	return;

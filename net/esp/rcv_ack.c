@@ -48,7 +48,8 @@ static noinline void ack_take_sample(struct sock *sk, u32 rtt, u64 now)
 		return;
 	esp->min_rtt = esp_peer_rtt(sk, esp->round.sample[0], now);
 	if (esp->link) {
-		esp_ackq_rtt(&esp->link->ackq, &esp->grant, esp->min_rtt, esp->rtt_most);
+		esp_ackq_rtt(&esp->link->ackq, &esp->grant, esp->min_rtt, esp->rtt_most,
+			     1000 * now);
 		esp_ack_pump(&esp->link->ackq);
 	}
 	esp->rtt_most = 0;

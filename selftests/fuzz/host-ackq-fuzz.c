@@ -144,7 +144,9 @@ static void note_bounds(void)
 	for (int i = 0; i < HOSTS; i++)
 		max_cap[i] = max3(max_cap[i], esp_host_cap(&budget, &hosts[i], 2),
 				  esp_host_cap(&budget, &hosts[i], 1));
-	max_q = max(max_q, budget.size + q.overdue.tokens);
+	for (int i = 0; i < HOSTS; i++)
+		max_q = max3(max_q, budget.size + q.overdue.tokens,
+			     esp_budget_limit(&budget, &hosts[i], 1));
 }
 
 /*
@@ -412,6 +414,7 @@ static void arrive(struct sk *s, u32 seq)
 	struct consumed c = {};
 	bool pump;
 
+	esp_host_came_whole(s->g.host, !rnd(3), !rnd(3));
 	if (esp_ackq_came(&q, &s->g, 1, 1538, !rnd(3), rnd(4) ? rnd(100) : rnd(0), clock_ns))
 		esp_ack_pump(&q);
 	pump = esp_ackq_arrived(&q, &s->g, seq, 1);
@@ -546,7 +549,8 @@ static void adapt(struct sk *s)
 
 	if (rnd(3)) {
 		clock_ns += rnd(1000000);
-		esp_ackq_rtt(&q, &s->g, least, rnd(4) ? least + rnd(100) : rnd(0));
+		esp_ackq_rtt(&q, &s->g, least, rnd(4) ? least + rnd(100) : rnd(0),
+			     clock_ns);
 	} else if (rnd(4)) {
 		esp_ackq_lost(&q, &s->g);
 	} else {
@@ -637,13 +641,16 @@ static int missing(const struct sk *s)
 
 /*
  * Is the grant whose turn it is held back without a reason? A grant that could be smaller now,
- * because packets beyond it have come, waits for the next packet.
+ * because packets beyond it have come, waits for the next packet. A sole sender's waits until it
+ * can be large.
  */
 static bool turn_was_due(int open)
 {
 	struct esp_turn *t = esp_turn_host(&q.turns);
 	u32 n = esp_budget_quantum(&budget);
 
+	if (q.esp_recv_count.v <= 1 && open > 0 && open > q.leaves_at)
+		return false;
 	return t && !pump_due && (open <= 0 || open + n <= budget.size) &&
 	       bucket_allows(&q, container_of(t, struct esp_host, turn), n);
 }

@@ -318,7 +318,7 @@ static void take_rtt(struct esp_sk *sk, struct packet *p, u64 now)
 		esp_budget_rtt(&sk->host->budget, &sk->peer->host, least, median,
 			       queue_of(sk)->esp_recv_count.v, sim_now);
 	} else {
-		esp_ackq_rtt(queue_of(sk), &sk->grant, least, sk->rtt_most);
+		esp_ackq_rtt(queue_of(sk), &sk->grant, least, sk->rtt_most, sim_now);
 		esp_ack_pump(queue_of(sk));
 	}
 	sk->rtt_most = 0;

@@ -35,7 +35,7 @@ void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p, struct esp_bu
 	INIT_LIST_HEAD(&q->esp_ack_queue);
 	esp_turns_init(&q->turns);
 	esp_overdue_init(&q->overdue);
-	q->watched = 0;
+	q->leaves_at = INT_MAX;
 	q->budget = b;
 	q->qlen = 0;
 	atomic_set(&q->outstanding, 0);
@@ -69,6 +69,7 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->edge = recv_seq;
 	g->token_start = recv_seq;
 	g->start = recv_seq;
+	g->first = recv_seq;
 	g->each = 0;
 }
 
@@ -209,6 +210,48 @@ static u32 ackq_quantum(const struct esp_ackq *q)
 	return esp_budget_quantum(q->budget);
 }
 
+/*
+ * May @g have more outstanding than the budget? It is the only one with an announced transmission,
+ * and has sent as much as a port has room for: those who began with it have announced theirs.
+ * While packets are missing, their tokens are not back, and the budget counts.
+ */
+static bool grant_sole(const struct esp_ackq *q, const struct esp_grant *g)
+{
+	return READ_ONCE(g->recv_seq) - g->first >= ESP_PORT_FRAMES && !g->expired &&
+	       !READ_ONCE(g->ooo_pkts) &&
+	       esp_budget_limit(q->budget, g->host, atomic_read(&q->esp_recv_count)) >
+	       READ_ONCE(q->budget->size);
+}
+
+/*
+ * Packets that may be outstanding when @g has the next grant; @sole: grant_sole(). Overdue ones
+ * matter only if others wait for them.
+ */
+static int grant_limit(const struct esp_ackq *q, const struct esp_grant *g, bool sole)
+{
+	if (sole)
+		return esp_budget_limit(q->budget, g->host, 1);
+	return q->budget->size + q->overdue.tokens;
+}
+
+/*
+ * Up to how many outstanding packets does a sole sender's grant leave? It has @n packets at least,
+ * and waits until a GSO packet has room below @limit. If the sender's bucket or the receive buffer
+ * has less room in all, it waits for half of that room.
+ */
+static int sole_leaves_at(struct esp_ackq *q, struct esp_grant *g, int limit, u32 n)
+{
+	u32 recv_seq = READ_ONCE(g->recv_seq);
+	u32 wish = max(n, esp_host_grant(g->host, false));
+	u32 most = min(q->ops->room(g, recv_seq) - recv_seq, esp_host_cap(q->budget, g->host, 1));
+	int at = most - min(wish, most / 2);
+
+	if (at >= limit - (int)wish)
+		return limit - wish;
+	q->budget->idle = q->ops->now();	/* it does not wait for the budget */
+	return at;
+}
+
 /* Packets that the host of @g may still get. */
 static u32 bucket_room(struct esp_ackq *q, const struct esp_host *h)
 {
@@ -317,8 +360,8 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
  *
  * The sender had its turn already, so the grant goes to the head, unless it is queued
  * anyway. A sender that was silent before, perhaps for ever, gets one token only: many
- * senders that have died together must not hold tokens that live ones could use. That
- * counts as a loss, too. The caller pumps next.
+ * senders that have died together must not hold tokens that live ones could use. The
+ * caller pumps next.
  *
  * Return: true if the grant was not queued: the queue takes a reference
  */
@@ -329,9 +372,6 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 	spin_lock_bh(&q->lock);
 	was = g->queued;
 	g->expired = again ? 2 : 1;
-	if (ackq_adaptive(q) && again)
-		esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), true,
-				q->ops->now());
 	if (!was)
 		link_grant(q, g, true);
 	spin_unlock_bh(&q->lock);
@@ -363,13 +403,14 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	__must_hold(&q->lock)
 {
 	struct esp_budget *b = q->budget;
+	int open = atomic_read(&q->outstanding), limit, at;
 	u32 quantum = ackq_quantum(q), room;
-	int open = atomic_read(&q->outstanding);
 	struct esp_turn_grant *t;
 	struct esp_host *h;
 	struct esp_turn *th;
 	struct esp_grant *g;
 	u32 until;
+	bool sole;
 	u64 now;
 
 	lockdep_assert_held(&q->lock);
@@ -380,10 +421,18 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		g = container_of(t, struct esp_grant, turn);
 		*n = bucket_quantum(q, h, min(quantum, grant_want(g)));
 		now = q->ops->now();
-		if (open > 0 && open + *n > b->size + q->overdue.tokens) {
-			if (esp_overdue_look(&q->overdue, now, esp_budget_due(b), wait))
+		sole = grant_sole(q, g);
+		limit = grant_limit(q, g, sole);
+		at = sole ? sole_leaves_at(q, g, limit, *n) : limit - (int)*n;
+		if (open > 0 && open > at) {
+			if (!sole &&
+			    esp_overdue_look(&q->overdue, now, esp_budget_due(b), wait))
 				continue;
-			WRITE_ONCE(q->watched, !!*wait);
+			WRITE_ONCE(q->leaves_at, at);
+			smp_mb();	/* pairs with ackq_tokens_back() */
+			open = atomic_read(&q->outstanding);
+			if (open <= 0 || open <= at)
+				continue;
 			return NULL;
 		}
 		*wait = esp_budget_wait(b, now);
@@ -407,10 +456,9 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	}
 	/* a short message, or a sole host, gets all that it wants, as far as the budget goes */
 	room = max_t(int, bucket_room(q, h), 1);
-	if ((!esp_turn_fifo(&q->turns) || th->link.next == th->link.prev) &&
-	    (int)(b->size + q->overdue.tokens) > open)
-		*n = max(*n, min3(grant_want(g), b->size + q->overdue.tokens - open,
-				  (u32)ESP_SLACK_FRAMES));
+	if ((!esp_turn_fifo(&q->turns) || th->link.next == th->link.prev) && limit > open)
+		*n = max(*n, min3(grant_want(g), (u32)(limit - open),
+				  sole ? esp_host_grant(h, true) : ESP_SLACK_FRAMES));
 	*n = min(*n, room);
 	return g;
 }
@@ -423,11 +471,8 @@ static void ackq_pump_turns(struct esp_ackq *q)
 	u64 now;
 
 	while (READ_ONCE(q->qlen)) {
-		/* turn_take() would find the same; packets that arrive pump, and so does a timer */
-		if (READ_ONCE(q->watched) && atomic_read(&q->outstanding) >=
-		    (int)(READ_ONCE(q->budget->size) + READ_ONCE(q->overdue.tokens)))
-			return;
 		spin_lock_bh(&q->lock);
+		WRITE_ONCE(q->leaves_at, INT_MAX);
 		g = turn_take(q, &n, &wait);
 		if (!g) {
 			spin_unlock_bh(&q->lock);
@@ -491,8 +536,8 @@ static void ackq_pump_seed(struct esp_ackq *q)
  *
  * To be called after every change of outstanding, budget, queue, policy, or of a
  * socket's or device's state (rule 14). The exception are packets that arrive while the
- * pump would release nothing (esp_ackq_paced()). May be called under a socket's lock: to
- * send the grant of another socket takes only the timer lock of that one.
+ * pump would release nothing (esp_ackq.leaves_at, esp_ackq_paced()). May be called under a
+ * socket's lock: to send the grant of another socket takes only the timer lock of that one.
  */
 void esp_ack_pump(struct esp_ackq *q)
 {
@@ -513,7 +558,6 @@ void esp_ackq_resume(struct esp_ackq *q)
 {
 	spin_lock_bh(&q->lock);
 	WRITE_ONCE(q->until, 0);
-	WRITE_ONCE(q->watched, 0);
 	spin_unlock_bh(&q->lock);
 	esp_ack_pump(q);
 }
@@ -610,19 +654,23 @@ void esp_ackq_left(struct esp_grant *g, u32 end)
 		WRITE_ONCE(g->class, class);
 }
 
-/* Give @n tokens of @g back; true if a grant is queued: the caller pumps. */
+/* Give @n tokens of @g back. Returns true if a grant may leave now: the caller pumps. */
 static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n)
 {
 	struct esp_host *h = g->host;
+	bool ready = false;
+	int open;
 
 	atomic_sub_return(n, &h->outstanding);	/* full barrier before parked is read */
 	if (READ_ONCE(h->turn.parked)) {
 		spin_lock_bh(&q->lock);
-		bucket_ready(q, h);
+		ready = bucket_ready(q, h);
 		spin_unlock_bh(&q->lock);
 	}
-	atomic_sub_return(n, &q->outstanding);	/* full barrier before qlen is read */
-	return READ_ONCE(q->qlen);
+	/* full barrier before qlen and leaves_at are read */
+	open = atomic_sub_return(n, &q->outstanding);
+	return READ_ONCE(q->qlen) && (ready || open <= 0 || open <= READ_ONCE(q->leaves_at) ||
+				      READ_ONCE(g->ooo_pkts));
 }
 
 /**
@@ -671,11 +719,11 @@ static bool ackq_holds(const struct esp_ackq *q)
  * @g:		grant; the caller owns its socket, and pumps
  * @least:	see esp_budget_rtt()
  * @rtt:	see esp_budget_rtt()
+ * @now:	nanoseconds
  */
-void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt)
+void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u64 now)
 {
 	bool announced = READ_ONCE(g->recv_announced);
-	u64 now = q->ops->now();
 
 	if (!ackq_adaptive(q) ||
 	    (!announced && (s64)(now - READ_ONCE(g->host->voted) - ESP_LOOK_NS) < 0))
@@ -702,7 +750,7 @@ void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g)
 	if (!ackq_adaptive(q))
 		return;
 	spin_lock_bh(&q->lock);
-	esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), false, q->ops->now());
+	esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), q->ops->now());
 	spin_unlock_bh(&q->lock);
 }
 

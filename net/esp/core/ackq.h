@@ -60,8 +60,11 @@ struct esp_ackq {
 	struct esp_turns		turns;
 	/** @overdue: tokens that nobody waits for, if @policy.adaptive; under @lock */
 	struct esp_overdue		overdue;
-	/** @watched: a call of esp_ackq_resume() is due that looks at @overdue; under @lock */
-	u8				watched;
+	/**
+	 * @leaves_at: with more outstanding packets than these no grant leaves, so packets that
+	 * arrive do not pump; INT_MAX: unknown. Written under @lock
+	 */
+	int				leaves_at;
 	/** @budget: budget of the link, which decides while @policy.adaptive. Set once */
 	struct esp_budget		*budget;
 	/** @qlen: number of queued grants; written under @lock, read anywhere */
@@ -122,6 +125,8 @@ struct esp_grant {
 	u32			end;
 	/** @start: number after the packet that announced the transmission */
 	u32			start;
+	/** @first: number of the connection's first data packet */
+	u32			first;
 	/** @each: mean length of the sender's data packets with framing, bytes; 0: none came */
 	u32			each;
 	/** @class: class of the announced transmission, by its length; see turn.h */
@@ -179,7 +184,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		      u32 count);
 bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes, bool busy,
 		   u32 rtt, u64 now);
-void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt);
+void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u64 now);
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);

@@ -3,9 +3,11 @@
  * The budget of a receiving link, the buckets of its sending hosts, and first bursts.
  *
  *   budget = BDP + min(BDP / 2, 32) + 8 + grow		packets granted and not yet arrived
+ *   a sole sender's: BDP + 44 + 8 + grow
  *
  *   BDP	rate of the link times base round trip
  *   + BDP / 2	a queue at the port, so that the link stays full while senders differ
+ *   + 44	a GSO packet
  *   + grow	what hosts and cards take longer than the wire; the link's use shows it
  *
  * All times are nanoseconds of one clock. A caller on another processor may have read it a
@@ -33,6 +35,49 @@ static u64 look_time(const struct esp_budget *b)
 	return clamp_t(u64, 2 * (u64)b->rtt.v, ESP_LOOK_NS, ESP_STALE_NS / 2);
 }
 
+/*
+ * Compute the time of a full frame on a link that is full, 1/16 ns. A link whose rate is not told
+ * is full if it carries what it carried at best. 0: unknown
+ */
+static u32 full_frame(const struct esp_budget *b)
+{
+	u32 told = READ_ONCE(b->told);
+
+	return told ? told : esp_min_rtt_get(&b->fastest);
+}
+
+/*
+ * Packets that a sole sender may have outstanding: a GSO packet in the queue at the port, and some
+ * where there is no port.
+ */
+static u32 sole_size(const struct esp_budget *b, bool near)
+{
+	u32 queue = near ? ESP_NEAR * ESP_GRANT_MAX : ESP_GRANT_MAX;
+
+	return min(READ_ONCE(b->bdp) + queue + ESP_SPARE + READ_ONCE(b->grow),
+		   READ_ONCE(b->most));
+}
+
+/* Has there been one sender at a time only, for as long as a crest counts? */
+static bool one_sends(const struct esp_budget *b)
+{
+	return max(READ_ONCE(b->begins.crest[0]), READ_ONCE(b->begins.crest[1])) <= 1;
+}
+
+/*
+ * Time that the link takes for @n outstanding packets, as far as a port has room for them, ns. A
+ * packet that took longer, and longer than any before, was delayed by another queue on the way, by
+ * the host, or by a card.
+ */
+static u32 late_from(const struct esp_budget *b, u32 n)
+{
+	u64 frame = full_frame(b);
+
+	if (!frame)
+		frame = b->frame;
+	return min_t(u64, n * frame >> 4, b->base.v + (ESP_PORT_FRAMES * frame >> 4));
+}
+
 /* Compute the budget anew, after a change of rate, base round trip or growth. */
 static void budget_set(struct esp_budget *b)
 {
@@ -41,11 +86,13 @@ static void budget_set(struct esp_budget *b)
 	WRITE_ONCE(b->bdp, max_t(u32, frames_in(b, b->base.v), 2));
 	size = b->bdp + min_t(u32, b->bdp / 2, ESP_PORT_FRAMES / 2) + ESP_SPARE + b->grow;
 	WRITE_ONCE(b->size, min(max(size, b->least), b->most));
+	WRITE_ONCE(b->late[0], late_from(b, b->size));
+	WRITE_ONCE(b->late[1], late_from(b, max(b->size, sole_size(b, false))));
 }
 
 /*
- * Choose the frame time that counts: that of the reported rate. If none is reported, the link may
- * be half as fast again as what was measured, because senders pause within a measurement.
+ * Choose the frame time that counts: that of the reported rate, or else the one that was measured.
+ * The budget is larger than a BDP. So if the link is faster, the next measurement shows it.
  */
 static void budget_set_frame(struct esp_budget *b)
 {
@@ -54,7 +101,7 @@ static void budget_set_frame(struct esp_budget *b)
 	if (b->told)
 		WRITE_ONCE(b->frame, b->told);
 	else if (measured)
-		WRITE_ONCE(b->frame, max_t(u32, measured - measured / 3, 1));
+		WRITE_ONCE(b->frame, measured);
 	budget_set(b);
 }
 
@@ -64,8 +111,8 @@ static void budget_set_frame(struct esp_budget *b)
  * @mbit:	rate, Mbit/s, as ethtool or the administrator tells it; 0: unknown
  * @mtu:	MTU of the device, bytes; at most 65535
  *
- * While the rate is unknown, 1.5 times the fastest mean of ESP_METER_NS in the last ten seconds
- * stands for it, and 1 Gbit/s before anything was measured.
+ * While the rate is unknown, the fastest mean of ESP_METER_NS in the last ten seconds stands for
+ * it, and 1 Gbit/s before anything was measured.
  */
 void esp_budget_rate(struct esp_budget *b, u32 mbit, u32 mtu)
 {
@@ -156,18 +203,6 @@ static void budget_meter(struct esp_budget *b, u64 now)
 	}
 	b->meter.since = now;
 	b->meter.bytes = bytes;
-}
-
-/*
- * Compute the time of a full frame on a link that is full, 1/16 ns; 0: unknown. A link whose rate
- * is not told is full if it carries what it carried at best: it would never be by a rate that is
- * supposed.
- */
-static u32 full_frame(const struct esp_budget *b)
-{
-	u32 told = READ_ONCE(b->told);
-
-	return told ? told : esp_min_rtt_get(&b->fastest);
 }
 
 /**
@@ -280,7 +315,6 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
  * @b:			budget
  * @h:			bucket of the host
  * @outstanding:	packets granted and not arrived, of all hosts
- * @silent:		nothing has arrived from the host since
  * @now:		ns
  *
  * A queue that drops packets is long. So a loss counts only if the packet that came after it was
@@ -289,17 +323,20 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
  * and the budget does not grow for ESP_CALM_NS; both in proportion to the host's share of the
  * outstanding packets, and once in that time for each host.
  */
-void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, bool silent,
-		     u64 now)
+void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, u64 now)
 {
 	u32 most = esp_host_most(b, h, 2) * ESP_BUCKET_UNIT, all = max(outstanding, 1), share;
 
-	if (!silent && !READ_ONCE(h->is_late))
+	if (!READ_ONCE(h->is_late))
 		return;
 	if (h->lost && since(now, h->lost) < max(b->rtt.v, h->base))
 		return;
 	h->lost = now;
 	h->loss_cap = max_t(u32, min(h->loss_cap, most) / 2, ESP_BUCKET_UNIT);
+	if (!h->bounded) {
+		WRITE_ONCE(h->since, now);
+		WRITE_ONCE(h->bounded, 1);
+	}
 	if (h->slowed && since(now, h->slowed) < ESP_CALM_NS)
 		return;
 	h->slowed = now;
@@ -310,16 +347,34 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 }
 
 /**
+ * esp_budget_limit() - Compute the packets that may be granted and not yet arrived
+ * @b:		budget; no lock is needed
+ * @h:		bucket of the host that gets the next grant
+ * @senders:	connections with an announced transmission
+ *
+ * A sole sender may have a whole GSO packet in the queue at the port: nobody else waits behind it,
+ * and few large grants cost both hosts less than many small ones.
+ *
+ * Return: packets, at least the budget
+ */
+u32 esp_budget_limit(const struct esp_budget *b, const struct esp_host *h, int senders)
+{
+	u32 size = READ_ONCE(b->size);
+
+	return senders > 1 || !one_sends(b) ? size : max(size, sole_size(b, esp_host_near(h)));
+}
+
+/**
  * esp_budget_quantum() - Compute the size of a grant
  * @b:	budget
  *
- * Return: packets, 2 ... 44, and at most the budget; 44 is a GSO packet at an MTU of 1500
+ * Return: packets, ESP_GRANT_MIN ... ESP_GRANT_MAX, and at most the budget
  */
 u32 esp_budget_quantum(const struct esp_budget *b)
 {
 	u32 size = READ_ONCE(b->size);
 
-	return min_t(u32, clamp_t(u32, size / 8, ESP_GRANT_MIN, 44), size);
+	return min_t(u32, clamp_t(u32, size / 8, ESP_GRANT_MIN, ESP_GRANT_MAX), size);
 }
 
 /**
@@ -372,15 +427,19 @@ u64 esp_budget_due(const struct esp_budget *b)
  *
  * There is no debt beyond a budget: what was granted and did not come is forgotten.
  *
- * The pace is 1.1 times the link's rate, or the fastest rate that was measured, if that is higher.
- * So the queue at the port fills again after the link was idle, and a rate that is reported too
- * low does not confirm itself.
+ * The pace is 1.1 times the rate that was told, or the fastest rate that was measured, if that is
+ * higher. So the queue at the port fills again after the link was idle, and a rate that is reported
+ * too low does not confirm itself. A rate that was only measured paces nothing: it would keep the
+ * link from being faster than before. The budget alone bounds the queue then.
  */
 void esp_budget_spend(struct esp_budget *b, u32 n, u32 each, u64 now)
 {
-	u32 frame = b->frame, measured = esp_min_rtt_get(&b->fastest);
-	u64 most = now + esp_budget_wire_time(b, b->size + ESP_SLACK_FRAMES);
+	u32 frame = b->told, measured = esp_min_rtt_get(&b->fastest);
+	u64 most;
 
+	if (!frame)
+		return;
+	most = now + esp_budget_wire_time(b, b->size + ESP_SLACK_FRAMES);
 	if (b->fastest.since)
 		frame = min(frame, measured);
 	frame -= frame / 11;
@@ -421,22 +480,8 @@ void esp_host_init(struct esp_host *h)
 	esp_turn_init(&h->turn);
 }
 
-/*
- * Did a packet take longer than the host's smallest round trip, and longer than the link takes
- * for a whole budget, as far as a port has room for it? Then another queue on the way has delayed
- * it, or the host, or a card.
- */
-static bool host_late(const struct esp_budget *b, const struct esp_host *h, u32 rtt)
-{
-	u32 most = min(READ_ONCE(b->size), READ_ONCE(b->bdp) + ESP_PORT_FRAMES);
-	u32 base = READ_ONCE(h->base), frame = full_frame(b);
-	u64 whole = ((u64)most * (frame ? frame : READ_ONCE(b->frame))) >> 4;
-
-	return base && 1000ull * rtt > max_t(u64, base, whole);
-}
-
 /**
- * esp_host_came() - Count data packets of a host
+ * esp_host_came() - Take note of data packets of a host
  * @b:		budget
  * @h:		bucket; no lock is needed
  * @n:		packets
@@ -449,19 +494,26 @@ static bool host_late(const struct esp_budget *b, const struct esp_host *h, u32 
 bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool busy, u32 rtt,
 		   u64 now)
 {
-	bool late = host_late(b, h, rtt);
+	u32 base = READ_ONCE(h->base);
+	bool late = base && 1000 * (u64)rtt > max(base, READ_ONCE(b->late[one_sends(b)]));
 
+	if (READ_ONCE(h->busy) != busy)
+		WRITE_ONCE(h->busy, busy);
+	if (READ_ONCE(h->is_late) != late)
+		WRITE_ONCE(h->is_late, late);
+	if (!READ_ONCE(h->bounded)) {
+		if (!busy)
+			return false;
+		WRITE_ONCE(h->since, now);
+		WRITE_ONCE(h->bounded, 1);
+	}
 	atomic_add(n, &h->came);
 	if (busy)
 		atomic_add(n, &h->marked);
 	if (late)
 		atomic_add(n, &h->late);
-	if (READ_ONCE(h->busy) != busy)
-		WRITE_ONCE(h->busy, busy);
-	if (READ_ONCE(h->is_late) != late)
-		WRITE_ONCE(h->is_late, late);
 	return since(now, READ_ONCE(h->since)) >=
-	       max3(READ_ONCE(h->base), READ_ONCE(b->rtt.v) / 4, (u32)ESP_ROUND_NS);
+	       max3(base, READ_ONCE(b->rtt.v) / 4, (u32)ESP_ROUND_NS);
 }
 
 /* A bucket that no signal has bounded yet begins at the largest size. */
@@ -477,15 +529,17 @@ static void bucket_add(u32 *cap, u32 most)
  * @h:		bucket
  * @now:	ns
  *
- * The rule of DCTCP (RFC 8257, section 3.3), with BUSY as the mark: the bucket is multiplied by
- * 1 - alpha/2 if a packet of the round had BUSY, and grows by one packet otherwise. It keeps
- * ESP_BUSY_LEAST, so that busy hosts, too, are seldom without a packet for a link that is idle.
- * The bucket for losses knows a queue that has overflowed: for ESP_CALM_NS after a loss, late
- * packets are the marks. So that queue does not have to overflow each time.
+ * The rule of DCTCP (RFC 8257, section 3.3), with BUSY as the mark: the bucket is multiplied by 1
+ * - alpha/2 if a packet of the round had BUSY, and grows by one packet otherwise, until it is as
+ * large as a sole sender's may be. Then the host is as one without a signal: nothing is counted.
+ * It keeps ESP_BUSY_LEAST, so that busy hosts, too, are seldom without a packet for a link that
+ * is idle. The bucket for losses knows a queue that has overflowed: for ESP_CALM_NS after a loss,
+ * late packets are the marks. So that queue does not have to overflow each time.
  */
 void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now)
 {
 	u32 most = esp_host_most(b, h, 2) * ESP_BUCKET_UNIT;
+	u32 sole = esp_host_most(b, h, 1) * ESP_BUCKET_UNIT;
 	u32 came = atomic_xchg(&h->came, 0), marked = atomic_xchg(&h->marked, 0);
 	u32 late = atomic_xchg(&h->late, 0);
 
@@ -499,14 +553,34 @@ void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now)
 		h->busy_cap -= (u64)h->busy_cap * h->alpha / 2048;
 		h->busy_cap = max_t(u32, h->busy_cap, ESP_BUSY_LEAST * ESP_BUCKET_UNIT);
 	} else {
-		bucket_add(&h->busy_cap, most);
+		bucket_add(&h->busy_cap, sole);
 	}
 	if (late && h->lost && since(now, h->lost) < ESP_CALM_NS) {
 		h->loss_cap -= div_u64((u64)h->loss_cap * min(late, came), 2 * came);
 		h->loss_cap = max_t(u32, h->loss_cap, ESP_BUCKET_UNIT);
 	} else {
-		bucket_add(&h->loss_cap, most);
+		bucket_add(&h->loss_cap, sole);
 	}
+	if (!marked && h->alpha < 8 && min(h->busy_cap, h->loss_cap) >= sole) {
+		h->alpha = 0;
+		h->busy_cap = ~0u;
+		h->loss_cap = ~0u;
+		WRITE_ONCE(h->bounded, 0);
+	}
+}
+
+/**
+ * esp_host_grant() - Compute the size of a grant to a sole sender
+ * @h:		bucket of its host
+ * @most:	the largest; false: the one that it waits for, if it has enough to send
+ *
+ * Return: packets
+ */
+u32 esp_host_grant(const struct esp_host *h, bool most)
+{
+	if (!esp_host_near(h))
+		return ESP_GRANT_MAX;
+	return (most ? ESP_NEAR : ESP_NEAR / 2) * ESP_GRANT_MAX;
 }
 
 /**
@@ -524,7 +598,7 @@ u32 esp_host_most(const struct esp_budget *b, const struct esp_host *h, int send
 	u32 base = h->base ? min_t(u32, h->base, 2 * b->base.v) : b->base.v;
 
 	if (senders <= 1)
-		return b->size;
+		return esp_budget_limit(b, h, senders);
 	return max_t(u32, frames_in(b, base), 2) + ESP_SPARE + b->grow;
 }
 

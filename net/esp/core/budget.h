@@ -32,7 +32,10 @@
 #define ESP_FRAMES_MAX		1000000	/* largest BDP, packets */
 #define ESP_CALM_NS		10000000	/* after a loss, caution for this time */
 #define ESP_CREST_NS		100000000	/* half of the time that a crest counts */
+#define ESP_GRANT_MAX		44	/* packets in one grant: a GSO packet at an MTU of 1500 */
 #define ESP_GRANT_MIN		2	/* packets in one grant, unless the budget is smaller */
+#define ESP_NEAR		4	/* GSO packets that a sole near sender may have queued */
+#define ESP_NEAR_SINGLES	16	/* single packets between two GSO packets of a near host */
 #define ESP_BUSY_LEAST		6	/* packets that a busy host may have outstanding */
 #define ESP_ROUND_NS		20000	/* shortest round of a host */
 #define ESP_VOTE_NS		1000000	/* longest time between two votes of a host */
@@ -91,6 +94,11 @@ struct esp_budget {
 	u32			bdp;
 	/** @size: the budget, packets; read without the lock */
 	u32			size;
+	/**
+	 * @late: round trip beyond which a queue that is not the link's has delayed a packet, ns:
+	 * while several hosts send, and while one does. Read without the lock
+	 */
+	u32			late[2];
 	/** @grow: part of @size that the link's use has shown to be needed, packets */
 	u32			grow;
 	/** @least: lower bound of @size that the administrator has set, packets */
@@ -162,6 +170,13 @@ struct esp_host {
 	u32			loss_cap;
 	/** @busy: the newest data packet had BUSY; written without the lock */
 	u8			busy;
+	/** @bounded: BUSY or a loss has bounded the bucket, so rounds are counted */
+	u8			bounded;
+	/**
+	 * @near: not 0: GSO packets come as the host made them; counts down the packets between
+	 * them. Written without the lock
+	 */
+	u8			near;
 	/** @is_late: a queue on the way has delayed the newest packet; written without the lock */
 	u8			is_late;
 	/** @turn: queued grants of the host, and its place among the hosts */
@@ -174,8 +189,8 @@ void esp_budget_limits(struct esp_budget *b, u32 least, u32 most, u32 pool);
 void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt, int senders,
 		    u64 now);
 void esp_budget_look(struct esp_budget *b, bool waits, u64 now);
-void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, bool silent,
-		     u64 now);
+void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, u64 now);
+u32 esp_budget_limit(const struct esp_budget *b, const struct esp_host *h, int senders);
 u32 esp_budget_quantum(const struct esp_budget *b);
 u64 esp_budget_wire_time(const struct esp_budget *b, u32 n);
 u32 esp_budget_wait(const struct esp_budget *b, u64 now);
@@ -183,10 +198,40 @@ void esp_budget_spend(struct esp_budget *b, u32 n, u32 each, u64 now);
 u64 esp_budget_due(const struct esp_budget *b);
 u32 esp_budget_busy_from(const struct esp_budget *b);
 
+/**
+ * esp_host_came_whole() - Note in which form a frame with data has come
+ * @h:		bucket; no lock is needed
+ * @whole:	it is a GSO packet as its sender made it
+ * @merged:	it is one that GRO made
+ *
+ * No frame that was on a wire is the former, so its sender is on this machine; the latter was on
+ * a wire. Of single packets nothing is known.
+ */
+static inline void esp_host_came_whole(struct esp_host *h, bool whole, bool merged)
+{
+	u8 near = READ_ONCE(h->near);
+
+	if (whole ? near == ESP_NEAR_SINGLES : !near)
+		return;
+	WRITE_ONCE(h->near, whole ? ESP_NEAR_SINGLES : merged ? 0 : near - 1);
+}
+
+/**
+ * esp_host_near() - Is a host on this machine, so that no port between the two drops packets?
+ * @h:	bucket; no lock is needed
+ *
+ * Return: true if so; false, too, if a queue on the way has dropped packets lately
+ */
+static inline bool esp_host_near(const struct esp_host *h)
+{
+	return READ_ONCE(h->near) && !READ_ONCE(h->bounded);
+}
+
 void esp_host_init(struct esp_host *h);
 bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool busy, u32 rtt,
 		   u64 now);
 void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now);
+u32 esp_host_grant(const struct esp_host *h, bool most);
 u32 esp_host_most(const struct esp_budget *b, const struct esp_host *h, int senders);
 u32 esp_host_cap(const struct esp_budget *b, const struct esp_host *h, int senders);
 
