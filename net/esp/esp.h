@@ -167,7 +167,9 @@ struct esp_opt {
 	size_t			to_copy;
 	/** @told_end: number after the last packet, as the peer was told: ESP_OPT_LEFT */
 	u32			told_end;
-	/** @told_growth: the peer was told a new end, and has not permitted more since */
+	/** @told_before: the end that it knew before, while @told_growth */
+	u32			told_before;
+	/** @told_growth: the peer was told a new end, and has not permitted more than the old */
 	u8			told_growth;
 	/** @writers: calls of sendmsg() that feed the write queue (rule 4) */
 	u16			writers;

@@ -452,10 +452,13 @@ void esp_send_left(struct sock *sk, u32 end)
 	frame_fill(esp, &f, ESP_ACK, 0, esp->snd.send_next, (u32)esp_now());
 	frame_tell_left(esp, &f, 0, end);
 	skb = frame_alloc(sk, &f, 0);
-	if (skb && !empty_xmit(sk, skb))
-		esp->told_growth = 1;
-	else
+	if (!skb || empty_xmit(sk, skb)) {
 		esp->told_end = was;
+		return;
+	}
+	if (!esp->told_growth)
+		esp->told_before = was;
+	esp->told_growth = 1;
 }
 
 /**

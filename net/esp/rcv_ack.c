@@ -138,7 +138,9 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		ESP_INC_BH(esp->ns, HoldsReceived);
 	}
 	if (res & ESP_ACK_OPENED) {
-		esp->told_growth = 0;
+		/* permission of before does not mean that the new end has come to the peer */
+		if (esp_after(esp->snd.edge, esp->told_before))
+			esp->told_growth = 0;
 		if (esp->devq)
 			esp_devq_permitted(sk);
 	}

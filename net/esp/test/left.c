@@ -119,6 +119,39 @@ static void left__grows(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/*
+ * The packet that tells of growth is lost: what the peer permits of the packets that it knew before
+ * does not stand for an answer. So the sender's next question does not wait longer than usual.
+ */
+static void left__growth_lost(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i;
+
+	open_left(test, &c, 4);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 6 * L_SIZE, 0), 6 * L_SIZE);
+	for (i = 0; i < 4; i++)
+		next(test, &c, i ? ESP_ACK : ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 2 * T_MSS, 0), 2 * T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.len, 0);
+	KUNIT_EXPECT_TRUE(test, f.opts & ESP_HAS(ESP_OPT_LEFT));
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 1);
+	c.ack += 4;
+	feed_ack(test, &c, 2);	/* as far as the first packet told */
+	for (i = 0; i < 2; i++)
+		next(test, &c, ESP_ACK, &f);
+	c.ack += 2;
+	feed_ack(test, &c, 0);
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 1);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);	/* it asks */
+	feed_ack(test, &c, 1);
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 0);
+	close_conn(test, &c);
+}
+
 /* No number further away than the option can tell is told, and no growth beyond it. */
 static void left__far(struct kunit *test)
 {
@@ -176,6 +209,7 @@ static struct kunit_case left_cases[] = {
 	KUNIT_CASE(left__announced),
 	KUNIT_CASE(left__of_no_use),
 	KUNIT_CASE(left__grows),
+	KUNIT_CASE(left__growth_lost),
 	KUNIT_CASE(left__far),
 	KUNIT_CASE(left__in_echo),
 	{}
