@@ -110,7 +110,7 @@ static u32 ack_when_granted(struct esp_opt *esp, u32 each)
 {
 	if (READ_ONCE(esp->user_to_ack) || esp->agreed_burst || !esp_host_near(esp->grant.host))
 		return each;
-	return max_t(u32, each, ESP_NEAR * ESP_GRANT_MAX);
+	return max_t(u32, each, ESP_NEAR_GSO * ESP_GRANT_MAX);
 }
 
 /* Send or schedule the ACK that the packets just consumed ask for (rules 10, 14). */

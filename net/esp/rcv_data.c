@@ -194,13 +194,17 @@ static bool ooo_keep(struct esp_opt *esp, struct sk_buff *skb)
 {
 	u32 seq = ESP_RX(skb)->f.pkt_seq, end = esp_rx_end(skb);
 	struct rb_node *parent, **p = ooo_place(esp, seq, end, &parent);
+	u32 n;
 
 	if (!p)
 		return false;
 	esp_set_owner_r(skb, &esp->sk);
 	rb_link_node(&skb->rbnode, parent, p);
 	rb_insert_color(&skb->rbnode, &esp->ooo);
-	WRITE_ONCE(esp->grant.ooo_pkts, esp->grant.ooo_pkts + ESP_RX(skb)->f.segs);
+	n = esp->grant.ooo_pkts;
+	WRITE_ONCE(esp->grant.ooo_pkts, n + ESP_RX(skb)->f.segs);
+	if (!n && esp->link)
+		esp_ackq_gap(&esp->link->ackq);
 	if (esp_after(end, esp->ooo_high))
 		esp->ooo_high = end;
 	return true;
@@ -525,7 +529,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		ESP_ADD_BH(esp->ns, InOutOfOrder, f->segs);
 		pump = esp_grant_arrived(sk, f);
 		esp_gap_seen(sk, seq);
-		if (pump)
+		if (pump && !esp_ackq_paced(&esp->link->ackq, esp->progress_us))
 			esp_ack_pump(&esp->link->ackq);
 		if (esp->grant.recv_announced && !READ_ONCE(esp->grant.queued) &&
 		    esp_grant_due(esp))

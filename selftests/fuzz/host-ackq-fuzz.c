@@ -421,7 +421,8 @@ static void arrive(struct sk *s, u32 seq)
 	s->expiries = 0;
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
-		s->g.ooo_pkts++;
+		if (!s->g.ooo_pkts++)
+			esp_ackq_gap(&q);
 		start_rrq_timer(s);
 		if (pump)
 			esp_ack_pump(&q);
@@ -548,7 +549,7 @@ static void adapt(struct sk *s)
 	u32 least = rnd(4) ? 1 + rnd(50) : rnd(0);
 
 	if (rnd(3)) {
-		clock_ns += rnd(1000000);
+		clock_ns += rnd(50) ? rnd(1000000) : 250000000;
 		esp_ackq_rtt(&q, &s->g, least, rnd(4) ? least + rnd(100) : rnd(0),
 			     clock_ns);
 	} else if (rnd(4)) {
@@ -649,6 +650,7 @@ static bool turn_was_due(int open)
 	struct esp_turn *t = esp_turn_host(&q.turns);
 	u32 n = esp_budget_quantum(&budget);
 
+	check(q.leaves_at >= 0, "a grant waits for more than can come");
 	if (q.esp_recv_count.v <= 1 && open > 0 && open > q.leaves_at)
 		return false;
 	return t && !pump_due && (open <= 0 || open + n <= budget.size) &&

@@ -365,7 +365,8 @@ static bool keep_ooo(struct esp_sk *sk, struct packet *p)
 	k->here = 1;
 	k->len = p->len;
 	k->flags = p->flags;
-	sk->grant.ooo_pkts++;
+	if (!sk->grant.ooo_pkts++)
+		esp_ackq_gap(queue_of(sk));
 	if (esp_after(p->seq + 1, sk->ooo_high))
 		sk->ooo_high = p->seq + 1;
 	return true;

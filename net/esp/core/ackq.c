@@ -69,7 +69,8 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->edge = recv_seq;
 	g->token_start = recv_seq;
 	g->start = recv_seq;
-	g->first = recv_seq;
+	g->sole_from = recv_seq;
+	g->ended = 0;
 	g->each = 0;
 }
 
@@ -212,39 +213,44 @@ static u32 ackq_quantum(const struct esp_ackq *q)
 
 /*
  * May @g have more outstanding than the budget? It is the only one with an announced transmission,
- * and has sent as much as a port has room for: those who began with it have announced theirs.
- * While packets are missing, their tokens are not back, and the budget counts.
+ * and since it last began after a pause as much has come as a port has room for: those who began
+ * with it have announced theirs. While packets are missing, or after a grant that did not come,
+ * only the budget counts.
  */
 static bool grant_sole(const struct esp_ackq *q, const struct esp_grant *g)
 {
-	return READ_ONCE(g->recv_seq) - g->first >= ESP_PORT_FRAMES && !g->expired &&
+	return READ_ONCE(g->recv_seq) - g->sole_from >= ESP_PORT_FRAMES && !g->expired &&
 	       !READ_ONCE(g->ooo_pkts) &&
 	       esp_budget_limit(q->budget, g->host, atomic_read(&q->esp_recv_count)) >
 	       READ_ONCE(q->budget->size);
 }
 
 /*
- * Packets that may be outstanding when @g has the next grant; @sole: grant_sole(). Overdue ones
- * matter only if others wait for them.
+ * Packets that may be outstanding when @g has the next grant; @sole: grant_sole(). A sole sender's
+ * own overdue packets count: nobody else waits for them.
  */
 static int grant_limit(const struct esp_ackq *q, const struct esp_grant *g, bool sole)
 {
 	if (sole)
-		return esp_budget_limit(q->budget, g->host, 1);
+		return esp_budget_limit(q->budget, g->host, 1) + q->overdue.tokens -
+		       g->host->overdue;
 	return q->budget->size + q->overdue.tokens;
 }
 
 /*
- * Up to how many outstanding packets does a sole sender's grant leave? It has @n packets at least,
- * and waits until a GSO packet has room below @limit. If the sender's bucket or the receive buffer
- * has less room in all, it waits for half of that room.
+ * Up to how many outstanding packets does a sole sender's grant leave? It waits until it can have
+ * esp_host_grant() packets, as far as the link goes on meanwhile: a BDP is outstanding, or half of
+ * @limit. If the sender's bucket or the receive buffer has less room in all than that, the grant
+ * waits for half of that room. It has @n packets at least.
  */
 static int sole_leaves_at(struct esp_ackq *q, struct esp_grant *g, int limit, u32 n)
 {
+	u32 busy = min_t(u32, limit / 2, q->budget->bdp + ESP_SPARE);
+	u32 wish = max(n, min(esp_host_grant(g->host, false), limit - busy));
 	u32 recv_seq = READ_ONCE(g->recv_seq);
-	u32 wish = max(n, esp_host_grant(g->host, false));
 	u32 most = min(q->ops->room(g, recv_seq) - recv_seq, esp_host_cap(q->budget, g->host, 1));
-	int at = most - min(wish, most / 2);
+	int others = atomic_read(&q->outstanding) - atomic_read(&g->host->outstanding);
+	int at = (int)(most - min(wish, most / 2)) + max(others, 0);
 
 	if (at >= limit - (int)wish)
 		return limit - wish;
@@ -372,6 +378,7 @@ bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again)
 	spin_lock_bh(&q->lock);
 	was = g->queued;
 	g->expired = again ? 2 : 1;
+	g->sole_from = READ_ONCE(g->recv_seq);
 	if (!was)
 		link_grant(q, g, true);
 	spin_unlock_bh(&q->lock);
@@ -409,7 +416,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	struct esp_host *h;
 	struct esp_turn *th;
 	struct esp_grant *g;
-	u32 until;
+	u32 until, due;
 	bool sole;
 	u64 now;
 
@@ -421,18 +428,18 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		g = container_of(t, struct esp_grant, turn);
 		*n = bucket_quantum(q, h, min(quantum, grant_want(g)));
 		now = q->ops->now();
+		due = esp_overdue_look(&q->overdue, now, esp_budget_due(b));
 		sole = grant_sole(q, g);
 		limit = grant_limit(q, g, sole);
 		at = sole ? sole_leaves_at(q, g, limit, *n) : limit - (int)*n;
 		if (open > 0 && open > at) {
-			if (!sole &&
-			    esp_overdue_look(&q->overdue, now, esp_budget_due(b), wait))
-				continue;
 			WRITE_ONCE(q->leaves_at, at);
 			smp_mb();	/* pairs with ackq_tokens_back() */
 			open = atomic_read(&q->outstanding);
 			if (open <= 0 || open <= at)
 				continue;
+			/* a sole sender waits for no overdue packets but others' */
+			*wait = sole && open <= atomic_read(&h->outstanding) ? 0 : due;
 			return NULL;
 		}
 		*wait = esp_budget_wait(b, now);
@@ -621,6 +628,9 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 		n = min3(n, bucket_room(q, g->host), (u32)max(room, 0));
 		now = q->ops->now();
 		esp_burst_begins(q->budget, &g->window, now);
+		if (now - g->ended > esp_burst_window(q->budget))
+			g->sole_from = recv_seq;	/* others may begin together with it */
+		WRITE_ONCE(q->leaves_at, INT_MAX);	/* a sole sender is none any more */
 		esp_overdue_granted(&q->overdue, g->host, n, now + esp_budget_due(q->budget));
 		atomic_add(n, &q->outstanding);
 		grant_tokens(g, n);
@@ -669,8 +679,21 @@ static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n)
 	}
 	/* full barrier before qlen and leaves_at are read */
 	open = atomic_sub_return(n, &q->outstanding);
-	return READ_ONCE(q->qlen) && (ready || open <= 0 || open <= READ_ONCE(q->leaves_at) ||
-				      READ_ONCE(g->ooo_pkts));
+	return READ_ONCE(q->qlen) && (ready || open <= 0 || open <= READ_ONCE(q->leaves_at));
+}
+
+/**
+ * esp_ackq_gap() - Take note that packets of a sender are missing
+ * @q:	queue
+ *
+ * The next packet that arrives pumps: a sender with a gap is no sole one (esp_grant.ooo_pkts, which
+ * the caller has written).
+ */
+void esp_ackq_gap(struct esp_ackq *q)
+{
+	spin_lock_bh(&q->lock);
+	WRITE_ONCE(q->leaves_at, INT_MAX);
+	spin_unlock_bh(&q->lock);
 }
 
 /**
@@ -851,6 +874,7 @@ void esp_ackq_ended(struct esp_ackq *q, struct esp_grant *g)
 		return;
 	WRITE_ONCE(g->recv_announced, 0);
 	WRITE_ONCE(g->end, g->recv_seq);
+	g->ended = q->ops->now();
 	atomic_dec(&q->esp_recv_count);
 	smp_mb();	/* write the count before qlen is read */
 }
@@ -865,6 +889,7 @@ static void ackq_switch(struct esp_ackq *q, bool adaptive)
 	lockdep_assert_held(&q->lock);
 	WRITE_ONCE(q->policy.adaptive, adaptive);
 	WRITE_ONCE(q->until, 0);
+	WRITE_ONCE(q->leaves_at, INT_MAX);
 	if (adaptive) {
 		while (!list_empty(&q->esp_ack_queue)) {
 			struct esp_grant *g = first_grant(q);

@@ -61,8 +61,8 @@ struct esp_ackq {
 	/** @overdue: tokens that nobody waits for, if @policy.adaptive; under @lock */
 	struct esp_overdue		overdue;
 	/**
-	 * @leaves_at: with more outstanding packets than these no grant leaves, so packets that
-	 * arrive do not pump; INT_MAX: unknown. Written under @lock
+	 * @leaves_at: packets that arrive pump only if no more than these are outstanding then,
+	 * because the next grant leaves no earlier; INT_MAX: unknown. Written under @lock
 	 */
 	int				leaves_at;
 	/** @budget: budget of the link, which decides while @policy.adaptive. Set once */
@@ -125,8 +125,10 @@ struct esp_grant {
 	u32			end;
 	/** @start: number after the packet that announced the transmission */
 	u32			start;
-	/** @first: number of the connection's first data packet */
-	u32			first;
+	/** @sole_from: packets from this number on make it a sole sender; see grant_sole() */
+	u32			sole_from;
+	/** @ended: when the last announced transmission ended, ns; 0: there was none */
+	u64			ended;
 	/** @each: mean length of the sender's data packets with framing, bytes; 0: none came */
 	u32			each;
 	/** @class: class of the announced transmission, by its length; see turn.h */
@@ -186,6 +188,7 @@ bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes
 		   u32 rtt, u64 now);
 void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u64 now);
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g);
+void esp_ackq_gap(struct esp_ackq *q);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);
 int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_forget(struct esp_ackq *q, struct esp_host *h);

@@ -3,7 +3,7 @@
  * The budget of a receiving link, the buckets of its sending hosts, and first bursts.
  *
  *   budget = BDP + min(BDP / 2, 32) + 8 + grow		packets granted and not yet arrived
- *   a sole sender's: BDP + 44 + 8 + grow
+ *   a sole sender's: BDP + 44 + 8 + grow, or BDP + 4 * 44 + 8 + grow on this machine
  *
  *   BDP	rate of the link times base round trip
  *   + BDP / 2	a queue at the port, so that the link stays full while senders differ
@@ -52,7 +52,7 @@ static u32 full_frame(const struct esp_budget *b)
  */
 static u32 sole_size(const struct esp_budget *b, bool near)
 {
-	u32 queue = near ? ESP_NEAR * ESP_GRANT_MAX : ESP_GRANT_MAX;
+	u32 queue = near ? ESP_NEAR_GSO * ESP_GRANT_MAX : ESP_GRANT_MAX;
 
 	return min(READ_ONCE(b->bdp) + queue + ESP_SPARE + READ_ONCE(b->grow),
 		   READ_ONCE(b->most));
@@ -219,6 +219,48 @@ u32 esp_budget_measured(const struct esp_budget *b)
 }
 
 /**
+ * esp_burst_window() - Compute the time within which first bursts meet at the port
+ * @b:	budget; no lock is needed
+ *
+ * Return: ns
+ */
+u64 esp_burst_window(const struct esp_budget *b)
+{
+	u64 wire = esp_budget_wire_time(b, ESP_PORT_FRAMES);
+
+	return 2 * max(2 * (u64)READ_ONCE(b->base.v), wire);
+}
+
+/*
+ * Begin a new period if the running one is over: @v[1] is the value of the one before. Returns how
+ * many have passed.
+ */
+static u32 age(u32 v[2], u64 *began, u64 period, u64 now)
+{
+	u64 t = since(now, *began);
+
+	if (t < period)
+		return 0;
+	v[1] = t < 2 * period ? v[0] : 0;
+	v[0] = 0;
+	*began = now;
+	return t < 2 * period ? 1 : 2;
+}
+
+static void begins_age(struct esp_budget *b, u64 now)
+{
+	struct esp_begins *s = &b->begins;
+	u32 passed = age(s->n, &s->since, esp_burst_window(b), now);
+
+	if (passed) {
+		s->told[1] = passed < 2 ? s->told[0] : 0;
+		s->told[0] = 0;
+	}
+	s->window += passed;
+	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
+}
+
+/**
  * esp_budget_look() - Judge the use of the link, and measure its rate
  * @b:		budget
  * @waits:	a grant waits for the budget or the pace, and for nothing else
@@ -240,6 +282,7 @@ void esp_budget_look(struct esp_budget *b, bool waits, u64 now)
 
 	if (!waits)
 		b->idle = now;
+	begins_age(b, now);
 	budget_meter(b, now);
 	full = full_frame(b);
 	if (took < look_time(b))
@@ -310,6 +353,15 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
 	}
 }
 
+/* Count rounds and marks of @h from now on, unless this is so already. */
+static void host_bound(struct esp_host *h, u64 now)
+{
+	if (h->bounded)
+		return;
+	WRITE_ONCE(h->since, now);
+	WRITE_ONCE(h->bounded, 1);
+}
+
 /**
  * esp_budget_lost() - React to packets that were lost on the way from a host
  * @b:			budget
@@ -333,10 +385,7 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 		return;
 	h->lost = now;
 	h->loss_cap = max_t(u32, min(h->loss_cap, most) / 2, ESP_BUCKET_UNIT);
-	if (!h->bounded) {
-		WRITE_ONCE(h->since, now);
-		WRITE_ONCE(h->bounded, 1);
-	}
+	host_bound(h, now);
 	if (h->slowed && since(now, h->slowed) < ESP_CALM_NS)
 		return;
 	h->slowed = now;
@@ -501,18 +550,14 @@ bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool b
 		WRITE_ONCE(h->busy, busy);
 	if (READ_ONCE(h->is_late) != late)
 		WRITE_ONCE(h->is_late, late);
-	if (!READ_ONCE(h->bounded)) {
-		if (!busy)
-			return false;
-		WRITE_ONCE(h->since, now);
-		WRITE_ONCE(h->bounded, 1);
-	}
+	if (!READ_ONCE(h->bounded) && !busy)
+		return false;
 	atomic_add(n, &h->came);
 	if (busy)
 		atomic_add(n, &h->marked);
 	if (late)
 		atomic_add(n, &h->late);
-	return since(now, READ_ONCE(h->since)) >=
+	return !READ_ONCE(h->bounded) || since(now, READ_ONCE(h->since)) >=
 	       max3(base, READ_ONCE(b->rtt.v) / 4, (u32)ESP_ROUND_NS);
 }
 
@@ -529,9 +574,10 @@ static void bucket_add(u32 *cap, u32 most)
  * @h:		bucket
  * @now:	ns
  *
- * The rule of DCTCP (RFC 8257, section 3.3), with BUSY as the mark: the bucket is multiplied by 1
- * - alpha/2 if a packet of the round had BUSY, and grows by one packet otherwise, until it is as
- * large as a sole sender's may be. Then the host is as one without a signal: nothing is counted.
+ * The first BUSY begins the first round. The rule is that of DCTCP (RFC 8257, section 3.3), with
+ * BUSY as the mark: alpha/2 of the bucket is taken if a packet of the round had BUSY; otherwise it
+ * grows by one packet, until it is as large as a sole sender's may be. Then the host is as one
+ * without a signal: nothing is counted.
  * It keeps ESP_BUSY_LEAST, so that busy hosts, too, are seldom without a packet for a link that
  * is idle. The bucket for losses knows a queue that has overflowed: for ESP_CALM_NS after a loss,
  * late packets are the marks. So that queue does not have to overflow each time.
@@ -540,9 +586,15 @@ void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now)
 {
 	u32 most = esp_host_most(b, h, 2) * ESP_BUCKET_UNIT;
 	u32 sole = esp_host_most(b, h, 1) * ESP_BUCKET_UNIT;
-	u32 came = atomic_xchg(&h->came, 0), marked = atomic_xchg(&h->marked, 0);
-	u32 late = atomic_xchg(&h->late, 0);
+	u32 came, marked, late;
 
+	if (!h->bounded) {
+		host_bound(h, now);
+		return;
+	}
+	came = atomic_xchg(&h->came, 0);
+	marked = atomic_xchg(&h->marked, 0);
+	late = atomic_xchg(&h->late, 0);
 	WRITE_ONCE(h->since, now);
 	if (!came)
 		return;
@@ -580,7 +632,7 @@ u32 esp_host_grant(const struct esp_host *h, bool most)
 {
 	if (!esp_host_near(h))
 		return ESP_GRANT_MAX;
-	return (most ? ESP_NEAR : ESP_NEAR / 2) * ESP_GRANT_MAX;
+	return (most ? ESP_NEAR_GSO : ESP_NEAR_GSO / 2) * ESP_GRANT_MAX;
 }
 
 /**
@@ -615,41 +667,6 @@ u32 esp_host_cap(const struct esp_budget *b, const struct esp_host *h, int sende
 	u32 cap = min(h->busy_cap, h->loss_cap) / ESP_BUCKET_UNIT;
 
 	return clamp_t(u32, cap, 1, esp_host_most(b, h, senders));
-}
-
-/* Transmissions that begin within this time meet at the port, ns. */
-static u64 burst_window(const struct esp_budget *b)
-{
-	return 2 * max_t(u64, 2 * (u64)b->base.v, esp_budget_wire_time(b, ESP_PORT_FRAMES));
-}
-
-/*
- * Begin a new period if the running one is over: @v[1] is the value of the one before. Returns how
- * many have passed.
- */
-static u32 age(u32 v[2], u64 *began, u64 period, u64 now)
-{
-	u64 t = since(now, *began);
-
-	if (t < period)
-		return 0;
-	v[1] = t < 2 * period ? v[0] : 0;
-	v[0] = 0;
-	*began = now;
-	return t < 2 * period ? 1 : 2;
-}
-
-static void begins_age(struct esp_budget *b, u64 now)
-{
-	struct esp_begins *s = &b->begins;
-	u32 passed = age(s->n, &s->since, burst_window(b), now);
-
-	if (passed) {
-		s->told[1] = passed < 2 ? s->told[0] : 0;
-		s->told[0] = 0;
-	}
-	s->window += passed;
-	age(s->crest, &s->crest_since, ESP_CREST_NS, now);
 }
 
 /**

@@ -34,8 +34,8 @@
 #define ESP_CREST_NS		100000000	/* half of the time that a crest counts */
 #define ESP_GRANT_MAX		44	/* packets in one grant: a GSO packet at an MTU of 1500 */
 #define ESP_GRANT_MIN		2	/* packets in one grant, unless the budget is smaller */
-#define ESP_NEAR		4	/* GSO packets that a sole near sender may have queued */
-#define ESP_NEAR_SINGLES	16	/* single packets between two GSO packets of a near host */
+#define ESP_NEAR_GSO		4	/* GSO packets of a sole sender on this machine */
+#define ESP_NEAR_SINGLES	16	/* and single packets between two of them */
 #define ESP_BUSY_LEAST		6	/* packets that a busy host may have outstanding */
 #define ESP_ROUND_NS		20000	/* shortest round of a host */
 #define ESP_VOTE_NS		1000000	/* longest time between two votes of a host */
@@ -70,7 +70,10 @@ struct esp_begins {
 	u32	n[2];
 	/** @told: packets that handshakes have told: in the running window, and the one before */
 	u32	told[2];
-	/** @crest: largest sum of @n, or of senders: in the running half, and the one before */
+	/**
+	 * @crest: largest sum of @n, or of senders: in the running half, and the one before.
+	 * Read without the lock
+	 */
 	u32	crest[2];
 };
 
@@ -170,7 +173,7 @@ struct esp_host {
 	u32			loss_cap;
 	/** @busy: the newest data packet had BUSY; written without the lock */
 	u8			busy;
-	/** @bounded: BUSY or a loss has bounded the bucket, so rounds are counted */
+	/** @bounded: BUSY or a loss has bounded the bucket; rounds are counted until it is full */
 	u8			bounded;
 	/**
 	 * @near: not 0: GSO packets come as the host made them; counts down the packets between
@@ -220,13 +223,14 @@ static inline void esp_host_came_whole(struct esp_host *h, bool whole, bool merg
  * esp_host_near() - Is a host on this machine, so that no port between the two drops packets?
  * @h:	bucket; no lock is needed
  *
- * Return: true if so; false, too, if a queue on the way has dropped packets lately
+ * Return: true if so; false, too, after BUSY or a late loss, until the bucket is full again
  */
 static inline bool esp_host_near(const struct esp_host *h)
 {
 	return READ_ONCE(h->near) && !READ_ONCE(h->bounded);
 }
 
+u64 esp_burst_window(const struct esp_budget *b);
 void esp_host_init(struct esp_host *h);
 bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool busy, u32 rtt,
 		   u64 now);

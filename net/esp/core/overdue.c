@@ -41,28 +41,21 @@ static void overdue_set(struct esp_overdue *o, struct esp_host *h, u32 overdue)
  * @o:		overdue packets of the queue
  * @now:	ns
  * @patience:	time from one look at a host to the next, ns; see esp_budget_due()
- * @wait:	where to write the time until the next host is due, ns; 0: there is none
  *
- * Return: true if a host has overdue packets that were not overdue before
+ * Return: the time until the next host is due, ns; 0: there is none
  */
-bool esp_overdue_look(struct esp_overdue *o, u64 now, u64 patience, u32 *wait)
+u32 esp_overdue_look(struct esp_overdue *o, u64 now, u64 patience)
 {
 	struct esp_host *h;
-	bool more = false;
-	u32 n, overdue;
+	u32 n;
 
-	*wait = 0;
 	while (!list_empty(&o->holders)) {
 		h = list_first_entry(&o->holders, struct esp_host, hold);
-		if ((s64)(h->due - now) > 0) {
-			*wait = min_t(u64, h->due - now, ESP_STALE_NS);
-			break;
-		}
+		if ((s64)(h->due - now) > 0)
+			return min_t(u64, h->due - now, ESP_STALE_NS);
 		n = max(atomic_read(&h->outstanding), 0);
 		/* tokens come back in the order in which they were given, as far as this goes */
-		overdue = n - min(n, h->newer);
-		more |= overdue > h->overdue;
-		overdue_set(o, h, overdue);
+		overdue_set(o, h, n - min(n, h->newer));
 		h->newer = 0;
 		list_del_init(&h->hold);
 		if (n) {
@@ -70,7 +63,7 @@ bool esp_overdue_look(struct esp_overdue *o, u64 now, u64 patience, u32 *wait)
 			list_add_tail(&h->hold, &o->holders);
 		}
 	}
-	return more;
+	return 0;
 }
 
 /**

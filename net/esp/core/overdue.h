@@ -18,7 +18,7 @@
  * struct esp_overdue - overdue packets of one ACK queue
  */
 struct esp_overdue {
-	/** @holders: hosts with outstanding packets; the one whose esp_host.due is next is first */
+	/** @holders: hosts with outstanding packets, in the order in which they are looked at */
 	struct list_head	holders;
 	/** @tokens: sum of esp_host.overdue; may be read without the lock */
 	u32			tokens;
@@ -26,7 +26,7 @@ struct esp_overdue {
 
 void esp_overdue_init(struct esp_overdue *o);
 void esp_overdue_granted(struct esp_overdue *o, struct esp_host *h, u32 n, u64 due);
-bool esp_overdue_look(struct esp_overdue *o, u64 now, u64 patience, u32 *wait);
+u32 esp_overdue_look(struct esp_overdue *o, u64 now, u64 patience);
 void esp_overdue_forget(struct esp_overdue *o, struct esp_host *h);
 
 #endif /* _ESP_OVERDUE_H */

@@ -259,7 +259,8 @@ static void budget__busy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b_cap(0), 82u + 8);
 	/* one packet of four has BUSY: alpha becomes 1/4 */
 	for (i = 0; i < 400; i++) {
-		b_came(0, !(i % 4), 0);
+		if (b_came(0, !(i % 4), 0))
+			esp_host_round(&bt.b, &bt.h[0], bt.now);
 		bt.now += 30 * US;
 		if (b_came(0, false, 0))
 			esp_host_round(&bt.b, &bt.h[0], bt.now);
@@ -280,22 +281,25 @@ static void budget__busy(struct kunit *test)
 	esp_host_round(&bt.b, &bt.h[0], bt.now);
 	cap = b_cap(0);
 	KUNIT_EXPECT_EQ(test, cap, ESP_BUSY_LEAST + 1u);
-	for (i = 0; i < 400; i++) {
-		b_came(0, false, 0);
-		esp_host_round(&bt.b, &bt.h[0], bt.now);
-	}
-	KUNIT_EXPECT_EQ(test, b_cap(0), 90u);
 	/* a round without a packet changes nothing */
 	esp_host_round(&bt.b, &bt.h[0], bt.now);
+	KUNIT_EXPECT_EQ(test, b_cap(0), cap);
+	for (i = 0; i < 400; i++) {
+		bt.now += 100 * US;
+		if (b_came(0, false, 0))
+			esp_host_round(&bt.b, &bt.h[0], bt.now);
+	}
 	KUNIT_EXPECT_EQ(test, b_cap(0), 90u);
 	/* nothing is counted of a host without a signal, until the first one */
 	KUNIT_EXPECT_EQ(test, bt.h[0].bounded, 0);
 	bt.now += MS;
 	KUNIT_EXPECT_FALSE(test, b_came(0, false, 0));
 	KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[0].came), 0);
-	KUNIT_EXPECT_FALSE(test, b_came(0, true, 0));
+	KUNIT_EXPECT_TRUE(test, b_came(0, true, 0));
+	esp_host_round(&bt.b, &bt.h[0], bt.now);
 	KUNIT_EXPECT_EQ(test, bt.h[0].bounded, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[0].came), 1);
+	KUNIT_EXPECT_FALSE(test, b_came(0, false, 0));
 	bt.now += MS;
 	KUNIT_EXPECT_TRUE(test, b_came(0, false, 0));
 }
@@ -672,11 +676,67 @@ static void ackq_budget__sole(struct kunit *test)
 	t_end(2);
 	esp_burst_size(&bt.b, false, 2, t.now);
 	KUNIT_EXPECT_EQ(test, tb_limit(), 21u);
-	t.now += 150 * MS;
-	esp_burst_size(&bt.b, false, 1, t.now);
-	t.now += 150 * MS;
-	esp_burst_size(&bt.b, false, 1, t.now);
+	for (i = 0; i < 2; i++) {	/* it goes on sending */
+		t.now += 150 * MS;
+		esp_ackq_rtt(&t.q, &t.g[0], 10, 10, t.now);
+	}
 	KUNIT_EXPECT_EQ(test, tb_limit(), limit);
+	/* a transmission after a pause begins like the first one */
+	while (tb_granted(0))
+		tb_arrive(0);
+	t_end(0);
+	t.now += MS;
+	tb_announce(0, 1000);
+	for (i = 0; i < 60; i++) {
+		tb_arrive(0);
+		KUNIT_EXPECT_LE(test, atomic_read(&t.q.outstanding), 21);
+	}
+}
+
+/* With a budget that is small, a sole sender's next grant leaves before all packets are here. */
+static void ackq_budget__sole_small(struct kunit *test)
+{
+	u32 i, most, open, edge;
+
+	for (most = 32; most <= 64; most += 32) {
+		tb_init();
+		esp_budget_limits(&bt.b, 8, most, 64);
+		if (most == 64)
+			esp_host_came_whole(&bt.h[0], true, false);
+		tb_announce(0, 1000);
+		for (i = 0; i < 300; i++) {
+			open = tb_granted(0);
+			edge = t.g[0].edge;
+			tb_arrive(0);
+			KUNIT_EXPECT_TRUE(test, t.g[0].edge == edge || open > 10);
+			KUNIT_EXPECT_LE(test, tb_granted(0), most);
+		}
+	}
+}
+
+/* A host that has ended its transmission, and holds back packets, stops no sole sender. */
+static void ackq_budget__sole_waits(struct kunit *test)
+{
+	u32 i, looks;
+
+	tb_init();
+	tb_announce(0, 1000);
+	for (i = 0; i < 64; i++)
+		tb_arrive(0);
+	atomic_add(25, &bt.h[1].outstanding);
+	atomic_add(25, &t.q.outstanding);
+	esp_overdue_granted(&t.q.overdue, &bt.h[1], 25, t.now + esp_budget_due(&bt.b));
+	esp_ackq_gap(&t.q);	/* as such an announcement would */
+	for (i = 0; i < 300; i++) {
+		for (looks = 0; looks < 3 && !tb_granted(0); looks++) {
+			t.now += t.later;
+			esp_ackq_resume(&t.q);
+		}
+		KUNIT_EXPECT_GT(test, tb_granted(0), 0u);
+		tb_arrive(0);
+	}
+	KUNIT_EXPECT_EQ(test, t.q.overdue.tokens, 25u);
+	KUNIT_EXPECT_EQ(test, tb_granted(0) + 25, (u32)atomic_read(&t.q.outstanding));
 }
 
 /* A sole sender's grant waits for half of what memory has room for, at most. */
@@ -753,6 +813,7 @@ static void ackq_budget__leaves_at(struct kunit *test)
 	/* a packet that is missing may have been what the grant waited for */
 	esp_ack_pump(&t.q);
 	t.g[2].ooo_pkts = 1;
+	esp_ackq_gap(&t.q);
 	KUNIT_EXPECT_TRUE(test, esp_ackq_arrived(&t.q, &t.g[2], t.g[2].recv_seq++, 1));
 }
 
@@ -952,6 +1013,8 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(turn__park),
 	KUNIT_CASE(ackq_budget__one),
 	KUNIT_CASE(ackq_budget__sole),
+	KUNIT_CASE(ackq_budget__sole_small),
+	KUNIT_CASE(ackq_budget__sole_waits),
 	KUNIT_CASE(ackq_budget__sole_memory),
 	KUNIT_CASE(ackq_budget__near),
 	KUNIT_CASE(ackq_budget__leaves_at),
