@@ -32,7 +32,7 @@ void esp_overdue_granted(struct esp_overdue *o, struct esp_host *h, u32 n, u64 d
 
 static void overdue_set(struct esp_overdue *o, struct esp_host *h, u32 overdue)
 {
-	WRITE_ONCE(o->tokens, o->tokens + overdue - h->overdue);
+	o->tokens += overdue - h->overdue;
 	h->overdue = overdue;
 }
 

@@ -20,7 +20,7 @@
 struct esp_overdue {
 	/** @holders: hosts with outstanding packets, in the order in which they are looked at */
 	struct list_head	holders;
-	/** @tokens: sum of esp_host.overdue; may be read without the lock */
+	/** @tokens: sum of esp_host.overdue */
 	u32			tokens;
 };
 
