@@ -53,6 +53,8 @@ struct kunit_case {
 #include "test/policy.c"
 #include "test/ackq.c"
 #include "test/budget.c"
+#include "test/turn.c"
+#include "test/ackq_budget.c"
 
 /* Read the bytes of a frame of the documentation; return how many there are. */
 static unsigned int documented(const char *name, u8 *data, unsigned int room)
@@ -118,7 +120,7 @@ int main(void)
 {
 	static const struct kunit_case *const suites[] = {
 		wire_cases, window_cases, rtt_cases, policy_cases,
-		ackq_cases, budget_cases, documentation_cases,
+		ackq_cases, budget_cases, turn_cases, ackq_budget_cases, documentation_cases,
 	};
 	const struct kunit_case *c;
 	unsigned int i, n = 0;

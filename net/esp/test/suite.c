@@ -59,6 +59,8 @@
 #include "policy.c"
 #include "ackq.c"
 #include "budget.c"
+#include "turn.c"
+#include "ackq_budget.c"
 #include "harness.c"
 #include "hash.c"
 #include "listen.c"
@@ -114,6 +116,16 @@ static struct kunit_suite esp_budget_suite = {
 	.test_cases	= budget_cases,
 };
 
+static struct kunit_suite esp_turn_suite = {
+	.name		= "esp_turn",
+	.test_cases	= turn_cases,
+};
+
+static struct kunit_suite esp_ackq_budget_suite = {
+	.name		= "esp_ackq_budget",
+	.test_cases	= ackq_budget_cases,
+};
+
 /* Suites of tests with packets. Each test gets a new device. */
 #define PACKET_SUITE(what)				\
 static struct kunit_suite esp_##what##_suite = {	\
@@ -156,7 +168,8 @@ static struct kunit_suite esp_queue_suite = {
 
 kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_policy_suite,
-		  &esp_ackq_suite, &esp_budget_suite, &esp_hash_suite,
+		  &esp_ackq_suite, &esp_budget_suite, &esp_turn_suite,
+		  &esp_ackq_budget_suite, &esp_hash_suite,
 		  &esp_listen_suite, &esp_connect_suite, &esp_tcp_suite,
 		  &esp_input_suite, &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
 		  &esp_burst_suite, &esp_send_suite, &esp_left_suite, &esp_timeout_suite,
