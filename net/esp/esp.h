@@ -283,14 +283,12 @@ struct esp_opt {
 	struct ack_line		*ack_line;
 	/** @ack_node: in ack_line.sockets */
 	struct list_head	ack_node;
-	/** @round: samples of the round trip that is being measured */
+	/** @round: round trips of the running round, for the receiver's budget */
 	struct esp_rtt_round	round;
 	/**
 	 * @min_rtt: smallest round trip to this peer as of the last round, microseconds; 0: none
 	 */
 	u32			min_rtt;
-	/** @rtt_most: longest round trip of the running round, microseconds */
-	u32			rtt_most;
 	/** @timer_by: deadline that the hrtimer was armed for, and processor: esp_timer_by() */
 	u32			timer_by;
 

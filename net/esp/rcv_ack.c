@@ -37,22 +37,16 @@ static void fin_acked(struct sock *sk)
 	}
 }
 
-/* Add a sample to a round. At the round's end, its samples adjust the receiver's budget. */
-static noinline void ack_take_sample(struct sock *sk, u32 rtt, u64 now)
+/* Let the round trips of a round adjust the receiver's budget, and begin the next round. */
+static void ack_round_over(struct sock *sk, u64 now)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	u32 median;
 
-	if (!esp_rtt_round_add(&esp->round, rtt, esp_rtt_smooth(&esp->rtt),
-			       now, &median))
-		return;
-	esp->min_rtt = esp_peer_rtt(sk, esp->round.sample[0], now);
-	if (esp->link) {
-		esp_ackq_rtt(&esp->link->ackq, &esp->grant, esp->min_rtt, esp->rtt_most,
-			     1000 * now);
+	esp->min_rtt = esp_peer_rtt(sk, esp->round.least, now);
+	if (esp->link && esp_ackq_rtt(&esp->link->ackq, &esp->grant, esp->min_rtt,
+				      esp->round.most, 1000 * now))
 		esp_ack_pump(&esp->link->ackq);
-	}
-	esp->rtt_most = 0;
+	esp_rtt_round_begin(&esp->round, now);
 }
 
 /* Take a round trip, for the timers and for the budget that the receiver grants from. */
@@ -64,9 +58,8 @@ static void ack_take_rtt(struct sock *sk, struct esp_frame *f, u64 now)
 	if (rtt >= ESP_RTT_MAX_US)
 		return;
 	esp_rtt_sample(&esp->rtt, rtt);
-	esp->rtt_most = max(esp->rtt_most, rtt);
-	if (!esp_rtt_round_full(&esp->round, esp_rtt_smooth(&esp->rtt), now))
-		ack_take_sample(sk, rtt, now);
+	if (esp_rtt_round_add(&esp->round, rtt, esp_rtt_smooth(&esp->rtt), now))
+		ack_round_over(sk, now);
 }
 
 /*

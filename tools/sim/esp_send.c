@@ -302,26 +302,23 @@ void send_timeout(struct esp_sk *sk, u64 now)
 	arm_send(sk, now);
 }
 
-/* ack_take_rtt(), ack_take_sample() */
+/* ack_take_rtt(), ack_round_over() */
 static void take_rtt(struct esp_sk *sk, struct packet *p, u64 now)
 {
-	u32 rtt = (u32)now - p->ts_ecr, median, least;
+	u32 rtt = (u32)now - p->ts_ecr, least;
 
 	if (rtt >= ESP_RTT_MAX_US)
 		return;
 	esp_rtt_sample(&sk->rtt, rtt);
-	sk->rtt_most = max(sk->rtt_most, rtt);
-	if (!esp_rtt_round_add(&sk->round, rtt, esp_rtt_smooth(&sk->rtt), now, &median))
+	if (!esp_rtt_round_add(&sk->round, rtt, esp_rtt_smooth(&sk->rtt), now))
 		return;
-	least = peer_rtt(sk, sk->round.sample[0], now);
-	if (!by_budget(sk)) {
-		esp_budget_rtt(&sk->host->budget, &sk->peer->host, least, median,
+	least = peer_rtt(sk, sk->round.least, now);
+	if (!by_budget(sk))
+		esp_budget_rtt(&sk->host->budget, &sk->peer->host, least, sk->round.most,
 			       queue_of(sk)->esp_recv_count.v, sim_now);
-	} else {
-		esp_ackq_rtt(queue_of(sk), &sk->grant, least, sk->rtt_most, sim_now);
+	else if (esp_ackq_rtt(queue_of(sk), &sk->grant, least, sk->round.most, sim_now))
 		esp_ack_pump(queue_of(sk));
-	}
-	sk->rtt_most = 0;
+	esp_rtt_round_begin(&sk->round, now);
 }
 
 /* ack_proof_time() */

@@ -143,7 +143,6 @@ struct esp_sk {
 
 	struct esp_rtt rtt;
 	struct esp_rtt_round round;
-	u32 rtt_most;		/* longest sample of the round, us */
 	u64 deadline[T_MAX];
 	u64 timer_at;
 };

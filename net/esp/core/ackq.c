@@ -739,18 +739,20 @@ static bool ackq_holds(const struct esp_ackq *q)
 /**
  * esp_ackq_rtt() - Adapt the budget of a link, once a round trip of each connection
  * @q:		queue
- * @g:		grant; the caller owns its socket, and pumps
+ * @g:		grant; the caller owns its socket
  * @least:	see esp_budget_rtt()
  * @rtt:	see esp_budget_rtt()
  * @now:	nanoseconds
+ *
+ * Return: true if the caller is to pump
  */
-void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u64 now)
+bool esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u64 now)
 {
 	bool announced = READ_ONCE(g->recv_announced);
 
 	if (!ackq_adaptive(q) ||
 	    (!announced && (s64)(now - READ_ONCE(g->host->voted) - ESP_LOOK_NS) < 0))
-		return;
+		return false;
 	spin_lock_bh(&q->lock);
 	if (announced) {
 		esp_budget_rtt(q->budget, g->host, least, rtt, atomic_read(&q->esp_recv_count),
@@ -761,6 +763,7 @@ void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u
 		esp_budget_rtt(q->budget, g->host, least, rtt, 2, now);
 	}
 	spin_unlock_bh(&q->lock);
+	return true;
 }
 
 /**

@@ -186,7 +186,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		      u32 count);
 bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes, bool busy,
 		   u32 rtt, u64 now);
-void esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u64 now);
+bool esp_ackq_rtt(struct esp_ackq *q, struct esp_grant *g, u32 least, u32 rtt, u64 now);
 void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_gap(struct esp_ackq *q);
 bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g);

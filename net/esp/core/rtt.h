@@ -7,7 +7,6 @@
 
 #define ESP_RTT_MAX_US		(30u * 1000 * 1000)	/* a larger sample is invalid */
 #define ESP_MIN_RTT_WINDOW_US	(5u * 1000 * 1000)	/* half of rule 22's window */
-#define ESP_RTT_SAMPLES		15
 
 /**
  * struct esp_rtt - measured round trips of one connection; the socket's owner writes it
@@ -32,20 +31,18 @@ struct esp_min_rtt {
 };
 
 /**
- * struct esp_rtt_round - the samples of one round trip, for their median
+ * struct esp_rtt_round - the shortest and the longest round trip of a running round
  */
 struct esp_rtt_round {
 	/** @start: start of the round, microseconds */
 	u64	start;
-	/** @n: samples so far */
-	u32	n;
-	/** @sample: the first ESP_RTT_SAMPLES samples, microseconds */
-	u32	sample[ESP_RTT_SAMPLES];
+	/** @least: shortest one, microseconds; valid unless @most is 0 */
+	u32	least;
+	/** @most: longest one, microseconds; 0: none so far */
+	u32	most;
 };
 
 void esp_min_rtt_sample(struct esp_min_rtt *m, u32 rtt, u64 now);
-bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now,
-		       u32 *median);
 
 /**
  * esp_rtt_sample() - Add a measurement to the smoothed round trip (RFC 6298, section 2)
@@ -74,10 +71,33 @@ static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
 	return r->srtt8 >> 3;
 }
 
-/* Would esp_rtt_round_add() do nothing? It has enough samples, and the round isn't over. */
-static inline bool esp_rtt_round_full(const struct esp_rtt_round *r, u32 srtt, u64 now)
+/**
+ * esp_rtt_round_add() - Add a measurement to the running round
+ * @r:		round
+ * @rtt:	measured round trip, microseconds; 0 counts as 1
+ * @srtt:	length of a round, microseconds
+ * @now:	microseconds
+ *
+ * Return: true if the round is over: the caller takes what it needs and begins the next one
+ */
+static inline bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now)
 {
-	return r->n == ESP_RTT_SAMPLES && now - r->start < srtt;
+	rtt = max(rtt, 1u);
+	if (!r->most || rtt < r->least)
+		r->least = rtt;
+	r->most = max(r->most, rtt);
+	return now - r->start >= srtt;
+}
+
+/**
+ * esp_rtt_round_begin() - Begin a round
+ * @r:		round
+ * @now:	microseconds
+ */
+static inline void esp_rtt_round_begin(struct esp_rtt_round *r, u64 now)
+{
+	r->start = now;
+	r->most = 0;
 }
 
 static inline u32 esp_min_rtt_get(const struct esp_min_rtt *m)

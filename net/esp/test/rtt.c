@@ -86,36 +86,28 @@ static void min_rtt__ten_seconds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, esp_min_rtt_get(&m), 300u);
 }
 
-/* Rule 22: the median of the samples, once in a round trip. */
-static void rtt_round__median(struct kunit *test)
+/* Rule 22: the shortest and the longest round trip of a round. */
+static void rtt_round__bounds(struct kunit *test)
 {
-	static const u32 samples[] = { 900, 100, 500, 300, 700 };
 	struct esp_rtt_round r = {};
-	unsigned int i;
-	u32 median = 0;
 
-	r.start = 1000;
-	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, samples[i], 200,
-							   1010 + i, &median));
-	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, samples[4], 200, 1200,
-						  &median));
-	KUNIT_EXPECT_EQ(test, median, 500u);
-	KUNIT_EXPECT_EQ(test, r.sample[0], 100u);	/* the smallest */
-	KUNIT_EXPECT_EQ(test, r.n, 0u);
+	esp_rtt_round_begin(&r, 1000);
+	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 500, 200, 1010));
+	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 900, 200, 1011));
+	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 100, 200, 1199));
+	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 300, 200, 1200));
+	KUNIT_EXPECT_EQ(test, r.least, 100u);
+	KUNIT_EXPECT_EQ(test, r.most, 900u);
 
-	/* samples older than two round trips do not count */
-	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 900, 200, 1250, &median));
-	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 100, 200, 1600, &median));
-	KUNIT_EXPECT_EQ(test, median, 100u);
-	r.start = 1200;
+	/* what was measured before a round does not count in it */
+	esp_rtt_round_begin(&r, 1200);
+	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 400, 200, 1300));
+	KUNIT_EXPECT_EQ(test, r.least, 400u);
+	KUNIT_EXPECT_EQ(test, r.most, 400u);
 
-	/* more samples than fit: the first ones count */
-	for (i = 0; i < 100; i++)
-		KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, i, 200, 1300,
-							   &median));
-	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 1, 200, 1400, &median));
-	KUNIT_EXPECT_EQ(test, median, ESP_RTT_SAMPLES / 2u);
+	/* 0 counts as 1 */
+	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 0, 200, 1400));
+	KUNIT_EXPECT_EQ(test, r.least, 1u);
 }
 
 static struct kunit_case rtt_cases[] = {
@@ -124,6 +116,6 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(rtt_timeout__bounds),
 	KUNIT_CASE(rtt_backoff__doubles),
 	KUNIT_CASE(min_rtt__ten_seconds),
-	KUNIT_CASE(rtt_round__median),
+	KUNIT_CASE(rtt_round__bounds),
 	{}
 };
