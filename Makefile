@@ -42,6 +42,7 @@ install: | $(filter clean all modules tools,$(MAKECMDGOALS))
 
 demo: ## a demonstration in User-Mode Linux, from nothing
 	@$(VM) run uml --pin -- selftests/net/demo.sh
+	@$(VM) run uml-virtual -- selftests/net/demo-incast.sh
 
 check: ## tests (TEST=glob KERNEL=uml,6.1,… select)
 	@exec $(VM) check "TEST=$$TEST" "KERNEL=$$KERNEL"
@@ -70,6 +71,7 @@ sim-report: ## the data centre, simulated: every figure and table of datacentre.
 bench: ## ESP beside TCP and others, as figures and pictures (an hour)
 	@selftests/bench/bench-speed.sh
 	@selftests/bench/bench-incast.sh
+	@selftests/bench/bench-fabric.sh
 	@selftests/bench/bench-mpi.sh
 	@selftests/bench/bench-am.sh
 

@@ -13,14 +13,14 @@
 #
 #	incast.sh [-R MBIT] [-D US] [-N LIST of senders] [-p LIST of protocols]
 #		[-w LIST of workloads] [-r ROUNDS] [-t SECONDS] [-q DIR] [-X FAULTS] [-C US]
-#		[-T MBIT]
+#		[-T MBIT] [-k KIB]
 #
 # DIR gets the data of the pictures: PROTOCOL-WORKLOAD-N, the port's queue over time; the same name
 # with .us, the times of blocks or requests; and with .ackq, the events of ESP's ACK queue.
 # FAULTS are arguments of netem for all cables, both ways: -X "loss 1%".
 # With -C US the hosts' cards hold interrupts back for US microseconds after a frame, and the
 # senders' cables carry -R Mbit/s, too. With -T MBIT ESP is told that rate of the links; veth's
-# own figure is not believed, so it measures the rate otherwise.
+# own figure is not believed, so it measures the rate otherwise. Blocks have -k KiB (256).
 #
 # Protocols: esp (adaptive), seed (ESP with the seed's policy), cubic, dctcp.
 # Prints lines of JSON, one a run, and appends them to -o FILE.
@@ -28,9 +28,9 @@
 . "${0%/*}/../lib/lib.sh"
 
 MBIT=1000 RTT=100 SENDERS="1 2 4 8 16 32 64" PROTOS="esp seed cubic dctcp" WORKLOADS="blocks"
-ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS='' COALESCE='' POLICY='' TOLD=''
+ROUNDS=10 TIME=0.5 BUFFER=128 QUEUES='' OUT=/dev/null FAULTS='' COALESCE='' POLICY='' TOLD='' KIB=256
 usage() { sed -n '/^#	incast.sh/,/^# Prints/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-while getopts R:D:N:p:w:r:t:q:o:B:X:C:T: o; do
+while getopts R:D:N:p:w:r:t:q:o:B:X:C:T:k: o; do
 	case $o in
 	R) MBIT=$OPTARG ;;
 	D) RTT=$OPTARG ;;
@@ -45,6 +45,7 @@ while getopts R:D:N:p:w:r:t:q:o:B:X:C:T: o; do
 	X) FAULTS=$OPTARG ;;
 	C) COALESCE=$OPTARG ;;
 	T) TOLD=$OPTARG ;;
+	k) KIB=$OPTARG ;;
 	*) FINISHED=1; usage ;;
 	esac
 done
@@ -158,7 +159,7 @@ for workload in $WORKLOADS; do
 			watch=()
 			[ -z "$QUEUES" ] || [ "$proto" != esp ] ||
 				watch=("$SRC/tools/trace/esp-ackq" -o "$QUEUES/$p-$workload-$n.ackq")
-			"${watch[@]}" incast -n "$n" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS" \
+			"${watch[@]}" incast -n "$n" -k "$KIB" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS" \
 				${QUEUES:+-o "$QUEUES/$p-$workload-$n" -l "$QUEUES/$p-$workload-$n.us"} "$proto" "$workload" >"$TMP/run" ||
 				{ echo "$p $workload $n failed" >&2; failed=1; }
 			grep '^{' "$TMP/run" | tee -a "$OUT"
