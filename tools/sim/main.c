@@ -22,11 +22,12 @@ struct sim_config cfg = {
 	.seed = 1,
 };
 
-static bool json;
+static bool json, arrivals;
 static bool time_set, limit_set, mark_set, uplink_set, told_set;
 
 enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
-	OPT_ALLTOALL, OPT_TOLD, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT, OPT_LOSS, OPT_LIST };
+	OPT_ALLTOALL, OPT_TOLD, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT, OPT_LOSS, OPT_LIST,
+	OPT_ARRIVALS };
 
 static const struct argp_option options[] = {
 	{ .doc = "Protocol:" },
@@ -62,6 +63,7 @@ static const struct argp_option options[] = {
 	{ "limit", OPT_LIMIT, "MS", 0, "of simulated time (60 s; with -w 1 s after -t)", 0 },
 	{ "seed", 's', "N", 0, "of what is drawn (1)", 0 },
 	{ "json", 'j', NULL, 0, "one line of JSON", 0 },
+	{ "arrivals", OPT_ARRIVALS, NULL, 0, "print the flows of -w, run nothing", 0 },
 	{ "list", OPT_LIST, NULL, 0, "workloads, and where they are published", 0 },
 	{}
 };
@@ -106,6 +108,8 @@ static void complete(struct argp_state *s)
 		argp_error(s, "--workload has no --rtt: use --hop");
 	if (!load && !cfg.senders)
 		argp_error(s, "one of --senders and --workload must be given");
+	if (!load && arrivals)
+		argp_error(s, "--arrivals is for --workload");
 	if (!load && cfg.proto == PROTO_IDEAL)
 		argp_error(s, "the ideal is for --workload");
 	if (cfg.rtt)
@@ -250,6 +254,9 @@ static error_t option(int key, char *arg, struct argp_state *s)
 	case 'j':
 		json = true;
 		break;
+	case OPT_ARRIVALS:
+		arrivals = true;
+		break;
 	case OPT_LIST:
 		list_workloads();
 		exit(0);
@@ -272,6 +279,10 @@ int main(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	net_build();
+	if (arrivals) {
+		workload_arrivals();
+		return 0;
+	}
 	workload_run();
 	workload_report(json);
 	return 0;

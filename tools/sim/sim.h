@@ -213,6 +213,7 @@ void conn_received(struct conn *c, u32 bytes);
 void conn_acked(struct conn *c);
 void conn_put(struct conn *c);
 void workload_run(void);
+void workload_arrivals(void);
 void workload_report(bool json);
 
 /* Measured values, for percentiles. */

@@ -3,6 +3,7 @@
  * The messages between hosts, and their completion times: blocks and flows as those of
  * selftests/bench/incast.c, and flows of published sizes that begin as a Poisson process.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "sim.h"
@@ -289,6 +290,23 @@ static void draw_arrivals(void)
 		offered += arrivals[narrivals].size;
 		narrivals++;
 	}
+}
+
+/**
+ * workload_arrivals() - print the flows of the workload for others that play them
+ *
+ * A line for each: when it begins (nanoseconds), the number of its sender, that of its receiver,
+ * its bytes, and its ideal time (nanoseconds), as net_ideal() has it.
+ */
+void workload_arrivals(void)
+{
+	u32 i;
+
+	draw_arrivals();
+	for (i = 0; i < narrivals; i++)
+		printf("%" PRIu64 " %u %u %" PRIu64 " %" PRIu64 "\n", arrivals[i].at,
+		       arrivals[i].src, arrivals[i].dst, arrivals[i].size,
+		       net_ideal(arrivals[i].src, arrivals[i].dst, arrivals[i].size, header()));
 }
 
 static void arrive(void)
