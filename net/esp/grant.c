@@ -160,7 +160,7 @@ static u64 grant_count_wait(struct esp_opt *esp)
 	return now - since;
 }
 
-static void grant_send(struct esp_grant *g, bool queued)
+static void grant_send(struct esp_grant *g)
 {
 	struct esp_opt *esp = grant_owner(g);
 	struct sock *sk = &esp->sk;
@@ -182,8 +182,7 @@ static void grant_send(struct esp_grant *g, bool queued)
 		esp_start_rrq_timer(esp);
 	}
 	rcu_read_unlock();
-	if (queued)
-		sock_put(sk);
+	sock_put(sk);
 }
 
 /* A grant leaves, and is queued again at once; see esp_ackq_ops.get. */

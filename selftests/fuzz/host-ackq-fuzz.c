@@ -225,12 +225,11 @@ static void forget(struct sk *s)
 	nfifo = n;
 }
 
-static void model_send(struct esp_grant *g, bool queued)
+static void model_send(struct esp_grant *g)
 {
 	struct sk *s = owner(g);
 
 	released++;
-	check(queued, "released, but not from the queue");
 	check(smp || mixed || (nfifo && fifo[0] == s), "released out of turn (FIFO)");
 	forget(s);
 	check(s->refs > 0, "released without a reference");
@@ -417,12 +416,12 @@ static void arrive(struct sk *s, u32 seq)
 	esp_host_came_whole(s->g.host, !rnd(3), !rnd(3));
 	if (esp_ackq_came(&q, &s->g, 1, 1538, !rnd(3), rnd(4) ? rnd(100) : rnd(0), clock_ns))
 		esp_ack_pump(&q);
+	if (seq != s->recv_seq && !s->g.ooo_pkts++)
+		esp_ackq_gap(&q);
 	pump = esp_ackq_arrived(&q, &s->g, seq, 1);
 	s->expiries = 0;
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
-		if (!s->g.ooo_pkts++)
-			esp_ackq_gap(&q);
 		start_rrq_timer(s);
 		if (pump)
 			esp_ack_pump(&q);

@@ -88,11 +88,10 @@ static u32 grant_room(struct esp_grant *g, u32 recv_seq)
 }
 
 /* grant_send(), esp_ack_send_other() */
-static void grant_send(struct esp_grant *g, bool queued)
+static void grant_send(struct esp_grant *g)
 {
 	struct esp_sk *sk = owner(g);
 
-	(void)queued;
 	if (sk->state == SK_CLOSED)
 		return;
 	sk->told_seq = sk->recv_seq;

@@ -505,7 +505,7 @@ static void ackq_pump_turns(struct esp_ackq *q)
 		}
 		esp_turn_over(&q->turns, &g->host->turn, turns);
 		spin_unlock_bh(&q->lock);
-		q->ops->send(g, true);
+		q->ops->send(g);
 	}
 }
 
@@ -533,7 +533,7 @@ static void ackq_pump_seed(struct esp_ackq *q)
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		unlink_grant(q, g);
 		spin_unlock_bh(&q->lock);
-		q->ops->send(g, true);
+		q->ops->send(g);
 	}
 }
 
@@ -686,8 +686,8 @@ static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n)
  * esp_ackq_gap() - Take note that packets of a sender are missing
  * @q:	queue
  *
- * The next packet that arrives pumps: a sender with a gap is no sole one (esp_grant.ooo_pkts, which
- * the caller has written).
+ * A sender with a gap is no sole one (esp_grant.ooo_pkts, which the caller has written). So the
+ * caller's esp_ackq_arrived() for the packet after the gap asks it to pump.
  */
 void esp_ackq_gap(struct esp_ackq *q)
 {

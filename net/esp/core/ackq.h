@@ -30,10 +30,10 @@ struct esp_ackq_ops {
 	u32	(*room)(struct esp_grant *g, u32 recv_seq);
 	/**
 	 * @send: send a grant: build the ACK with the ack_seq of this moment and start the
-	 * RRQ timer. Called without the queue's lock. With queued set, it takes over the
-	 * reference that the queue held
+	 * RRQ timer. It takes over the reference that the queue held. Called without the queue's
+	 * lock
 	 */
-	void	(*send)(struct esp_grant *g, bool queued);
+	void	(*send)(struct esp_grant *g);
 	/**
 	 * @get: take another reference for the queue, for a grant that leaves and stays
 	 * queued. Called with the queue's lock
