@@ -159,7 +159,7 @@ for workload in $WORKLOADS; do
 			watch=()
 			[ -z "$QUEUES" ] || [ "$proto" != esp ] ||
 				watch=("$SRC/tools/trace/esp-ackq" -o "$QUEUES/$p-$workload-$n.ackq")
-			"${watch[@]}" incast -n "$n" -k "$KIB" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS" \
+			"${watch[@]}" incast -n "$n" -k "$KIB" -r "$ROUNDS" -t "$TIME" -R "$MBIT" -D "$RTT" -B "$BUFFER" -P "$name" -p $PORT -F "$FAULTS${COALESCE:+interrupts $COALESCE us late}" \
 				${QUEUES:+-o "$QUEUES/$p-$workload-$n" -l "$QUEUES/$p-$workload-$n.us"} "$proto" "$workload" >"$TMP/run" ||
 				{ echo "$p $workload $n failed" >&2; failed=1; }
 			grep '^{' "$TMP/run" | tee -a "$OUT"

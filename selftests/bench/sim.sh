@@ -85,6 +85,7 @@ refused "has no --senders" -w hadoop -n 8
 refused "has no --rtt" -w hadoop -D 100
 refused "has no --flows" --alltoall -n 8 -f
 refused "is for 2 ... 1024 hosts" --alltoall -n 1025
+refused "--shuffle is for --alltoall" -n 8 --shuffle
 refused "the ideal is for --workload" -n 8 -p ideal
 refused "too long for more than 256" -w hadoop -N 512 -p ideal
 refused "Too many arguments" -n 8 16
@@ -155,6 +156,8 @@ for p in esp dctcp; do
 done
 holds "esp: few frames in the queue of a device" '.finished == .flows and .host_queue_most < 5000' -w websearch -N 64 -t 4
 holds "64 hosts, all to all: no port is overrun" '.goodput_share > 0.85 and .drops_edge == 0' --alltoall -n 64 -b 65536 -r 2
+holds "... in a random order" '.goodput_share > 0.85 and .drops_edge == 0 and .shuffle == 1' \
+	--alltoall --shuffle -n 64 -b 65536 -r 2
 for loss in 0.001 0.005; do
 	holds "10 Gbit/s, $loss of frames lost: no queue, no caution" '.goodput_share > 0.95' -n 1 -f -D 100 -t 50 --loss $loss
 done

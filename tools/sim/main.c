@@ -26,8 +26,8 @@ static bool json, arrivals;
 static bool time_set, limit_set, mark_set, uplink_set, told_set;
 
 enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
-	OPT_ALLTOALL, OPT_TOLD, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT, OPT_LOSS, OPT_LIST,
-	OPT_ARRIVALS };
+	OPT_ALLTOALL, OPT_SHUFFLE, OPT_TOLD, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT,
+	OPT_LOSS, OPT_LIST, OPT_ARRIVALS };
 
 static const struct argp_option options[] = {
 	{ .doc = "Protocol:" },
@@ -39,6 +39,7 @@ static const struct argp_option options[] = {
 	{ "rounds", 'r', "N", 0, "of blocks (10)", 0 },
 	{ "flows", 'f', NULL, 0, "each sends without end", 0 },
 	{ "alltoall", OPT_ALLTOALL, NULL, 0, "each sends a block to each of the others", 0 },
+	{ "shuffle", OPT_SHUFFLE, NULL, 0, "... in a random order; else in step", 0 },
 	{ .doc = "Between all hosts:" },
 	{ "workload", 'w', "NAME", 0, "sizes of websearch, datamining or hadoop", 0 },
 	{ "load", 'l', "SHARE", 0, "of the hosts' links (0.01 ... 1; 0.5)", 0 },
@@ -118,6 +119,8 @@ static void complete(struct argp_state *s)
 		cfg.connected = cfg.senders;
 	if (cfg.connected < cfg.senders)
 		argp_error(s, "%u senders, but %u connected", cfg.senders, cfg.connected);
+	if (cfg.shuffle && !cfg.alltoall)
+		argp_error(s, "--shuffle is for --alltoall");
 	if (cfg.alltoall) {
 		if (cfg.pattern != PATTERN_BLOCKS || cfg.rtt)
 			argp_error(s, "--alltoall has no --flows, --workload and --rtt");
@@ -223,6 +226,9 @@ static error_t option(int key, char *arg, struct argp_state *s)
 		break;
 	case OPT_ALLTOALL:
 		cfg.alltoall = true;
+		break;
+	case OPT_SHUFFLE:
+		cfg.shuffle = true;
 		break;
 	case OPT_TOLD:
 		cfg.told = number(s, "told", arg, 0, 400000, true);

@@ -71,6 +71,7 @@ struct sim_config {
 	u64 seed;	/* seed of all that is drawn at random */
 	double loss;	/* share of frames lost at random on every link, 0 ... 1 */
 	bool alltoall;	/* each of @senders hosts sends its blocks to all the others */
+	bool shuffle;	/* @alltoall: each host sends its blocks in a random order */
 	u32 told;	/* rate that ESP is told, Mbit/s; 0: unknown */
 	u64 coalesce;	/* time between two interrupts of a host's card; 0: one for each frame */
 	u64 cpu;	/* time that a host of odd number needs for each frame that it takes in */

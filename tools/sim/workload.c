@@ -219,7 +219,7 @@ static void start_round(void)
 		memset(&net_stats, 0, sizeof(net_stats));
 		step_at(sim_now, STEP_LOOK);
 	}
-	if (!cfg.rtt && !cfg.alltoall)
+	if (cfg.alltoall ? cfg.shuffle : !cfg.rtt)
 		shuffle();
 	pending = cfg.senders;
 	for (i = 0; i < cfg.senders; i++)
@@ -579,8 +579,12 @@ void workload_report(bool json)
 		{ "hop_us", (double)cfg.hop / NS_PER_US, 3 },
 		{ "spray", cfg.spray, 0 },
 		{ "alltoall", cfg.alltoall, 0 },
+		{ "shuffle", cfg.shuffle, 0 },
 		{ "coalesce_us", (double)cfg.coalesce / NS_PER_US, 1 },
 		{ "told_mbit", cfg.told, 0 },
+		{ "cpu_us", (double)cfg.cpu / NS_PER_US, 1 },
+		{ "pause", cfg.pause, 0 },
+		{ "loss", cfg.loss, 4 },
 		{ "load", cfg.load, 2 },
 		{ "block", cfg.block, 0 },
 		{ "seed", cfg.seed, 0 },
