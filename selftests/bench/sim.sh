@@ -163,6 +163,7 @@ for loss in 0.001 0.005; do
 done
 holds "cards that hold frames back for 100 us" '.goodput_share > 0.9 and .drops_edge == 0' -n 16 -f -t 20 --coalesce 100
 holds "a rate that is told too low" '.goodput_share > 0.95' -n 16 -r 20 --told 7000
+holds "turns first in, first out" '.finished == .flows and .fifo == 1' -w hadoop -N 64 -t 2 --fifo
 holds "pause frames: nothing is lost" '.finished == .flows and .drops_edge + .drops_core + .drops_up == 0' \
 	-w websearch -N 64 -t 4 -l 0.8 --pause
 holds "slow processors at half of the hosts" '.finished == .flows' -w websearch -N 64 -t 4 -l 0.3 --cpu 2

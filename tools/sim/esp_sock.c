@@ -28,7 +28,7 @@ void esp_build(void)
 {
 	struct esp_policy p = {
 		.adaptive = cfg.proto == PROTO_ESP,
-		.shortest_first = 1,
+		.shortest_first = !cfg.fifo,
 		.burst_length = cfg.proto == PROTO_ESP ? 0 : 64,
 	};
 	u32 i;

@@ -26,7 +26,7 @@ static bool json, arrivals;
 static bool time_set, limit_set, mark_set, uplink_set, told_set;
 
 enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
-	OPT_ALLTOALL, OPT_SHUFFLE, OPT_TOLD, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT,
+	OPT_ALLTOALL, OPT_SHUFFLE, OPT_TOLD, OPT_FIFO, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT,
 	OPT_LOSS, OPT_LIST, OPT_ARRIVALS };
 
 static const struct argp_option options[] = {
@@ -58,6 +58,7 @@ static const struct argp_option options[] = {
 	{ "coalesce", OPT_COALESCE, "US", 0, "between two interrupts of a host's card (0)", 0 },
 	{ "cpu", OPT_CPU, "US", 0, "that odd hosts need for a frame that they take in (0)", 0 },
 	{ "told", OPT_TOLD, "MBIT", 0, "rate that ESP is told (that of --rate); 0: unknown", 0 },
+	{ "fifo", OPT_FIFO, NULL, 0, "ESP's grants leave in turn (shortest_first 0)", 0 },
 	{ "loss", OPT_LOSS, "SHARE", 0, "of frames, at random, on each link (0 ... 0.5; 0)", 0 },
 	{ .doc = "Run:" },
 	{ "time", 't', "MS", 0, "in which flows begin, or are measured (10)", 0 },
@@ -233,6 +234,9 @@ static error_t option(int key, char *arg, struct argp_state *s)
 	case OPT_TOLD:
 		cfg.told = number(s, "told", arg, 0, 400000, true);
 		told_set = true;
+		break;
+	case OPT_FIFO:
+		cfg.fifo = true;
 		break;
 	case OPT_COALESCE:
 		cfg.coalesce = NS_PER_US * number(s, "coalesce", arg, 0, 10000, false);

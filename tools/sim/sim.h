@@ -73,6 +73,7 @@ struct sim_config {
 	bool alltoall;	/* each of @senders hosts sends its blocks to all the others */
 	bool shuffle;	/* @alltoall: each host sends its blocks in a random order */
 	u32 told;	/* rate that ESP is told, Mbit/s; 0: unknown */
+	bool fifo;	/* ESP's sysctl shortest_first is 0 */
 	u64 coalesce;	/* time between two interrupts of a host's card; 0: one for each frame */
 	u64 cpu;	/* time that a host of odd number needs for each frame that it takes in */
 	bool pause;	/* a full port stops the port before it, and drops nothing */

@@ -582,6 +582,7 @@ void workload_report(bool json)
 		{ "shuffle", cfg.shuffle, 0 },
 		{ "coalesce_us", (double)cfg.coalesce / NS_PER_US, 1 },
 		{ "told_mbit", cfg.told, 0 },
+		{ "fifo", cfg.fifo, 0 },
 		{ "cpu_us", (double)cfg.cpu / NS_PER_US, 1 },
 		{ "pause", cfg.pause, 0 },
 		{ "loss", cfg.loss, 4 },
