@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All figures and tables of Documentation/datacentre.rst: the real rack (from bench-incast.sh,
-# which this script runs if it has not run yet) and the simulated one, then the networks that only
-# espsim can simulate.
-# build/sim/report.json has the figures, Documentation/datacentre-tables.txt the tables.
+# All figures, tables and pictures of espsim in Documentation/datacentre.rst. build/sim/report.json has the
+# figures, a line for each run; Documentation/datacentre-tables.txt has the tables.
+#
+#	sim-report.sh [--no-run]	only tables and pictures, from the last run's figures
 
 HARNESS=$(cd "$(dirname "$0")/../harness" && pwd)
 SRC=$(cd "$HARNESS/../.." && pwd)
@@ -12,39 +12,163 @@ SRC=$(cd "$HARNESS/../.." && pwd)
 . "$HARNESS/fetch.sh"
 need gnuplot-nox jq gcc make libc6-dev
 cd "$SRC" || exit
-OUT=$SRC/build/sim
-RACK=$SRC/build/incast.lines
+export OUT=$SRC/build/sim
 LINES=$OUT/report.json
 TABLES=$SRC/Documentation/datacentre-tables.txt
 DATA=$OUT/plot
-mkdir -p "$DATA"
+LOADS="0.4 0.6 0.8"
+WORKLOADS="websearch:100 hadoop:25 datamining:200"
 
-[ -s "$RACK" ] || selftests/bench/bench-incast.sh || exit
-make -s -C tools/sim O="$OUT" || exit
-: >"$LINES"
-
-# sim SET OPTION...: make a run and print its figures as a line.
+# sim SET OPTION...: have a run made.
 sim()
 {
-	local set=$1
+	echo "$@"
+}
+
+# seeds N SET OPTION...: the same with seeds 1 ... N.
+seeds()
+{
+	local n=$1 s
 	shift
 
-	"$OUT/espsim" -j "$@" | jq -c --arg set "$set" '. + { set: $set }' >>"$LINES"
-	[ "${PIPESTATUS[0]}" = 0 ] || die "espsim $* failed"
+	for ((s = 1; s <= n; s++)); do
+		sim "$@" -s $s
+	done
 }
+
+# one NUMBER SET OPTION...: make a run.
+one()
+{
+	local number=$1 set=$2
+	shift 2
+
+	"$OUT/espsim" -j "$@" | sed "s/^{/{\"set\": \"$set\", /" >"$OUT/runs/$number"
+	[ "${PIPESTATUS[0]}" = 0 ] || { echo "espsim $* failed" >&2; return 255; }
+}
+
+runs()
+{
+	local p n b l w u c
+
+	for w in $WORKLOADS; do
+		for l in $LOADS; do
+			for p in esp dctcp cubic ideal; do
+				seeds 10 load -w "${w%:*}" -N 64 -l "$l" -t "${w#*:}" -p $p
+			done
+		done
+	done
+	for w in $WORKLOADS; do
+		seeds 10 turns -w "${w%:*}" -N 64 -l 0.8 -t "${w#*:}" --fifo
+	done
+	for p in esp dctcp cubic; do
+		for b in 8192 65536; do
+			for n in 16:20 64:10; do
+				sim alltoall --alltoall -n ${n%:*} -b $b -r ${n#*:} -p $p
+				seeds 10 alltoall --alltoall --shuffle -n ${n%:*} -b $b -r ${n#*:} -p $p
+			done
+		done
+		for n in 1 2 4 8 16 32 64 128 256 512 1000 2000 4095; do
+			seeds 10 incast -n $n -r 3 --limit 30000 -p $p
+		done
+		for c in 0 50 100 200; do
+			for n in 1 4 16; do
+				sim cards -f -n $n -t 100 --coalesce $c -p $p
+			done
+			sim cards --alltoall -n 16 -b 65536 -r 20 --coalesce $c -p $p
+			seeds 10 cards -w websearch -N 64 -l 0.6 -t 20 --coalesce $c -p $p
+		done
+		for c in 1 2; do
+			seeds 10 hosts -w websearch -N 64 -l 0.4 -t 20 --cpu $c -p $p
+		done
+		seeds 10 hosts -w websearch -N 64 -l 0.8 -t 20 --pause -p $p
+		for l in 0.001 0.005 0.01; do
+			seeds 10 loss -f -n 1 -t 50 -D 100 --loss $l -p $p
+			seeds 10 loss -f -n 16 -t 50 -D 100 --loss $l -p $p
+		done
+	done
+	for p in esp dctcp cubic ideal; do
+		for u in 40000:0.4 20000:0.4 10000:0.2 10000:0.4; do
+			seeds 10 core -w websearch -N 64 -l ${u#*:} -t 20 --uplink ${u%:*} -p $p
+			[ $p = ideal ] ||
+				seeds 10 core -w websearch -N 64 -l ${u#*:} -t 20 --uplink ${u%:*} --spray -p $p
+		done
+	done
+	for n in 7000 8000 9000 10000 12500 15000 20000 0; do
+		seeds 10 told -w websearch -N 64 -l 0.6 -t 20 --told $n
+		seeds 10 told -n 16 -r 20 --told $n
+	done
+	for p in esp dctcp; do
+		for n in 10000 25000 40000 100000; do
+			for b in 64 128 256 1024; do
+				sim buffer -f -n 32 -R $n -B $b -t 20 -p $p
+			done
+		done
+		for n in 1 16 64 256 1000 4095; do
+			seeds 3 fast -n $n -r 3 -R 100000 -B 1024 --limit 30000 -p $p
+		done
+		for u in 0.5 1 5 20 50; do
+			sim hop -f -n 64 --hop $u -t 100 -p $p
+			seeds 3 hop -n 64 --hop $u -r 10 -p $p
+		done
+		for n in 16 64 256 1024 4096; do
+			seeds 3 scale -w hadoop -N $n -t 2 -p $p
+		done
+	done
+}
+
+case $1 in
+'')
+	make -s -C tools/sim O="$OUT" || exit
+	rm -rf "$OUT/runs"
+	mkdir -p "$OUT/runs"
+	export -f one
+	runs >"$OUT/jobs"
+	say "$(wc -l <"$OUT/jobs") runs"
+	nl -ba -nrz -w6 "$OUT/jobs" | xargs -P "$(nproc)" -L 1 bash -c 'one "$@"' one || exit
+	cat "$OUT"/runs/* >"$LINES"
+	rm -r "$OUT/runs"
+	;;
+--no-run) [ -s "$LINES" ] || die "there are no figures yet" ;;
+*) sed -n '/^#	sim-report/s/^#	//p' "$0" >&2; exit 2 ;;
+esac
+mkdir -p "$DATA"
+
+#
+# Tables
+#
 
 # rows SET FILTER: apply FILTER to the array of all runs of SET; print the arrays that it yields
 # as lines with tabs.
 rows()
 {
-	jq -rs --arg set "$1" "
-		def pct(d): . * 100 * pow(10; d) | round / pow(10; d);
-		def by(p): map(select(.proto == p)) | .[0];
-		def r(d): if . == null then \"--\" else . * pow(10; d) | round / pow(10; d) end;
-		map(select(.set == \$set)) | ($2) | .[] | map(tostring) | @tsv" "$LINES"
+	jq -rs --arg set "$1" '
+		def r(d): . * pow(10; d) | round / pow(10; d);
+		# three digits or so
+		def short: if . == null then "--" elif . >= 99.95 then r(0) elif . >= 9.995 then r(1) else r(2) end;
+		def median: sort | if length == 0 then null else (.[length / 2 | floor] + .[(length - 1) / 2 | floor]) / 2 end;
+		# an array of values: the median, and the range if there is one
+		def range(f): if length == 0 then "--" else [median, min, max] | map(f) |
+			if .[1] == .[2] then .[0] else "\(.[0]) (\(.[1]) ... \(.[2]))" end end;
+		def span: range(short);
+		def of(p): map(select(.proto == p));
+		def lost: (.drops_up + .drops_core + .drops_edge) / .frames_data;
+		# bytes that came while flows began, as a share of those offered
+		def carried: .goodput_share / .offered_share;
+		def ideals: of("ideal") | map({ key: "\(.workload) \(.load) \(.uplink_mbit) \(.seed)", value: carried }) | from_entries;
+		# the same, percent of the ideal network, for each seed
+		def share(p; i): of(p) | map(carried / i["\(.workload) \(.load) \(.uplink_mbit) \(.seed)"] * 100);
+		# f for each seed, over that of DCTCP
+		def ratio(f): (of("dctcp") | map({ key: "\(.seed)", value: f }) | from_entries) as $d |
+			of("esp") | map(f / $d["\(.seed)"]);
+		# the group of runs whose median of f is largest, or smallest
+		def named(f): map({ name: "\(.[0].workload) \(.[0].load)", v: f } | .m = (.v | median));
+		def worst(f): named(f) | max_by(.m);
+		def least(f): named(f) | min_by(.m);
+		def cell: "\(.v | span), \(.name)";
+		map(select(.set == $set or $set == "all")) | '"$2"' | map(tostring) | @tsv' "$LINES"
 }
 
-# table NAME HEADINGS: rows from stdin, into datacentre-tables.txt.
+# table NAME HEADINGS: print rows from stdin as a table.
 table()
 {
 	{ printf '%s\n' "${2//|/$'\t'}"; cat; } | awk -F '\t' -v name="$1" '
@@ -61,209 +185,158 @@ table()
 			}
 			line()
 			print "\n.. end " name "\n"
-		}' | sed 's/ *$//' >>"$TABLES"
+		}' | sed 's/ *$//'
 }
 
-#
-# Runs
-#
+# goals: the goals and what was measured, one a line.
+goals()
+{
+	local w most
 
-say "the rack, simulated"
-for p in esp seed cubic dctcp; do
-	for n in 1 2 4 8 16 32 64; do
-		for s in {1..20}; do
-			sim rack -p $p -n $n -R 1000 -D 100 -r 10 -s $s
-		done
+	for w in websearch:10 hadoop:17 datamining:17; do
+		most=${w#*:}
+		rows load "map(select(.workload == \"${w%:*}\")) | group_by(.load) |
+			(worst(of(\"esp\") | map(.small_p99)) |
+			[\"${w%:*}, 99 % of small flows\", \"at most $most\", cell, .m <= $most]),
+			(worst(ratio(.small_p99)) | [\"... over DCTCP's\", \"at most 0.5\", cell, .m <= 0.5])"
 	done
-done
-for p in esp seed cubic dctcp; do
-	sim rack -p $p -f -n 1 -R 1000 -D 100 -t 500
-	sim rack -p $p -f -n 16 -R 1000 -D 100 -t 500
-done
-sim rack -f -n 1 -R 1000 -D 500 -t 500
-sim rack -f -n 16 -R 10000 -D 100 -t 100
-for p in esp cubic dctcp; do
-	for s in {1..20}; do
-		sim rack -p $p -n 16 -R 10000 -D 100 -r 10 -s $s
-	done
-done
+	rows load 'ideals as $i | group_by([.workload, .load]) |
+		(least(share("esp"; $i)) | ["goodput, % of the ideal", "at least 98.5", cell, .m >= 98.5]),
+		(worst(of("esp") | map(lost * 1e6)) | ["frames lost of a million", "at most 50", cell, .m <= 50]),
+		(worst(ratio(.large_p99)) | ["99 % of large flows, over DCTCP'"'"'s", "at most 1.2", cell, .m <= 1.2])'
+	rows alltoall 'of("esp") | map(select(.shuffle == 0)) | sort_by([.hosts, .block]) | .[] |
+		(if .hosts > 16 then 0.88 elif .block > 8192 then 0.95 else 0.93 end) as $least |
+		["\(.hosts) hosts all to all, \(.block / 1024) KiB", "at least \($least)", .goodput_share, .goodput_share >= $least]'
+	rows cards 'of("esp") | map(select(.pattern == "flows" and .coalesce_us > 0)) | group_by(.senders) | .[] | min_by(.goodput_share) |
+		["cards hold back, \(.senders) sender\(if .senders > 1 then "s" else "" end)", "at least 0.95",
+		 "\(.goodput_share) (\(.coalesce_us) us)", .goodput_share >= 0.95]'
+	rows core 'map(select(.uplink_mbit == 10000 and .load == 0.4 and .spray == 0)) |
+		["core of 4:1, goodput over DCTCP'"'"'s", "at least 1", (ratio(carried) | span), (ratio(carried) | median >= 1)],
+		["core of 4:1, frames lost over DCTCP'"'"'s", "at most 1", (ratio(lost) | span), (ratio(lost) | median <= 1)]'
+	rows told 'map(select(.pattern == "load")) |
+		(map(select(.told_mbit == 10000) | { key: "\(.seed)", value: carried }) | from_entries) as $right |
+		map(select(.told_mbit >= 7000)) | group_by(.told_mbit) | map(map(carried / $right["\(.seed)"])) |
+		["rate told 70 ... 200 %, goodput over that with 100 %", "at least 0.95", (min_by(median) | span), (map(median) | min >= 0.95)]'
+}
 
-say "incast"
-SENDERS="1 2 4 8 16 32 64 128 256 512 1000 2000 4095"
-for n in $SENDERS; do
-	for p in esp seed newreno cubic dctcp; do
-		sim incast -p $p -n "$n" -r 3 --limit 30000
+{
+	printf '.. SPDX-License-Identifier: GPL-2.0-only\n.. made by sim-report.sh\n\n'
+	goals | sed 's/true$/yes/; s/false$/**no**/' | table goals "goal||worst case|met"
+	for class in small large; do
+		rows load 'group_by([.workload, .load]) | .[] | [.[0].workload, .[0].load] + (. as $g | ["esp", "dctcp", "cubic", "ideal"] |
+			map(. as $p | $g | of($p) | map(.'$class'_p99) | span))' |
+			table $class "workload|load|ESP|DCTCP|CUBIC|ideal"
 	done
-	sim incast100 -p esp -n "$n" -r 3 -R 100000 -B 1024 --limit 30000
-	sim incast100 -p dctcp -n "$n" -r 3 -R 100000 -B 1024 --limit 30000
-done
-say "idle connections"
-for c in 8 32 64 128 512 2000 4095; do
-	sim idle -n 8 --connected $c -b 16384 -r 20
-done
-say "rates, buffers, distances"
-for r in 10000 25000 40000 100000; do
-	for b in 64 128 256 512 1024; do
-		sim buffer -n 32 -f -R $r -B $b -t 50
-	done
-done
-for h in 0.5 1 5 20 50; do
-	sim hop -n 64 -f -R 10000 --hop $h -t 100
-	sim hop -n 64 -R 10000 --hop $h -r 10
-done
-say "workloads"
-for l in 0.2 0.4 0.6; do
-	for p in esp cubic dctcp ideal; do
-		sim load -w websearch -N 64 -l $l -t 100 -p $p
-		sim load -w datamining -N 64 -l $l -t 200 -p $p
-		sim load -w hadoop -N 64 -l $l -t 25 -p $p
-	done
-done
-say "more hosts"
-for n in 16 64 256 1024 4096; do
-	sim scale -w hadoop -N $n -t 2
-	sim scale -w hadoop -N $n -t 2 -p dctcp
-done
-for t in 5 10 20 40; do
-	sim timewait -w hadoop -N 256 -t $t
-done
-say "the core"
-for u in 40000 20000 10000; do
-	for p in esp cubic dctcp; do
-		sim core -w websearch -N 64 -l 0.4 -t 20 --uplink $u -p $p
-		sim core -w websearch -N 64 -l 0.4 -t 20 --uplink $u --spray -p $p
-	done
-done
-
-#
-# Tables
-#
-
-printf '.. SPDX-License-Identifier: GPL-2.0-only\n.. made by sim-report.sh\n\n' >"$TABLES"
-jq -rn --slurpfile real "$RACK" --slurpfile sim "$LINES" '
-	def key: [.p, .workload, .n, .rate_mbit, .rtt_us] | join(" ");
-	def digits(d): . * pow(10; d) | round / pow(10; d);
-	def mean: add / length;
-	# the mean of several runs, and half of its 95 % interval
-	def share: map(.goodput_share) | mean as $m | "\($m | digits(3))" + if length < 2 then "" else
-		" +- \(map((. - $m) * (. - $m)) | add / (length - 1) / length | sqrt * 2 | digits(3))" end;
-	def of(f; d): map(f) | if .[0] == null then "--" else mean | digits(d) end;
-	($real | map(select(.faults == "") | .p = (if .policy == "seed" then "seed" else .proto end)) |
-		group_by(key) | map({ key: (.[0] | key), value: . }) | from_entries) as $r |
-	$sim | map(select(.set == "rack") | .workload = .pattern | .n = .senders | .rtt_us = (.rtt_us | round) | .p = .proto) |
-	group_by([.p, .workload, .rate_mbit, .rtt_us, .n]) | .[] | . as $s | ($r[.[0] | key] // halt_error) as $t |
-	[ .[0].p, .[0].workload, .[0].n, "\(.[0].rate_mbit / 1000) Gbit/s, \(.[0].rtt_us) us", ($t | share), ($s | share),
-	  "\((($s | map(.goodput_share) | mean) / ($t | map(.goodput_share) | mean) - 1) * 100 | digits(1)) %",
-	  ($t | of(.port_drops; 0)), ($s | of(.drops_edge; 0)), ($t | of(.fct_p99_ratio; 2)), ($s | of(.fct_p99_ratio; 2)) ] |
-	map(tostring) | @tsv' |
-	table rack "protocol|load|N|rack|share|simulated|deviation|drops|simulated|99 % / ideal|simulated"
-
-rows incast 'group_by(.senders) | map([.[0].senders] + (. as $g | ["esp", "seed", "newreno", "cubic", "dctcp"] |
-	map(. as $p | $g | by($p) | .goodput_share | r(3))))' |
-	table share "senders|ESP|seed's|NewReno|CUBIC|DCTCP"
-rows incast 'group_by(.senders) | map([.[0].senders] + (. as $g | ["esp", "seed", "newreno", "cubic", "dctcp"] |
-	map(. as $p | $g | by($p) | (.drops_core + .drops_edge + .drops_up) / .frames_data | pct(2))))' |
-	table drops "senders|ESP|seed's|NewReno|CUBIC|DCTCP"
-rows incast 'group_by(.senders) | map([.[0].senders] + (. as $g | ["esp", "seed", "newreno", "cubic", "dctcp"] |
-	map(. as $p | $g | by($p) | "\(.fct_p50_ratio | r(2)), \(.fct_p99_ratio | r(2))")))' |
-	table completion "senders|ESP|seed's|NewReno|CUBIC|DCTCP"
-rows incast 'map(select(.proto == "esp")) | map([.senders, .queue_most, .host_socks_most, .host_peers_most,
-	(.host_bytes_most / 1024 | r(1)), (.empty_txs / .senders / 3 | r(2)), (.holds / .senders / 3 | r(1)),
-	(.frames_empty / .frames_data | pct(1)), .expiries])' |
-	table state "senders|queue entries|sockets|peers|KiB|empty TXS a block|HOLDs a block|empty frames, %|expiries"
-rows incast100 'group_by(.senders) | map((. as $g | [$g[0].senders] + (["esp", "dctcp"] | map(. as $p | $g | by($p) |
-	[(.goodput_share | r(3)), .drops_core + .drops_edge, (.fct_p99_ratio | r(2))]) | add)))' |
-	table fast "senders|ESP, share|drops|99 %|DCTCP, share|drops|99 %"
-rows idle 'map([.connected, (.empty_txs / .senders / 20 | r(2)), (.fct_p50_us | r(0)), (.fct_p99_us | r(0)), .drops_edge])' |
-	table idle "connected|empty TXS a message|median, us|99 %, us|drops"
-rows buffer 'group_by(.buffer_kib) | map([.[0].buffer_kib] + map("\(.goodput_share | r(3)), \(.drops_edge / .frames_data | pct(2)) %"))' |
-	table buffer "KiB|10 Gbit/s|25|40|100"
-rows hop 'group_by(.hop_us) | map([(.[0].hop_us * 8), (map(select(.pattern == "flows"))[0] | .goodput_share | r(3)),
-	(map(select(.pattern == "flows"))[0] | .drops_edge), (map(select(.pattern == "blocks"))[0] | .goodput_share | r(3)),
-	(map(select(.pattern == "blocks"))[0] | .fct_p99_ratio | r(2))])' |
-	table hop "round trip, us|64 flows, share|drops|64 blocks, share|99 % / ideal"
-for class in small large; do
-	rows load 'group_by([.workload, .load]) | map([.[0].workload, .[0].load] + (. as $g | ["esp", "cubic", "dctcp", "ideal"] |
-		map(. as $p | $g | by($p) | "\(.'$class'_p50 | r(1)), \(.'$class'_p99 | r(1))")))' |
-		table $class "workload|load|ESP|CUBIC|DCTCP|ideal"
-done
-rows load 'group_by([.workload, .load]) | map([.[0].workload, .[0].load] + (. as $g | ["esp", "cubic", "dctcp", "ideal"] |
-	map(. as $p | $g | by($p) | .goodput_share | r(3))) + [(by("esp") | .waits_idle / ([.waits, 1] | max) | pct(0))] +
-	(. as $g | ["esp", "cubic", "dctcp"] | map(. as $p | $g | by($p) | (.drops_up + .drops_core + .drops_edge) / .frames_data * 1e6 | r(0))))' |
-	table load "workload|load|ESP|CUBIC|DCTCP|ideal|idle, %|lost, ESP|CUBIC|DCTCP"
-rows scale 'group_by([.workload, .hosts]) | map(by("esp") as $e | by("dctcp") as $d | [$e.workload, $e.hosts, $e.flows,
-	($e.goodput_share | r(3)), ($d.goodput_share | r(3)), "\($e.small_p50 | r(1)), \($e.small_p99 | r(1))",
-	"\($d.small_p50 | r(1)), \($d.small_p99 | r(1))", (($e.drops_up + $e.drops_core + $e.drops_edge) / $e.frames_data * 1e6 | r(0)),
-	(($d.drops_up + $d.drops_core + $d.drops_edge) / $d.frames_data * 1e6 | r(0)),
-	$e.queue_most, $e.host_socks_most, ($e.host_bytes_most / 1024 | r(0))])' |
-	table scale "workload|hosts|flows|ESP, share|DCTCP|ESP, small|DCTCP|lost of 10^6|DCTCP|queue|sockets|KiB"
-rows timewait 'map([(.simulated_ms | r(0)), .host_peers_most, .timewait_most, (.empty_txs / .flows | pct(1)), "\(.small_p50 | r(1)), \(.small_p99 | r(1))"])' |
-	table timewait "ms|peers|in TIME_WAIT|empty TXS, % of flows|small flows"
-rows core 'group_by([-.uplink_mbit, .spray]) | map([(160000 / .[0].uplink_mbit / 4 | tostring + ":1"), (if .[0].spray == 1 then "packet" else "flow" end)] +
-	(. as $g | ["esp", "cubic", "dctcp"] | map(. as $p | $g | by($p) |
-	[(.goodput_share | r(3)), "\(.small_p99 | r(0)), \(.large_p99 | r(0))", ((.drops_up + .drops_core) / .frames_data * 1e6 | r(0)),
-	(.duplicates / .frames_data * 1e6 | r(0))]) | add))' |
-	table core "core|ways by|ESP, share|99 %|lost|twice|CUBIC, share|99 %|lost|twice|DCTCP, share|99 %|lost|twice"
+	rows load 'group_by([.workload, .load]) | .[] | [.[0].workload, .[0].load] + (. as $g | ["esp", "dctcp", "cubic", "ideal"] |
+		map(. as $p | $g | of($p) | map(.small_p50) | span))' |
+		table median "workload|load|ESP|DCTCP|CUBIC|ideal"
+	rows load 'ideals as $i | group_by([.workload, .load]) | .[] | [.[0].workload, .[0].load] + (. as $g | ["esp", "dctcp", "cubic"] |
+		map(. as $p | $g | (share($p; $i) | range(r(1))), (of($p) | map(lost * 1e6) | median | r(0))))' |
+		table load "workload|load|ESP, % of ideal|lost|DCTCP|lost|CUBIC|lost"
+	rows all 'map(select(.set == "load" or .set == "turns") | select(.load == 0.8)) | ideals as $i |
+		map(select(.proto == "esp")) | group_by([.workload, .set]) | .[] |
+		[.[0].workload, (if .[0].set == "turns" then "first in, first out" else "shortest first" end),
+		(map(.small_p50) | median | short), (map(.small_p99) | span), (map(.large_p99) | span), (share("esp"; $i) | range(r(1)))]' |
+		table turns "workload|turns|small, 50 %|99 %|large, 99 %|% of the ideal"
+	rows alltoall 'group_by([.hosts, .block, .shuffle]) | .[] |
+		[.[0].hosts, "\(.[0].block / 1024) KiB", if .[0].shuffle == 1 then "random" else "in step" end] +
+		(. as $g | ["esp", "dctcp", "cubic"] | map(. as $p | $g | of($p) | map(.goodput_share) | range(r(3))))' |
+		table alltoall "hosts|block|order|ESP|DCTCP|CUBIC"
+	rows incast 'group_by(.senders) | .[] | [.[0].senders] + (. as $g | ["esp", "dctcp", "cubic"] |
+		map(. as $p | $g | of($p) | (map(.goodput_share) | range(r(3))), (map(lost * 100) | median | r(2)), (map(.fct_p99_ratio) | median | r(2))))' |
+		table incast "senders|ESP, share|lost, %|99 %|DCTCP|lost|99 %|CUBIC|lost|99 %"
+	rows cards 'group_by(.coalesce_us) | .[] | [.[0].coalesce_us] + (. as $g | ["esp", "dctcp"] | map(. as $p | $g | of($p) |
+		(sort_by(.senders) | map(select(.pattern == "flows") | "\(.goodput_share | r(3))") | join(", ")),
+		(map(select(.alltoall == 1) | .goodput_share)[0] | r(3)), (map(select(.pattern == "load") | .small_p99) | span)))' |
+		table cards "us|ESP, 1, 4, 16 flows|all to all|websearch|DCTCP, flows|all to all|websearch"
+	rows hosts 'group_by([.cpu_us, .pause]) | .[] | [if .[0].pause == 1 then "pause frames, load 0.8" else "\(.[0].cpu_us) us a frame, load 0.4" end] +
+		(. as $g | ["esp", "dctcp", "cubic"] | map(. as $p | $g | of($p) |
+		(map(carried * 100) | median | r(1)), (map(.small_p99) | span)))' |
+		table hosts "hosts|ESP, % carried|99 %|DCTCP|99 %|CUBIC|99 %"
+	rows loss 'group_by([.senders, .loss]) | .[] | [.[0].senders, "\(.[0].loss * 100) %"] + (. as $g | ["esp", "dctcp", "cubic"] |
+		map(. as $p | $g | of($p) | map(.goodput_share) | range(r(3))))' |
+		table loss "senders|lost at random|ESP|DCTCP|CUBIC"
+	rows core 'ideals as $i | group_by([-.uplink_mbit, .load]) | .[] | . as $all | (map(.spray) | unique[]) as $spray | ($all | of("ideal") + map(select(.spray == $spray and .proto != "ideal"))) |
+		["\(40000 / .[0].uplink_mbit):1, load \(.[0].load)", (if $spray == 1 then "packet" else "flow" end)] +
+		(. as $g | ["esp", "dctcp", "cubic"] | map(. as $p | $g | (share($p; $i) | median | r(1)),
+		(of($p) | "\(map(.small_p99) | median | short), \(map(.large_p99) | median | short)", (map(lost * 1e6) | median | r(0)))))' |
+		table core "core|ways by|ESP, %|99 %|lost|DCTCP|99 %|lost|CUBIC|99 %|lost"
+	rows told 'group_by([.told_mbit == 0, .told_mbit]) | .[] | [(if .[0].told_mbit > 0 then "\(.[0].told_mbit / 100) %" else "unknown" end)] +
+		(map(select(.pattern == "load")) | [(map(carried * 100) | range(r(1))), (map(.small_p99) | span), (map(lost * 1e6) | median | r(0))]) +
+		(map(select(.pattern == "blocks")) | [map(.goodput_share) | range(r(3))])' |
+		table told "rate told|websearch, % carried|99 % of small|lost|16 senders, share"
+	rows buffer 'group_by(.buffer_kib) | .[] | [.[0].buffer_kib] + (. as $g | ["esp", "dctcp"] | map(. as $p | $g | of($p) | sort_by(.rate_mbit) |
+		map("\(.goodput_share | r(3)), \(lost * 100 | r(2))")) | add)' |
+		table buffer "KiB|ESP, 10 Gbit/s|25|40|100|DCTCP, 10|25|40|100"
+	rows hop 'group_by(.hop_us) | .[] | [(.[0].hop_us * 8)] + (. as $g | ["esp", "dctcp"] | map(. as $p | $g | of($p) |
+		(map(select(.pattern == "flows"))[0] | (.goodput_share | r(3)), .drops_edge + .drops_core + .drops_up),
+		(map(select(.pattern == "blocks") | .goodput_share) | range(r(3)))))' |
+		table hop "round trip, us|ESP, 64 flows|lost|64 blocks|DCTCP, 64 flows|lost|64 blocks"
+	rows fast 'group_by(.senders) | .[] | [.[0].senders] + (. as $g | ["esp", "dctcp"] | map(. as $p | $g | of($p) |
+		(map(.goodput_share) | range(r(3))), (map(lost * 100) | median | r(2))))' |
+		table fast "senders|ESP, share|lost, %|DCTCP, share|lost, %"
+	rows scale 'group_by(.hosts) | .[] | of("esp") as $e | of("dctcp") as $d | [.[0].hosts, ($e | map(.small_p99) | span), ($d | map(.small_p99) | span),
+		($e | map(lost * 1e6) | median | r(0)), ($d | map(lost * 1e6) | median | r(0)),
+		($e | map(.queue_most) | max), ($e | map(.host_socks_most) | max), ($e | map(.host_bytes_most / 1024) | max | r(0)), ($e | map(.frames_empty / .frames_data * 100) | median | r(0))]' |
+		table scale "hosts|ESP, 99 %|DCTCP|lost, ESP|DCTCP|queue|sockets|KiB|empty, %"
+} >"$TABLES" || exit
 
 #
 # Pictures
 #
 
-for p in esp seed newreno cubic dctcp; do
-	rows incast "map(select(.proto == \"$p\")) | map([.senders, .goodput_share, .fct_p99_ratio,
-		(.drops_up + .drops_core + .drops_edge) / .frames_data * 100 + 0.0001, .queue_most // 0, (.host_bytes_most // 0) / 1024])" >"$DATA/$p"
-done
-for w in websearch datamining hadoop; do
-	for p in esp cubic dctcp ideal; do
-		rows load "group_by(.load) | map(map(select(.workload == \"$w\")) | by(\"$p\")) | map([.load, .small_p50, .small_p99, .large_p50, .large_p99])" >"$DATA/$w-$p"
+for p in esp dctcp cubic ideal; do
+	for w in $WORKLOADS; do
+		rows load "group_by(.load) | .[] | map(select(.workload == \"${w%:*}\" and .proto == \"$p\")) |
+			[.[0].load] + (map(.small_p99) | [median, min, max]) + (map(.large_p99) | [median, min, max])" >"$DATA/${w%:*}-$p"
 	done
+	[ $p = ideal ] || rows incast "group_by(.senders) | .[] | of(\"$p\") | [.[0].senders] +
+		(map(.goodput_share) | [median, min, max]) + (map(.fct_p99_ratio) | [median, min, max])" >"$DATA/incast-$p"
 done
 gnuplot <<END || exit
-set terminal pngcairo size 900,500
+set terminal pngcairo size 1200,800
+set output "Documentation/datacentre-load.png"
+set multiplot layout 2,3
 set grid
-set key outside
+set logscale y
+set xlabel "load"
+set xrange [0.35:0.85]
+set xtics (0.4, 0.6, 0.8)
+all = "esp dctcp cubic ideal"
+unset key
+set ylabel "99 % completion time / empty network"
+set yrange [0.9:6000]
+do for [w in "websearch hadoop datamining"] {
+	set title w.", below 100 kB"
+	plot for [p in all] "$DATA/".w."-".p using 1:2:3:4 with yerrorlines title p
+}
+set yrange [0.9:400]
+set key bottom right
+do for [w in "websearch hadoop datamining"] {
+	set title w.", 1 MB and more"
+	plot for [p in all] "$DATA/".w."-".p using 1:5:6:7 with yerrorlines title p
+	unset key
+}
+unset multiplot
+set terminal pngcairo size 1000,420
+set output "Documentation/datacentre-incast.png"
+set multiplot layout 1,2
 set logscale x 2
 set xrange [0.9:4600]
+set xtics auto
+set xtics (1, 4, 16, 64, 256, 1000, 4095)
 set xlabel "senders"
-all = "esp seed newreno cubic dctcp"
-set output "Documentation/datacentre-goodput.png"
-set title "Blocks of 256 KiB to one receiver, leaves and spines of 10 Gbit/s, ports of 128 KiB"
-set ylabel "goodput, share of the attainable"
+set key right center
+unset logscale y
 set yrange [0:1.05]
-plot for [p in all] "$DATA/".p using 1:2 with linespoints title p
-set output "Documentation/datacentre-drops.png"
-set ylabel "frames lost, % of those sent (0.0001: none)"
+set title "Blocks of 256 KiB to one receiver, 10 Gbit/s, 128 KiB"
+set ylabel "goodput, share of the attainable"
+plot for [p in "esp dctcp cubic"] "$DATA/incast-".p using 1:2:3:4 with yerrorlines title p
+unset key
 set logscale y
-set yrange [0.00005:100]
-plot for [p in all] "$DATA/".p using 1:4 with linespoints title p
-set output "Documentation/datacentre-incast.png"
+set yrange [0.5:200]
+set title " "
 set ylabel "99 % completion time / ideal"
-set yrange [0.5:*]
-plot for [p in all] "$DATA/".p using 1:3 with linespoints title p
-set output "Documentation/datacentre-state.png"
-set title "State of the receiver, ESP"
-set ylabel "entries in the ACK queue; KiB of sockets and peers"
-set yrange [0.5:*]
-plot "$DATA/esp" using 1:5 with linespoints title "entries", "" using 1:6 with linespoints title "KiB"
-unset logscale
-set xrange [0.15:0.65]
-set xlabel "load of the hosts' links" offset 0,0.7
-set ylabel "completion time / that of an empty network"
-set logscale y
-set yrange [0.9:*]
-set key outside bottom center horizontal
-some = "esp cubic dctcp ideal"
-do for [w in "websearch datamining hadoop"] {
-	set terminal pngcairo size 1000,520
-	set output "Documentation/datacentre-".w.".png"
-	set multiplot layout 1,2
-	set title w.": below 100 kB"
-	plot for [p in some] "$DATA/".w."-".p using 1:3 with linespoints title p." 99 %", \
-		for [p in "esp dctcp"] "$DATA/".w."-".p using 1:2 with lines dashtype 2 title p." median"
-	set title w.": 1 MB and more"
-	plot for [p in some] "$DATA/".w."-".p using 1:5 with linespoints title p." 99 %", \
-		for [p in "esp dctcp"] "$DATA/".w."-".p using 1:4 with lines dashtype 2 title p." median"
-	unset multiplot
-}
+plot for [p in "esp dctcp cubic"] "$DATA/incast-".p using 1:5:6:7 with yerrorlines title p
 END
 say "$(wc -l <"$LINES") runs in build/sim/report.json"
