@@ -58,6 +58,10 @@ runs()
 		done
 	done
 	for w in $WORKLOADS; do
+		for l in $LOADS; do
+			seeds 10 sird -w "${w%:*}" -N 64 -l "$l" -t "${w#*:}" -p sird
+			seeds 10 sird -w "${w%:*}" -N 64 -l "$l" -t "${w#*:}" -p sird --handshake
+		done
 		seeds 10 turns -w "${w%:*}" -N 64 -l 0.8 -t "${w#*:}" --fifo
 	done
 	for p in esp dctcp cubic; do
@@ -238,6 +242,12 @@ goals()
 		[.[0].workload, (if .[0].set == "turns" then "first in, first out" else "shortest first" end),
 		(map(.small_p50) | median | short), (map(.small_p99) | span), (map(.large_p99) | span), (share("esp"; $i) | range(r(1)))]' |
 		table turns "workload|turns|small, 50 %|99 %|large, 99 %|% of the ideal"
+	rows all 'map(select(.set == "load" or .set == "sird")) | ideals as $i | group_by([.workload, .load]) | .[] |
+		. as $g | of("esp") as $e | (of("sird") | map(select(.handshake == 0))) as $s | (of("sird") | map(select(.handshake == 1))) as $h |
+		[.[0].workload, .[0].load] + ([$e, $h, $s] | map(map(.small_p99) | span)) +
+		([$e, $h] | map((share("esp", "sird"; $i) | median | r(1))))+
+		([$e, $h] | map(map(.buffer_most / 1024) | max | r(0)))' |
+		table sird "workload|load|ESP, 99 %|SIRD, handshake|SIRD|ESP, % of ideal|SIRD|ESP, KiB|SIRD"
 	rows alltoall 'group_by([.hosts, .block, .shuffle]) | .[] |
 		[.[0].hosts, "\(.[0].block / 1024) KiB", if .[0].shuffle == 1 then "random" else "in step" end] +
 		(. as $g | ["esp", "dctcp", "cubic"] | map(. as $p | $g | of($p) | map(.goodput_share) | range(r(3))))' |

@@ -86,6 +86,9 @@ refused "has no --rtt" -w hadoop -D 100
 refused "has no --flows" --alltoall -n 8 -f
 refused "is for 2 ... 1024 hosts" --alltoall -n 1025
 refused "--shuffle is for --alltoall" -n 8 --shuffle
+refused "--handshake is for SIRD" -n 8 --handshake
+refused "SIRD has no --rtt and no --flows" -n 8 -f -p sird
+refused "SIRD is for 1024 hosts at most" -w hadoop -N 1025 -p sird
 refused "the ideal is for --workload" -n 8 -p ideal
 refused "too long for more than 256" -w hadoop -N 512 -p ideal
 refused "Too many arguments" -n 8 16
@@ -106,7 +109,7 @@ for p in esp cubic; do
 	too_short -n 8 -f --limit 11 -p $p
 done
 
-for p in esp seed newreno cubic dctcp ideal; do
+for p in esp seed newreno cubic dctcp sird ideal; do
 	same -w hadoop -N 32 -t 1 -p $p
 done
 same -n 32 -R 1000 -D 100 -r 2
@@ -143,7 +146,7 @@ holds "300 Gbit/s: no more than the link can take" '.goodput_share > 0.9 and .go
 
 # Every flow ends, none sooner than is possible. Each byte arrives once because a flow cannot
 # receive more than its size.
-for p in esp seed newreno cubic dctcp ideal; do
+for p in esp seed newreno cubic dctcp sird ideal; do
 	holds "hadoop's flows, $p: all end, none before it can" \
 		'.finished == .flows and .flows > 100 and .small_p50 >= 1 and .goodput_share <= .offered_share' \
 		-w hadoop -N 64 -t 2 -p $p
@@ -158,6 +161,9 @@ holds "esp: few frames in the queue of a device" '.finished == .flows and .host_
 holds "64 hosts, all to all: no port is overrun" '.goodput_share > 0.85 and .drops_edge == 0' --alltoall -n 64 -b 65536 -r 2
 holds "... in a random order" '.goodput_share > 0.85 and .drops_edge == 0 and .shuffle == 1' \
 	--alltoall --shuffle -n 64 -b 65536 -r 2
+holds "sird: no port is overrun" '.goodput_share > 0.9 and .drops_edge == 0 and .timeouts == 0' -n 64 -r 3 -p sird
+holds "sird: a message that stands still gets its credit anew" '.finished == .flows and .timeouts > 0' \
+	-w hadoop -N 32 -t 1 -p sird --loss 0.0005
 for loss in 0.001 0.005; do
 	holds "10 Gbit/s, $loss of frames lost: no queue, no caution" '.goodput_share > 0.95' -n 1 -f -D 100 -t 50 --loss $loss
 done
@@ -180,6 +186,7 @@ verdict "espsim builds with sanitizers" $?
 for args in "-n 32 -R 1000 -D 100 -r 2" "-n 8 --connected 100 -r 2 -p seed" "-w hadoop -N 32 -t 1" \
 	"-w hadoop -N 32 -t 1 -p cubic --loss 0.01" "-w hadoop -N 32 -t 1 --spray --loss 0.01" \
 	"--alltoall -n 8 -b 8192 -r 2 --coalesce 50" "-w websearch -N 32 -t 1 --pause --cpu 1 --told 0" \
+	"-w hadoop -N 32 -t 1 -p sird --loss 0.001" "--alltoall -n 8 -r 2 -p sird --handshake" \
 	"-n 4 -f -t 2 -p dctcp" "-w hadoop -N 32 -t 1 -p ideal"; do
 	# shellcheck disable=SC2086
 	ASAN_OPTIONS=detect_leaks=0 "$OUT/san/espsim" $args >"$WORK/said" 2>&1

@@ -26,12 +26,12 @@ static bool json, arrivals;
 static bool time_set, limit_set, mark_set, uplink_set, told_set;
 
 enum { OPT_CONNECTED = 256, OPT_PER_LEAF, OPT_SPINES, OPT_UPLINK, OPT_HOP, OPT_MARK, OPT_SPRAY,
-	OPT_ALLTOALL, OPT_SHUFFLE, OPT_TOLD, OPT_FIFO, OPT_COALESCE, OPT_CPU, OPT_PAUSE, OPT_LIMIT,
-	OPT_LOSS, OPT_LIST, OPT_ARRIVALS };
+	OPT_ALLTOALL, OPT_SHUFFLE, OPT_TOLD, OPT_FIFO, OPT_HANDSHAKE, OPT_COALESCE, OPT_CPU,
+	OPT_PAUSE, OPT_LIMIT, OPT_LOSS, OPT_LIST, OPT_ARRIVALS };
 
 static const struct argp_option options[] = {
 	{ .doc = "Protocol:" },
-	{ "proto", 'p', "NAME", 0, "esp (default), seed, newreno, cubic, dctcp, ideal", 0 },
+	{ "proto", 'p', "NAME", 0, "esp (default), seed, newreno, cubic, dctcp, sird, ideal", 0 },
 	{ .doc = "Many to one, blocks unless --flows is given:" },
 	{ "senders", 'n', "N", 0, "hosts that send (1 ... 4095)", 0 },
 	{ "connected", OPT_CONNECTED, "N", 0, "hosts with a connection (default: senders)", 0 },
@@ -59,6 +59,7 @@ static const struct argp_option options[] = {
 	{ "cpu", OPT_CPU, "US", 0, "that odd hosts need for a frame that they take in (0)", 0 },
 	{ "told", OPT_TOLD, "MBIT", 0, "rate that ESP is told (that of --rate); 0: unknown", 0 },
 	{ "fifo", OPT_FIFO, NULL, 0, "ESP's grants leave in turn (shortest_first 0)", 0 },
+	{ "handshake", OPT_HANDSHAKE, NULL, 0, "SIRD: a round trip before each message", 0 },
 	{ "loss", OPT_LOSS, "SHARE", 0, "of frames, at random, on each link (0 ... 0.5; 0)", 0 },
 	{ .doc = "Run:" },
 	{ "time", 't', "MS", 0, "in which flows begin, or are measured (10)", 0 },
@@ -88,7 +89,7 @@ static double number(struct argp_state *s, const char *what, const char *arg, do
 static enum sim_proto find_proto(struct argp_state *s, const char *arg)
 {
 	static const char *const names[] = {
-		"esp", "seed", "newreno", "cubic", "dctcp", "ideal",
+		"esp", "seed", "newreno", "cubic", "dctcp", "sird", "ideal",
 	};
 	int i;
 
@@ -114,6 +115,10 @@ static void complete(struct argp_state *s)
 		argp_error(s, "--arrivals is for --workload");
 	if (!load && cfg.proto == PROTO_IDEAL)
 		argp_error(s, "the ideal is for --workload");
+	if (cfg.handshake && cfg.proto != PROTO_SIRD)
+		argp_error(s, "--handshake is for SIRD");
+	if (cfg.proto == PROTO_SIRD && (cfg.rtt || cfg.pattern == PATTERN_FLOWS))
+		argp_error(s, "SIRD has no --rtt and no --flows");
 	if (cfg.rtt)
 		cfg.per_leaf = 0;
 	if (!cfg.connected)
@@ -137,6 +142,8 @@ static void complete(struct argp_state *s)
 		argp_error(s, "%u hosts are too few for %u connections", cfg.hosts, cfg.connected);
 	if (cfg.proto == PROTO_IDEAL && cfg.hosts > 256)
 		argp_error(s, "the ideal takes too long for more than 256 hosts");
+	if (cfg.proto == PROTO_SIRD && cfg.hosts > 1024)
+		argp_error(s, "SIRD is for 1024 hosts at most");
 	if (!cfg.spines)
 		cfg.spines = 4;
 	if (!uplink_set)
@@ -234,6 +241,9 @@ static error_t option(int key, char *arg, struct argp_state *s)
 	case OPT_TOLD:
 		cfg.told = number(s, "told", arg, 0, 400000, true);
 		told_set = true;
+		break;
+	case OPT_HANDSHAKE:
+		cfg.handshake = true;
 		break;
 	case OPT_FIFO:
 		cfg.fifo = true;

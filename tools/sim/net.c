@@ -68,7 +68,7 @@ static void port_init(struct port *port, u32 mbit, u64 delay, int where)
 	if (!where || !mbit)
 		return;		/* a host drops no frame of its own */
 	port->limit = wire_time(port->fs, cfg.buffer);
-	if (cfg.proto == PROTO_DCTCP)
+	if (cfg.proto == PROTO_DCTCP || cfg.proto == PROTO_SIRD)
 		port->mark = wire_time(port->fs, cfg.mark);
 }
 
@@ -270,7 +270,9 @@ void packet_arrives(void *arg)
 	if (!port && !p->taken && taken_later(&nics[p->dst], p))
 		return;
 	if (!port) {
-		if (cfg.proto <= PROTO_SEED)
+		if (cfg.proto == PROTO_SIRD)
+			sird_input(p);
+		else if (cfg.proto <= PROTO_SEED)
 			esp_input(p);
 		else
 			tcp_input(p);
@@ -349,6 +351,8 @@ void nic_ready(void *arg)
 		packet_free(p);
 	if (cfg.proto <= PROTO_SEED)
 		esp_device_ready(nic - nics);
+	else if (cfg.proto == PROTO_SIRD)
+		sird_device_ready(nic - nics);
 }
 
 /**
@@ -388,7 +392,7 @@ void packet_send(struct packet *p)
 			packet_free(p);
 		return;
 	}
-	if (cfg.proto > PROTO_SEED) {
+	if (cfg.proto > PROTO_SEED && cfg.proto != PROTO_SIRD) {
 		if (!t->first)
 			nic_enqueue(nic, t);
 		turn_push(t, p);

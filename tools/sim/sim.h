@@ -35,6 +35,7 @@ enum sim_proto {
 	PROTO_NEWRENO,
 	PROTO_CUBIC,
 	PROTO_DCTCP,
+	PROTO_SIRD,
 	PROTO_IDEAL,
 	PROTO_MAX,
 };
@@ -73,6 +74,7 @@ struct sim_config {
 	bool alltoall;	/* each of @senders hosts sends its blocks to all the others */
 	bool shuffle;	/* @alltoall: each host sends its blocks in a random order */
 	u32 told;	/* rate that ESP is told, Mbit/s; 0: unknown */
+	bool handshake;	/* SIRD: a round trip before each message */
 	bool fifo;	/* ESP's sysctl shortest_first is 0 */
 	u64 coalesce;	/* time between two interrupts of a host's card; 0: one for each frame */
 	u64 cpu;	/* time that a host of odd number needs for each frame that it takes in */
@@ -179,6 +181,7 @@ struct turn {
 struct conn {
 	struct esp_sk *esp[2];	/* ESP: the client's end, which sends, and the server's */
 	struct tcp *tcp;	/* TCP: both ends */
+	struct sird *sird;	/* SIRD: both ends */
 	struct turn out[2];	/* frames that wait at their host: to the client, to the server */
 	u32 refs;	/* packets on their way, pending events, and connect() */
 	u32 id;		/* number of the connection */
@@ -273,6 +276,16 @@ void tcp_input(struct packet *p);
 bool tcp_all_acked(const struct conn *c);
 void tcp_free(struct conn *c);
 void tcp_timer(void *arg);
+
+/* sird.c */
+void sird_build(void);
+void sird_open(struct conn *c);
+void sird_write(struct conn *c, u64 bytes);
+void sird_input(struct packet *p);
+void sird_timer(void *arg);
+void sird_pace(void *arg);
+void sird_device_ready(u32 host);
+void sird_free(struct conn *c);
 
 /* fluid.c */
 u64 fluid_run(struct conn **conns, u32 n, u32 head, void (*done)(struct conn *c, u64 at));

@@ -61,6 +61,8 @@ static struct conn *conn_open(u32 src, u32 dst)
 	c->refs = 1;	/* dropped by conn_opened() */
 	if (is_esp())
 		esp_open(c);
+	else if (cfg.proto == PROTO_SIRD)
+		sird_open(c);
 	else
 		tcp_open(c);
 	return c;
@@ -71,6 +73,8 @@ static void conn_write(struct conn *c, u64 bytes)
 	c->size += bytes;
 	if (is_esp())
 		esp_write(c, bytes);
+	else if (cfg.proto == PROTO_SIRD)
+		sird_write(c, bytes);
 	else
 		tcp_write(c, bytes);
 }
@@ -85,6 +89,8 @@ void conn_put(struct conn *c)
 		return;
 	if (is_esp())
 		esp_free(c);
+	else if (cfg.proto == PROTO_SIRD)
+		sird_free(c);
 	else
 		tcp_free(c);
 	free(c);
@@ -153,7 +159,7 @@ void conn_acked(struct conn *c)
 	if (is_esp()) {
 		if (esp_all_acked(c))
 			esp_close(c);
-	} else if (tcp_all_acked(c)) {
+	} else if (cfg.proto == PROTO_SIRD || tcp_all_acked(c)) {
 		c->closed = true;
 		state.socks -= 2;
 	}
@@ -375,17 +381,19 @@ static void run_fluid(void)
  */
 void workload_run(void)
 {
-	static const event_handler handler[EVENT_MAX] = {
+	const event_handler handler[EVENT_MAX] = {
 		[EVENT_PACKET]	= packet_arrives,
 		[EVENT_TIMER]	= esp_timer,
-		[EVENT_PACE]	= esp_pace,
-		[EVENT_TCP]	= tcp_timer,
+		[EVENT_PACE]	= cfg.proto == PROTO_SIRD ? sird_pace : esp_pace,
+		[EVENT_TCP]	= cfg.proto == PROTO_SIRD ? sird_timer : tcp_timer,
 		[EVENT_NIC]	= nic_ready,
 		[EVENT_APP]	= step,
 	};
 
 	if (is_esp())
 		esp_build();
+	if (cfg.proto == PROTO_SIRD)
+		sird_build();
 	if (cfg.pattern == PATTERN_LOAD) {
 		draw_arrivals();
 		if (!narrivals) {
@@ -472,7 +480,7 @@ static double ideal_block(void)
 }
 
 static const char *const proto_names[] = {
-	"esp", "seed", "newreno", "cubic", "dctcp", "ideal",
+	"esp", "seed", "newreno", "cubic", "dctcp", "sird", "ideal",
 };
 
 static const char *const pattern_names[] = { "blocks", "flows", "load" };
@@ -583,6 +591,7 @@ void workload_report(bool json)
 		{ "coalesce_us", (double)cfg.coalesce / NS_PER_US, 1 },
 		{ "told_mbit", cfg.told, 0 },
 		{ "fifo", cfg.fifo, 0 },
+		{ "handshake", cfg.handshake, 0 },
 		{ "cpu_us", (double)cfg.cpu / NS_PER_US, 1 },
 		{ "pause", cfg.pause, 0 },
 		{ "loss", cfg.loss, 4 },
