@@ -11,14 +11,24 @@
  * takes the queue's functions apart. Documentation/model.rst says what is
  * abstracted and why that is sound. Configurations: run.sh.
  *
+ * Each sender is a host of its own. turn.pml has several connections of a host.
+ *
  * Macros:
  *   N             senders
  *   S0 S1 S2      writes of each sender: the last digit is the number of packets of
  *                 its first write, the digit before that of its second, and so on
- *   A0 A1 A2      first burst of each sender (rule 21); their sum is F
+ *   A0 A1 A2      first burst that each sender is told (rule 21)
  *   SMALL         mask of senders with packets of at most 256 bytes (rule 7)
- *   SEED          the seed's policy as implemented, else the adaptive one
- *   Q GRANT LONE  adaptive: budget, a grant, a single sender's grant
+ *   SEED          the seed's policy as implemented; else the budget decides
+ *   Q             the budget
+ *   GRANT SLACK   a grant by waiting time, and the most by length
+ *   SOLE WISH     packets that a sole sender may have outstanding, and a grant that it
+ *                 waits for
+ *   CAP           bucket of a host
+ *   BUSY          packets that may have BUSY, each of which halves a bucket
+ *   PORT          room for the first bursts that senders claim
+ *   LONG EVERY    packets of a long message; one of so many turns goes by waiting time
+ *   TELL          packets of a transmission after which growth is told
  *   BURST         seed's: burst_length
  *   P2A           packets_to_ack
  *   EXPIRIES      sysctl of this name (rule 17)
@@ -33,9 +43,13 @@
  *   DEATH, SLEEP  sender 0 dies at any moment; or stops, and later goes on
  *   NOLOSS        nothing may be taken for a loss; packets on the way are allowed
  *   EXACT         each granted packet that has not arrived has a token
- *   DRY           a gap is no reason for smaller grants
- *   TURN          no sender is passed twice
+ *   ASKS          a sender that wants more is queued all the time
+ *   QUEUED        it is queued when it has used its grant, in spite of MEM
+ *   CLAIMS        first bursts may be claimed for which there are no tokens
+ *   PROMPT        a grant leaves with the next packet, unless it has to wait
+ *   SOON          a sender on hold that the receiver does not know to wait asks soon
  *   BREAK_...     takes a mend away
+ *   MEND_...      has one that the module lacks
  */
 
 #ifndef N
@@ -68,8 +82,29 @@
 #ifndef GRANT
 #define GRANT	1
 #endif
-#ifndef LONE
-#define LONE	2
+#ifndef SLACK
+#define SLACK	2
+#endif
+#ifndef SOLE
+#define SOLE	(Q + 1)
+#endif
+#ifndef WISH
+#define WISH	2
+#endif
+#ifndef CAP
+#define CAP	Q
+#endif
+#ifndef PORT
+#define PORT	(Q + FIRST)
+#endif
+#ifndef LONG
+#define LONG	3
+#endif
+#ifndef EVERY
+#define EVERY	2
+#endif
+#ifndef TELL
+#define TELL	2
 #endif
 #ifndef BURST
 #define BURST	2
@@ -94,11 +129,15 @@
 #ifdef SEED
 #define BOUND	(BURST * N)
 #else
-#define BOUND	(Q - 1 + GRANT > LONE -> Q - 1 + GRANT : LONE)
+#define BOUND	MAX(MAX(Q, PORT), SOLE)
 #endif
 #endif
 
 #define MAXP		5		/* packets of a sender */
+#define FAR		15		/* an end that is not told */
+#define NONE		255
+#define MIN(a, b)	((a) < (b) -> (a) : (b))
+#define MAX(a, b)	((a) > (b) -> (a) : (b))
 #define BIT(s)		(1 << (s))
 #define UPTO(a, b)	(BIT(b) - BIT(a))	/* packets a ... b - 1 */
 #define BELOW(s)	(BIT(s) - 1)
@@ -121,7 +160,13 @@ byte s_edge[N];		/* edge */
 byte s_ann[N];		/* announce_seq, while announcing */
 bool s_announcing[N];
 bool s_granted[N];	/* since then an ACK opened the edge */
-byte s_first[N];	/* edge before that: end of the first burst */
+byte s_first[N];	/* end of the first burst, while announcing */
+byte s_told[N];		/* told_end */
+#ifdef SOON
+bool s_hold[N];		/* on_hold */
+bool s_grown[N];	/* told_growth */
+byte s_before[N];	/* told_before */
+#endif
 byte s_txs[N];		/* flags of the packets, masks */
 byte s_txf[N];
 byte s_rto[N];		/* rto_high while recovering, else 0 */
@@ -143,6 +188,10 @@ bool s_up[N] = true;	/* neither dead nor asleep */
 /* The wire. */
 byte data[N];		/* data packets on their way, a mask */
 byte probe[N];		/* empty TXS on their way, a mask of their numbers */
+byte data_left[N * MAXP];	/* LEFT of a packet with TXS: end, end of the first burst */
+byte probe_left[N * MAXP];	/* LEFT of an empty TXS: end */
+byte grow_end[N];	/* an empty packet that tells growth is on its way: end, 0: none */
+byte grow_seq[N];	/* and its number */
 #ifdef LATE
 bool late_on[N];	/* an ACK that is delayed */
 byte late_seq[N];
@@ -153,6 +202,7 @@ bool late_overtaken[N];	/* esp_overtaken(): a younger one has arrived */
 #else
 #define LATE_ON(i)	false
 #endif
+#define EMPTY(i)	(data[i] == 0 && probe[i] == 0 && grow_end[i] == 0 && !LATE_ON(i))
 byte faults = FAULTS;
 byte spurious = SPURIOUS;
 #if defined(DEATH) || defined(SLEEP)
@@ -164,12 +214,20 @@ byte r_seq[N];		/* recv_seq: also the packets that the application got */
 byte r_ooo[N];		/* kept out of order, a mask */
 byte r_high[N];		/* ooo_high, 0: nothing missing */
 byte r_edge[N];		/* edge */
-byte r_lo[N];		/* tok_lo */
-byte r_open[N];		/* open */
+byte r_lo[N];		/* token_start */
+byte r_open[N];		/* outstanding, also that of the host */
+byte r_end[N];		/* end */
+byte r_start[N];	/* start */
+bool r_class[N];	/* class: a long message */
+bool r_turn[N];		/* turn.class, while queued */
 bool r_queued[N];
-bool r_expired[N];
-bool r_again[N];	/* r_expired is 2 */
-bool r_begun[N];
+bool r_aside[N];	/* turn.parked: the host waits for its packets */
+byte r_expired[N];
+bool r_sole[N];		/* so much has come that it may be a sole sender */
+#ifdef BUSY
+byte r_cap[N] = CAP;	/* busy_cap */
+byte busy = BUSY;
+#endif
 bool r_ann[N];		/* recv_announced */
 byte r_exp[N];		/* expiries in a row */
 byte r_toack[N];	/* to_ack, counted up to P2A */
@@ -187,10 +245,13 @@ bool r_press[N];	/* rcv_mem_pressure */
 /* The ACK queue: struct esp_ackq. */
 byte q[N];
 byte qlen;
-byte open;
+byte open;		/* outstanding */
 byte count;		/* esp_recv_count */
-#ifdef TURN
-byte passed[N];		/* mask of senders released since this one was parked */
+#ifndef SEED
+byte leaves_at = NONE;
+byte nth;		/* turns since the last one by waiting time */
+#else
+#define leaves_at	NONE
 #endif
 
 #ifdef LTL_DONE
@@ -200,50 +261,73 @@ bool finished;
 /* Choices for the next step. */
 byte pick;		/* the frame that arrives, or the timer that fires */
 byte way;		/* fate of the frame */
+bool mark;		/* the packet has BUSY */
 byte hit;		/* which of the step's ACKs a fault hits, and how: arrive() */
 
 /* Within a step only. */
-hidden byte most, n, base, lim, tmp, tmp2, j, k, ne, seq, late;
+hidden byte most, n, base, lim, tmp, j, k, ne, seq, late, at, edge, x, turns, told_end, told_seq;
 #define OUTS	8
 hidden byte outs, out_to[OUTS], out_seq[OUTS], out_grant[OUTS], out_rrq[OUTS];
-hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given, stay, turned;
+hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given, stay, sole, ready;
 
 /*
  * The policies.
  */
 
-/* esp_policy_grant(), rule 14, or a grant of the adaptive policy */
-#ifdef SEED
-#define GRANT_SIZE(i)	BURST
-#else
-#define GRANT_SIZE(i)	(r_begun[i] && count <= 1 && LONE > open + GRANT -> LONE - open : GRANT)
-#endif
-
-/* esp_grant_due(), rules 10 and 14; does a socket stay queued after its turn? */
+/* esp_grant_room(), grant_more_room(), rule 20: packets are all of one size */
 #define HERE(i)		ONES(r_ooo[i])
-#ifdef SEED
-#define DUE(i)		(r_toack[i] >= P2A)
-#define WANTS_MORE(i)	false
+#define LEFT(i)		(r_edge[i] > r_seq[i] -> r_edge[i] - r_seq[i] : 0)
+#ifdef MEM
+#define RMEM(i)		(r_unread[i] + HERE(i))
+#define ROOM(i)		(RMEM(i) < MEM -> MEM - RMEM(i) : 0)
+#define TAKES(i)	(ROOM(i) + HERE(i))
+#define MORE_ROOM(i)	(TAKES(i) > LEFT(i) * r_ann[i] -> TAKES(i) - LEFT(i) * r_ann[i] : 0)
+#define ADVICE_NOW(i)	(ADV(i) < ROOM(i) -> ADV(i) : ROOM(i))
+#define PRESSURE(i)	r_press[i]
 #else
-#define LEFT(i)		(r_edge[i] > r_seq[i] + HERE(i) -> r_edge[i] - r_seq[i] - HERE(i) : 0)
-#define SHARE		(count > 1 -> Q / count : Q)
-#define HALF		(count <= 1 && LONE > GRANT -> LONE / 2 : GRANT / 2)
-#define DUE(i)		(r_edge[i] >= r_seq[i] && LEFT(i) <= (SHARE > HALF -> SHARE : HALF))
-#define WANTS_MORE(i)	(!r_expired[i] && LEFT(i) < SHARE)
+#define TAKES(i)	NONE
+#define MORE_ROOM(i)	NONE
+#define ADVICE_NOW(i)	ADV(i)
+#define PRESSURE(i)	false
 #endif
 
-/* esp_policy_fast(), rules 14 and 15 */
 #ifdef SEED
+
+/* esp_policy_fast(), esp_policy_release(), esp_grant_due(), rules 10, 14 and 15 */
 #define POLICY_FAST	(count <= 1)
-#else
-#define POLICY_FAST	(open < Q)
-#endif
-
-/* esp_policy_release(), rule 14 */
-#ifdef SEED
 #define POLICY_RELEASE	(qlen >= count || open == 0)
+#define DUE(i)		(r_toack[i] >= P2A)
+
 #else
-#define POLICY_RELEASE	(open < Q)
+
+/* esp_ackq_wants(), esp_grant_due(), grant_want(), rule 14 */
+#define WANTS(i)	(MAX(r_edge[i], r_seq[i]) < r_end[i])
+#define DUE(i)		(WANTS(i) || r_expired[i])
+#define WANT_FROM(i)	(r_edge[i] < r_seq[i] || r_expired[i] -> r_seq[i] : r_edge[i])
+#define WANT(i)		(WANT_FROM(i) < r_end[i] -> r_end[i] - WANT_FROM(i) : 1)
+
+/* esp_turn_class(), esp_turn_fifo() */
+#define CLASS(n)	((n) >= LONG)
+#define TURN_FIFO	(nth + 1 >= EVERY)
+
+/* grant_sole() */
+#define SOLE_NOW(i)	(SOLE > Q && count <= 1 && r_sole[i] && !r_expired[i] && r_ooo[i] == 0)
+
+/* esp_host_cap(), bucket_room(), bucket_allows(), bucket_quantum() */
+#define HOST_MOST	(count <= 1 -> MAX(SOLE, Q) : CAP)
+#ifdef BUSY
+#define HOST_CAP(i)	(r_cap[i] < CAP && r_cap[i] < HOST_MOST -> r_cap[i] : HOST_MOST)
+#else
+#define HOST_CAP(i)	HOST_MOST
+#endif
+#define BUCKET_ROOM(i)	(HOST_CAP(i) > r_open[i] -> HOST_CAP(i) - r_open[i] : 0)
+#ifdef BREAK_FLOOR
+#define BUCKET_ALLOWS(i, n)	(BUCKET_ROOM(i) >= (n))
+#else
+#define BUCKET_ALLOWS(i, n)	(r_open[i] == 0 || BUCKET_ROOM(i) >= (n))
+#endif
+#define QUANTUM(i)	MIN(MIN(GRANT, WANT(i)), MAX(HOST_CAP(i) / 2, 1))
+
 #endif
 
 /*
@@ -256,9 +340,55 @@ inline esp_arm_send(i)
 	s_timer[i] = (s_una[i] != s_next[i] || UNSENT(i))
 }
 
+/* frame_tell_left(), rule 21: the end of the first burst, as packet x tells it */
+#define BURST_END(i, x)	(s_announcing[i] && s_first[i] > (x) -> s_first[i] : (x))
+
+/* told_growth, told_before */
+inline growth_told(i)
+{
+#ifdef SOON
+	if
+	:: !s_grown[i] -> s_before[i] = s_told[i]
+	:: else
+	fi;
+	s_grown[i] = true
+#else
+	skip
+#endif
+}
+
+/* esp_send_probe(), rules 13 and 21 */
+inline esp_send_probe(i)
+{
+#ifdef MEND_PROBE
+	if
+	:: IN_TRANS(i) && s_seq[i] > s_told[i] -> growth_told(i)
+	:: else
+	fi;
+#endif
+	s_told[i] = MAX(s_told[i], s_seq[i]);
+	probe[i] = probe[i] | BIT(s_next[i]);
+	probe_left[i * MAXP + s_next[i]] = s_told[i]
+}
+
+/* write_queue_tell_growth(), esp_send_left(), rule 21 */
+inline tell_growth(i)
+{
+	if
+	:: s_seq[i] <= s_told[i] ||
+	   (s_edge[i] < s_told[i] && s_next[i] - s_ann[i] < TELL) -> skip
+	:: else ->
+		printf("  %d tells that it goes on to %d\n", i, s_seq[i]);
+		growth_told(i);
+		s_told[i] = s_seq[i] + s_seq[i] - s_una[i];
+		grow_end[i] = s_told[i];
+		grow_seq[i] = s_next[i]
+	fi
+}
+
 /*
  * esp_push_frames(), esp_push_one_frame(), rules 2 and 4; esp_cwnd_test(),
- * esp_window_announce(), esp_window_test(), rules 3, 7 and 21.
+ * esp_window_announce(), esp_window_limit(), rules 3, 7 and 21.
  */
 inline esp_push_frames(i)
 {
@@ -281,26 +411,22 @@ inline esp_push_frames(i)
 			s_ann[i] = s_next[i];
 			s_announcing[i] = true;
 			s_granted[i] = false;
-			s_first[i] = 0;
 			n = S_ADV(i);
 			if
-			:: n == 0 && IS_SMALL(i) && (s_txf[i] & BIT(s_next[i])) -> n = 1
+			:: n == 0 && (s_next[i] != s_una[i] ||
+				      (IS_SMALL(i) && (s_txf[i] & BIT(s_next[i])))) -> n = 1
 			:: else
 			fi;
-#ifndef BREAK_WAY
-			if
-			:: n > 0 ->
-				base = s_next[i] - s_una[i];
-				n = (n > base -> n - base : 1)
-			:: else
-			fi;
-#endif
 			s_edge[i] = s_next[i] + n;
+			s_first[i] = s_edge[i];
+			s_told[i] = s_next[i];
+#ifdef SOON
+			s_hold[i] = false;
+#endif
 			if
-			:: s_edge[i] == s_next[i] ->
-				/* esp_send_probe(), rule 21 */
+			:: n == 0 ->
 				printf("  %d announces %d\n", i, s_next[i]);
-				probe[i] = probe[i] | BIT(s_next[i]);
+				esp_send_probe(i);
 				stop = true
 			:: else
 			fi
@@ -322,15 +448,48 @@ inline esp_push_frames(i)
 			data[i] = data[i] | BIT(s_next[i]);
 			printf("  %d sends %d txs %d txf %d\n", i, s_next[i],
 			       (s_txs[i] >> s_next[i]) & 1, (s_txf[i] >> s_next[i]) & 1);
+			if
+			:: (s_txs[i] & ~s_txf[i] & BIT(s_next[i])) ->
+				s_told[i] = s_seq[i];
+				data_left[i * MAXP + s_next[i]] =
+					16 * s_told[i] + BURST_END(i, s_next[i])
+			:: else
+			fi;
 			s_next[i]++;
 			sent = true
 		:: else
 		fi
 	od;
 	if
+	:: UNSENT(i) && IN_TRANS(i) -> tell_growth(i)
+	:: else
+	fi;
+	if
 	:: (sent || UNSENT(i)) && !s_timer[i] -> esp_arm_send(i)
 	:: else
 	fi
+}
+
+/* esp_retransmit(): a packet that is here keeps what it told */
+inline esp_retransmit(i, mask)
+{
+	tmp = mask;
+	data[i] = data[i] | tmp;
+	x = 0;
+	tmp = tmp & s_txs[i] & ~s_txf[i] & ~r_ooo[i] & ~BELOW(r_seq[i]);
+	do
+	:: tmp == 0 -> break
+	:: else ->
+		if
+		:: tmp & BIT(x) ->
+			tmp = tmp & ~BIT(x);
+			s_told[i] = MAX(s_told[i], x);
+			data_left[i * MAXP + x] = 16 * s_told[i] + BURST_END(i, x)
+		:: else
+		fi;
+		x++
+	od;
+	x = 0
 }
 
 /* sock_esp_sendmsg(), send_announce(), rules 1 and 2: a whole call is one step */
@@ -349,8 +508,8 @@ inline sendmsg(i)
 }
 
 /*
- * esp_ack() with esp_window_ack(), rules 3 and 21; ack_recover(), rule 8;
- * esp_rrq_rcv(), rule 19; then esp_push_frames().
+ * ack_take() with esp_window_ack(), rules 3 and 21; ack_recover(), rule 8;
+ * rrq_rcv(), rule 19; then esp_push_frames().
  */
 inline esp_ack(i, a, g, rrq, late)
 {
@@ -364,6 +523,7 @@ inline esp_ack(i, a, g, rrq, late)
 		s_una[i] = a;
 		if
 		:: s_announcing[i] && a > s_ann[i] ->
+			lim = (ENDED(i) && s_granted[i] -> s_first[i] : s_edge[i]);
 			s_announcing[i] = false;
 			/* window_announced_next() */
 			n = s_next[i] - 1;
@@ -373,13 +533,16 @@ inline esp_ack(i, a, g, rrq, late)
 			od;
 			if
 			:: IN_TRANS(i) && n > s_ann[i] ->
-				s_edge[i] = (s_granted[i] -> s_first[i] : s_edge[i]);
+				s_edge[i] = lim;
 				if
 				:: a <= n ->
 					s_ann[i] = n;
 					s_announcing[i] = true;
 					s_granted[i] = false;
-					s_first[i] = 0
+					s_first[i] = lim;
+#ifdef SOON
+					s_hold[i] = false
+#endif
 				:: else
 				fi
 			:: else
@@ -388,30 +551,43 @@ inline esp_ack(i, a, g, rrq, late)
 		fi;
 		if
 		:: a == s_next[i] && !IN_TRANS(i) && !s_announcing[i] ->
-			printf("  %d idle, advice %d\n", i, g);
+			printf("  %d idle, first burst %d\n", i, g);
+#ifdef SOON
+			s_hold[i] = false;
+#endif
 #ifdef MEM
 			assert(g <= ADV(i));	/* a first burst, never a grant */
 			s_cut[i] = ADV(i) - g
 #else
 			assert(g == ADV(i))
 #endif
-		:: s_announcing[i] && a < s_ann[i] -> skip	/* before it was announced */
+		:: s_announcing[i] && (a < s_ann[i] || (a == s_ann[i] && s_first[i] > a)) ->
+			skip		/* before it was announced */
 		:: else ->
+#ifdef SOON
+			s_hold[i] = (g == 0);
+#endif
 			if
 			:: a + g > s_edge[i] ->
-				if
-				:: !s_granted[i] && s_announcing[i] -> s_first[i] = s_edge[i]
-				:: else
-				fi;
 				s_edge[i] = a + g;
 				s_granted[i] = true;
 				opened = true
 			:: else
 			fi
 		fi;
+#ifdef SOON
+		if
+#ifdef BREAK_TOLD_BEFORE
+		:: opened -> s_grown[i] = false
+#else
+		:: opened && s_edge[i] > s_before[i] -> s_grown[i] = false
+#endif
+		:: else
+		fi;
+#endif
 		if
 		:: progress && s_rto[i] > a ->		/* ack_recover() */
-			data[i] = data[i] | UPTO(a, s_rto[i])
+			esp_retransmit(i, UPTO(a, s_rto[i]))
 		:: progress && s_rto[i] <= a -> s_rto[i] = 0
 		:: else
 		fi;
@@ -422,22 +598,30 @@ inline esp_ack(i, a, g, rrq, late)
 		:: else
 		fi
 	fi;
-	data[i] = data[i] | (rrq & UPTO(s_una[i], s_next[i]));
+	esp_retransmit(i, rrq & UPTO(s_una[i], s_next[i]));
 	if
 	:: UNSENT(i) -> esp_push_frames(i)
 	:: else
 	fi;
-	/* not in the code: forget flags that can't matter any more */
+	/* not in the code: forget what can't matter any more */
 	s_txs[i] = s_txs[i] & ~BELOW(s_una[i]);
 	s_txf[i] = s_txf[i] & ~(BELOW(s_una[i]) >> 1);
 	if
 	:: !s_announcing[i] ->
-		s_ann[i] = 0;
 		s_granted[i] = false;
 		s_first[i] = 0;
 		if
+		:: !IN_TRANS(i) -> s_ann[i] = 0
+		:: else
+		fi;
+		if
 		:: !UNSENT(i) && s_una[i] == s_next[i] && !IN_TRANS(i) ->
-			s_edge[i] = s_next[i]
+			s_edge[i] = s_next[i];
+			s_told[i] = 0;
+#ifdef SOON
+			s_before[i] = 0;
+			s_grown[i] = false
+#endif
 		:: else
 		fi
 	:: else
@@ -456,7 +640,7 @@ inline send_timeout(i)
 #endif
 		printf("%d times out, sends %d again\n", i, s_una[i]);
 		s_rto[i] = s_next[i];
-		data[i] = data[i] | BIT(s_una[i])
+		esp_retransmit(i, BIT(s_una[i]))
 #ifdef BREAK_PROBE
 	:: s_una[i] == s_next[i] && UNSENT(i) -> skip
 #else
@@ -464,7 +648,7 @@ inline send_timeout(i)
 		s_unans[i]++;
 		printf("%d probes %d\n", i, s_next[i]);
 		s_tries[i] = true;
-		probe[i] = probe[i] | BIT(s_next[i])	/* esp_send_probe() */
+		esp_send_probe(i)
 #endif
 	:: else
 	fi;
@@ -476,17 +660,6 @@ inline send_timeout(i)
 /*
  * The receiver.
  */
-
-/* esp_grant_room(), rule 20: packets are all of one size */
-#ifdef MEM
-#define RMEM(i)		(r_unread[i] + HERE(i))
-#define ROOM(i)		(RMEM(i) < MEM -> MEM - RMEM(i) : 0)
-#define ADVICE_NOW(i)	(ADV(i) < ROOM(i) -> ADV(i) : ROOM(i))
-#define PRESSURE(i)	r_press[i]
-#else
-#define ADVICE_NOW(i)	ADV(i)
-#define PRESSURE(i)	false
-#endif
 
 /* frame_grant(), rules 14 and 21 */
 #define GRANT_NOW(i)	(r_ann[i] -> (r_edge[i] > r_seq[i] -> r_edge[i] - r_seq[i] : 0) : \
@@ -600,7 +773,7 @@ inline hold(i)
 /* grant_extend(): n tokens are reserved; rules 14, 17 and 20 */
 inline extend(i)
 {
-	base = (r_seq[i] > r_edge[i] -> r_seq[i] : r_edge[i]);
+	base = MAX(r_seq[i], r_edge[i]);
 	if
 #ifndef BREAK_SAY_AGAIN
 	:: r_expired[i] && base != r_seq[i] ->
@@ -609,20 +782,20 @@ inline extend(i)
 		lim = lim + HERE(i);
 #endif
 		tmp = (base > lim -> base - lim : 0);
-		most = (r_again[i] -> 1 : n);
-		r_expired[i] = (tmp > most);
+		most = (r_expired[i] > 1 -> 1 : n);
 #ifdef BREAK_SAID_ALL
-		r_expired[i] = false;
+		r_expired[i] = 0;
 #endif
-		tmp = (tmp < most -> tmp : most);
-		r_again[i] = r_again[i] && r_expired[i];
+		if
+		:: tmp <= most -> r_expired[i] = 0
+		:: else -> tmp = most
+		fi;
 		r_lo[i] = r_seq[i]
 #endif
 	:: else ->
 		tmp = n;
-		r_expired[i] = false;
-		r_again[i] = false;
-		r_begun[i] = true;
+		r_expired[i] = 0;
+		r_sole[i] = true;
 #ifdef SEED
 		lim = r_seq[i] + BURST;
 		if
@@ -631,7 +804,7 @@ inline extend(i)
 		fi;
 #endif
 #ifdef MEM
-		lim = r_seq[i] + ROOM(i) + HERE(i);	/* grant_room() */
+		lim = r_seq[i] + LEFT(i) + MORE_ROOM(i);	/* grant_room() */
 		if
 		:: base + tmp > lim -> tmp = (lim > base -> lim - base : 0)
 		:: else
@@ -673,73 +846,8 @@ inline start_rrq_timer(i)
 	fi
 }
 
-/* unlink_grant() of the queue's entry number x */
-inline unlink_grant(x)
-{
-	r_queued[q[x]] = false;
-	qlen--;
-	k = x;
-	do
-	:: k < qlen -> q[k] = q[k + 1]; k++
-	:: else -> break
-	od;
-	q[qlen] = 0;
-	k = 0
-}
-
-/* esp_ack_pump(), grant_send(), esp_ack_send_other(), rules 6 and 14 */
-inline esp_ack_pump()
-{
-	do
-	:: qlen > 0 && POLICY_RELEASE ->
-		j = q[0];
-		n = GRANT_SIZE(j);
-		open = open + n;
-		extend(j);
-		printf("  %d released, edge %d, open %d\n", j, r_edge[j], open);
-		stay = (tmp > 0 && WANTS_MORE(j));
-		turned = (turned & ~BIT(j)) | (tmp > 0 -> BIT(j) : 0);
-#ifdef BREAK_MORE
-		stay = false;
-#endif
-#ifdef BREAK_TAIL
-		if
-		:: !stay -> unlink_grant(0)
-		:: else
-		fi;
-#else
-		unlink_grant(0);
-		if
-		:: stay ->
-			q[qlen] = j;
-			qlen++;
-			r_queued[j] = true
-		:: else
-		fi;
-#endif
-#ifdef TURN
-		passed[j] = 0;
-		do
-		:: k < N ->
-			if
-			:: r_queued[k] && k != j ->
-				assert(!(passed[k] & BIT(j)));
-				passed[k] = passed[k] | BIT(j)
-			:: else
-			fi;
-			k++
-		:: else -> break
-		od;
-		k = 0;
-#endif
-		emit(j, 0);
-		start_rrq_timer(j)
-	:: else -> break
-	od
-}
-
-/* esp_ackq_park(), rules 11 and 17 */
-inline esp_ackq_park(i, head)
+/* Put sender i at the head or the tail of the queue. */
+inline enter(i, head)
 {
 	if
 	:: head ->
@@ -752,25 +860,196 @@ inline esp_ackq_park(i, head)
 	:: else -> q[qlen] = i
 	fi;
 	qlen++;
-#ifdef TURN
-	passed[i] = 0;
-#endif
-	printf("  %d parked, queue %d, open %d count %d\n", i, qlen, open, count);
 	r_queued[i] = true
+}
+
+/* unlink_grant() */
+inline unlink_grant(i)
+{
+	k = 0;
+	do
+	:: q[k] == i -> break
+	:: else -> k++
+	od;
+	qlen--;
+	do
+	:: k < qlen -> q[k] = q[k + 1]; k++
+	:: else -> break
+	od;
+	q[qlen] = 0;
+	k = 0;
+	r_queued[i] = false;
+	r_aside[i] = false;
+	r_turn[i] = false
+}
+
+#ifdef SEED
+
+/* link_grant() */
+#define link_grant(i, head)	enter(i, head)
+#define bucket_ready(i)		ready = false
+
+/* ackq_pump_seed(), rules 6 and 14 */
+inline esp_ack_pump()
+{
+	do
+	:: qlen > 0 && POLICY_RELEASE ->
+		j = q[0];
+		n = BURST;
+		open = open + n;
+		extend(j);
+		printf("  %d released, edge %d, open %d\n", j, r_edge[j], open);
+		unlink_grant(j);
+		emit(j, 0);
+		start_rrq_timer(j)
+	:: else -> break
+	od
+}
+
+#else
+
+/* turn_add(): the host of a grant that has expired is one of the shortest class, too */
+inline link_grant(i, head)
+{
+	enter(i, false);
+	r_turn[i] = r_class[i] && !r_expired[i]
+}
+
+/* bucket_ready(), esp_turn_unpark(), rule 14 */
+inline bucket_ready(i)
+{
+	ready = false;
+	if
+	:: r_aside[i] && BUCKET_ALLOWS(i, QUANTUM(i)) ->
+		stay = r_turn[i];
+		unlink_grant(i);
+		enter(i, false);
+		r_turn[i] = stay;
+		ready = true
+	:: else
+	fi
+}
+
+/* esp_turn_host(): j is the sender whose turn it is; N: none. k counts those that wait. */
+inline turn_host()
+{
+	j = N;
+	base = 0;
+	k = 0;
+	do
+	:: base < qlen ->
+		if
+		:: !r_aside[q[base]] ->
+			k++;
+			if
+			:: j == N || (!TURN_FIFO && r_turn[j] && !r_turn[q[base]]) -> j = q[base]
+			:: else
+			fi
+		:: else
+		fi;
+		base++
+	:: else -> break
+	od;
+	base = 0
+}
+
+/* turn_take(), grant_limit(), sole_leaves_at(): may sender j have n packets now? */
+inline turn_take()
+{
+	n = QUANTUM(j);
+	sole = SOLE_NOW(j);
+	lim = (sole -> SOLE : Q);
+	at = lim - n;
+	if
+	:: sole ->
+		tmp = MAX(n, MIN(WISH, lim - lim / 2));
+		most = MIN(HOST_CAP(j), LEFT(j) + MORE_ROOM(j));
+		at = most - MIN(tmp, most / 2) + open - r_open[j];
+		at = MIN(at, lim - tmp)
+	:: else
+	fi
+}
+
+/* ackq_pump_turns(), rules 6 and 14 */
+inline esp_ack_pump()
+{
+	do
+	:: qlen == 0 -> break
+	:: else ->
+		leaves_at = NONE;
+		turn_host();
+		if
+		:: j == N -> break
+		:: else
+		fi;
+		turn_take();
+		if
+		:: open > 0 && open > at ->
+			leaves_at = at;
+			break
+		:: !(open > 0 && open > at) && !BUCKET_ALLOWS(j, n) ->
+			printf("  %d waits for its packets\n", j);
+			r_aside[j] = true
+		:: else ->
+			most = MAX(BUCKET_ROOM(j), 1);
+			if
+			:: (!TURN_FIFO || k == 1) && lim > open ->
+				tmp = MIN(WANT(j), lim - open);
+				n = MAX(n, MIN(tmp, (sole -> WISH : SLACK)))
+			:: else
+			fi;
+			n = MIN(n, most);
+			turns = (n + GRANT - 1) / GRANT;
+			open = open + n;
+			assert(open <= lim);	/* no grant exceeds the budget */
+			extend(j);
+			printf("  %d released, edge %d, open %d\n", j, r_edge[j], open);
+			stay = (tmp > 0 && r_expired[j] < 2 && (r_expired[j] || WANTS(j)));
+#ifdef BREAK_MORE
+			stay = false;
+#endif
+			unlink_grant(j);
+			if
+			:: stay -> link_grant(j, false)
+			:: else
+			fi;
+			nth = (TURN_FIFO -> 0 : MIN(nth + turns, EVERY - 1));
+			emit(j, 0);
+			start_rrq_timer(j)
+		fi
+	od;
+	k = 0
+}
+
+#endif
+
+/* esp_ackq_park(), rule 11 */
+inline esp_ackq_park(i)
+{
+	r_expired[i] = MIN(r_expired[i], 1);
+	link_grant(i, false);
+	printf("  %d parked, queue %d, open %d count %d\n", i, qlen, open, count)
 }
 
 /* esp_enqueue_ack(), esp_ackq_fast(), rules 10, 11, 13 and 15 */
 inline esp_enqueue_ack(i, answer)
 {
-	r_toack[i] = 0;
 	if
 	:: r_queued[i] ->
+		r_toack[i] = 0;
 		if
 		:: answer -> hold(i)
 		:: else
 		fi
-	:: !r_queued[i] && qlen == 0 && POLICY_FAST ->
-		n = GRANT_SIZE(i);
+	:: !r_queued[i] && !answer && MORE_ROOM(i) == 0 ->
+		if
+		:: r_toack[i] >= P2A -> esp_send_ack(i)
+		:: else
+		fi
+#ifdef SEED
+	:: !r_queued[i] && (answer || MORE_ROOM(i) > 0) && qlen == 0 && POLICY_FAST ->
+		r_toack[i] = 0;
+		n = BURST;
 		open = open + n;
 		extend(i);
 		printf("  %d at once, edge %d, open %d\n", i, r_edge[i], open);
@@ -782,21 +1061,20 @@ inline esp_enqueue_ack(i, answer)
 		:: !given && answer -> hold(i)
 		:: else
 		fi
-	:: else ->
-		stop = PRESSURE(i);	/* nothing can be given: not parked */
-		if
-#ifdef BREAK_TURN
-		:: !stop -> esp_ackq_park(i, true)
-#else
-		:: !stop -> esp_ackq_park(i, false)
 #endif
+	:: else ->
+		r_toack[i] = 0;
+		stop = PRESSURE(i);	/* nothing can be given: not parked */
+		edge = r_edge[i];
+		if
+		:: !stop -> esp_ackq_park(i)
 		:: else
 		fi;
 #ifndef BREAK_PUMP_AFTER_PARK
 		esp_ack_pump();
 #endif
 		if
-		:: answer && (stop || r_queued[i]) -> hold(i)
+		:: answer && (stop || (r_queued[i] && r_edge[i] == edge)) -> hold(i)
 		:: else
 		fi
 	fi
@@ -807,7 +1085,7 @@ inline esp_enqueue_ack(i, answer)
 inline esp_pressure_lifted(i)
 {
 	if
-	:: r_press[i] && (ROOM(i) > 0 || r_unread[i] == 0) ->
+	:: r_press[i] && (MORE_ROOM(i) > 0 || r_unread[i] == 0) ->
 		r_press[i] = false;
 		if
 		:: r_ann[i] -> esp_enqueue_ack(i, true)
@@ -836,47 +1114,79 @@ inline ack_timeout(i)
 }
 
 /* charge(), data_was_allowed(), rule 20 */
-#define ALLOWED(i, s)	(RMEM(i) <= MEM || (r_ann[i] && s < r_edge[i]) || s < r_seq[i] + ADV(i))
+#define ALLOWED(i, s)	(RMEM(i) <= MEM || (r_ann[i] && s < r_edge[i]) || \
+			 (s == r_seq[i] && r_unread[i] == 0) || s < r_seq[i] + ADV(i))
 #else
 #define ack_timeout(i)	esp_send_ack(i)
 #define ALLOWED(i, s)	true
 #endif
 
+/* ackq_tokens_back(): r_open has fallen by m; rules 14 and 16 */
+inline tokens_back(i, m)
+{
+	bucket_ready(i);
+#ifdef BREAK_READY
+	ready = false;
+#endif
+	open = open - m;
+	pump = pump || (qlen > 0 && (ready || open == 0 || open <= leaves_at))
+}
+
 /* esp_ackq_void(), rule 16 */
 inline esp_ackq_void(i)
 {
-	open = open - r_open[i];
-	r_open[i] = 0
+	tmp = r_open[i];
+	r_open[i] = 0;
+	tokens_back(i, tmp)
 }
 
-/* esp_ackq_announced(), rules 16 and 18: the rest of the first burst has tokens */
-inline esp_ackq_announced(i, edge)
+/* esp_announced(), esp_ackq_announced(), rules 16, 18 and 21: first burst up to lim */
+inline esp_ackq_announced(i, seq, lim)
 {
 	r_ann[i] = true;
-	r_begun[i] = false;
-	r_expired[i] = false;
-	r_again[i] = false;
-	r_edge[i] = (edge < r_seq[i] -> r_seq[i] : edge);
-	r_lo[i] = r_seq[i];
-	tmp = r_edge[i] - r_seq[i];
+	r_expired[i] = 0;
+	edge = MIN(lim, r_end[i]);
+	r_edge[i] = MAX(edge, seq);
+	r_lo[i] = seq;
+	r_start[i] = seq;
+	tmp = r_edge[i] - seq;
+	count++;
+#ifndef SEED
+	r_class[i] = CLASS(r_end[i] - seq);
+#ifndef BREAK_CLAIMS
+	at = MAX(Q, PORT);
+	at = (at > open -> at - open : 0);
+	tmp = MIN(MIN(tmp, BUCKET_ROOM(i)), at);
+#endif
+#ifndef BREAK_LEAVES_AT
+	leaves_at = NONE;
+#endif
+#endif
 #ifndef BREAK_FIRST
 	r_open[i] = r_open[i] + tmp;
 	open = open + tmp;
 #endif
-	count++
+	at = 0
+}
+
+/* esp_ackq_left(), rules 14 and 21 */
+inline esp_ackq_left(i, e)
+{
+	if
+	:: e > r_end[i] ->
+		r_end[i] = e;
+#ifndef SEED
+		r_class[i] = r_class[i] || (r_ann[i] && CLASS(e - r_start[i]))
+#endif
+	:: else
+	fi
 }
 
 /* esp_ackq_leave(void), esp_ackq_ended(), rules 11, 16 and 18 */
 inline esp_ackq_leave(i)
 {
 	if
-	:: r_queued[i] ->
-		base = 0;
-		do
-		:: q[base] == i -> break
-		:: else -> base++
-		od;
-		unlink_grant(base)
+	:: r_queued[i] -> unlink_grant(i)
 	:: else
 	fi;
 #ifndef BREAK_VOID
@@ -886,6 +1196,8 @@ inline esp_ackq_leave(i)
 	:: r_ann[i] ->
 		r_ann[i] = false;
 		r_edge[i] = r_seq[i];
+		r_end[i] = r_seq[i];
+		r_class[i] = false;
 		count--
 	:: else
 	fi;
@@ -924,15 +1236,18 @@ inline esp_expiry(i)
 			if
 			:: r_ann[i] && r_edge[i] > r_seq[i] ->
 				esp_send_rrq(i, r_edge[i]);
+				/* esp_ackq_expired() */
 #ifdef BREAK_SAID_PARKED
-				r_expired[i] = (r_expired[i] || !r_queued[i]);
-#else
-				r_expired[i] = true;
-#endif
-				r_again[i] = (r_exp[i] > 1);
 				if
-				:: !r_queued[i] ->
-					esp_ackq_park(i, true)
+				:: !r_queued[i] -> r_expired[i] = (r_exp[i] > 1 -> 2 : 1)
+				:: else
+				fi;
+#else
+				r_expired[i] = (r_exp[i] > 1 -> 2 : 1);
+#endif
+				r_sole[i] = false;
+				if
+				:: !r_queued[i] -> link_grant(i, true)
 				:: else
 				fi
 			:: else
@@ -984,9 +1299,24 @@ inline esp_gap_timeout(i)
 	fi
 }
 
-/* token_arrived(), esp_ackq_arrived(), rules 16 and 17 */
+/* esp_grant_arrived(), esp_ackq_arrived(), rules 16 and 17 */
 inline token_arrived(i, s)
 {
+#ifdef BUSY
+	/* esp_ackq_came(), esp_host_round(): a round for each packet */
+	if
+	:: mark ->
+		busy--;
+		r_cap[i] = r_cap[i] / 2;
+#ifndef BREAK_FLOOR
+		r_cap[i] = MAX(r_cap[i], 1)
+#endif
+	:: !mark && r_cap[i] < CAP -> r_cap[i]++
+	:: else
+	fi;
+	bucket_ready(i);
+	pump = pump || ready;
+#endif
 	if
 #ifndef BREAK_TOKENS
 	:: s >= r_lo[i] && s < r_edge[i] && r_open[i] > 0 ->
@@ -994,13 +1324,15 @@ inline token_arrived(i, s)
 	:: s >= r_lo[i] && r_open[i] > 0 ->
 #endif
 		r_open[i]--;
-		open--;
-		pump = (qlen > 0)
+		tokens_back(i, 1)
 	:: else
 	fi;
 	r_exp[i] = 0;
 	start_rrq_timer(i)
 }
+
+#define LEFT_END(i, s)		(data_left[i * MAXP + s] / 16)
+#define LEFT_BURST(i, s)	(data_left[i * MAXP + s] % 16)
 
 /* data_consume(), rules 10 and 18; the application gets the packet */
 inline consume(i, s)
@@ -1011,15 +1343,24 @@ inline consume(i, s)
 	r_unread[i]++;
 #endif
 	if
+	:: (s_txs[i] & ~s_txf[i] & BIT(s)) -> esp_ackq_left(i, LEFT_END(i, s))
+	:: else
+	fi;
+	if
 	:: !(s_txf[i] & BIT(s)) && !r_ann[i] ->
 		/* without TXS: a sender that was given up after expiries goes on (rule 17) */
 		if
-		:: s_txs[i] & BIT(s) -> lim = s + ADV(i)
-		:: else -> lim = s + 1
+		:: s_txs[i] & BIT(s) -> esp_ackq_announced(i, s + 1, LEFT_BURST(i, s))
+		:: else ->
+			r_end[i] = FAR;		/* esp_left_far() */
+			esp_ackq_announced(i, s + 1, s + 1)
 		fi;
-		esp_ackq_announced(i, lim);
 		start_rrq_timer(i);
+#ifdef SEED
 		ask = true
+#else
+		ask = DUE(i)
+#endif
 	:: (s_txf[i] & BIT(s)) && r_ann[i] ->
 		esp_ackq_leave(i);
 		r_exp[i] = 0;
@@ -1033,15 +1374,20 @@ inline consume(i, s)
 	fi
 }
 
-/* ack_consumed(), rules 7, 10 and 14; esp_data_rcv() enqueues */
+/* esp_ack_consumed(), rules 7, 10 and 14; esp_data_rcv() enqueues */
 inline ack_consumed(i)
 {
 	if
 	:: r_ann[i] ->
+#ifdef SEED
 		answer = (ask || r_edge[i] <= r_seq[i]);
 		due = (answer || DUE(i));
+#else
+		answer = (ask || (r_edge[i] <= r_seq[i] && !r_queued[i]));
+		due = (ask || DUE(i));
+#endif
 		if
-		:: !due && r_toack[i] >= P2A && !r_queued[i] -> esp_send_ack(i)
+		:: !due && r_toack[i] >= P2A -> esp_send_ack(i)
 		:: else
 		fi
 	:: !r_ann[i] && at_once -> esp_send_ack(i)
@@ -1058,9 +1404,6 @@ inline esp_data_rcv(i, s)
 {
 	pump = false;
 	ask = false;
-	at_once = false;
-	due = false;
-	answer = false;
 #ifdef BREAK_TXS_ONCE
 	if
 	:: (s_txs[i] & BIT(s)) && !(s_txf[i] & BIT(s)) && s != r_seq[i] -> count++
@@ -1087,15 +1430,16 @@ inline esp_data_rcv(i, s)
 		:: s + 1 > r_high[i] -> r_high[i] = s + 1
 		:: else
 		fi;
+#if !defined(SEED) && !defined(BREAK_GAP)
+		leaves_at = NONE;			/* esp_ackq_gap() */
+#endif
 		token_arrived(i, s);
 		gap_seen(i, s);
 		if
 		:: pump -> esp_ack_pump()
 		:: else
 		fi;
-#ifndef BREAK_DRY
 		due = (r_ann[i] && !r_queued[i] && DUE(i));
-#endif
 		at_once = true
 	:: else ->
 		assert(s == r_seq[i]);			/* each once, in order */
@@ -1109,16 +1453,16 @@ inline esp_data_rcv(i, s)
 		:: else -> break
 		od;
 		/* esp_ackq_consumed(), rule 16 */
-		lim = (r_edge[i] > r_seq[i] -> r_edge[i] - r_seq[i] : 0);
+		lim = LEFT(i);
 		if
 #ifdef BREAK_VOID
 		:: r_open[i] > lim && false ->
 #else
 		:: r_open[i] > lim ->
 #endif
-			open = open - (r_open[i] - lim);
+			tmp = r_open[i] - lim;
 			r_open[i] = lim;
-			pump = pump || qlen > 0
+			tokens_back(i, tmp)
 		:: else
 		fi;
 		if
@@ -1136,12 +1480,24 @@ inline esp_data_rcv(i, s)
 		fi;
 		ack_consumed(i)
 	fi;
+}
+
+/* esp_empty_rcv() of an empty packet that tells growth, rule 21 */
+inline growth_rcv(i)
+{
 	if
-	:: due -> esp_enqueue_ack(i, answer)
-	:: else
-	fi;
-	if
-	:: at_once && r_owe[i] -> esp_ack_now(i)
+	:: told_seq >= r_seq[i] ->
+		esp_ackq_left(i, told_end);
+#if !defined(SEED) && !defined(BREAK_GROWN)
+		due = (r_ann[i] && !r_queued[i] && DUE(i));
+#ifdef MEND_ROOM
+		answer = (r_edge[i] <= r_seq[i]);
+#endif
+#endif
+		if
+		:: told_seq > r_seq[i] -> gap_seen(i, told_seq)
+		:: else
+		fi
 	:: else
 	fi
 }
@@ -1150,24 +1506,49 @@ inline esp_data_rcv(i, s)
 inline esp_empty_rcv(i, s)
 {
 	if
-	:: s > r_seq[i] ->
-		gap_seen(i, s);
-		esp_ack_now(i)
 	:: s < r_seq[i] -> esp_ack_now(i)
 	:: else ->
-		if
-		:: !r_ann[i] -> esp_ackq_announced(i, s)
-		:: else
-		fi;
-#ifdef MEM
-		esp_pressure_lifted(i);
+		esp_ackq_left(i, probe_left[i * MAXP + s]);
+#ifndef SEED
+		due = (r_ann[i] && !r_queued[i] && DUE(i));
 #endif
 		if
-		:: r_edge[i] > r_seq[i] ->
-			esp_ack_now(i)	/* the answer was lost, so send it again */
-		:: else -> esp_enqueue_ack(i, true)
+		:: s > r_seq[i] ->
+			gap_seen(i, s);
+			esp_ack_now(i)
+		:: else ->
+			if
+			:: !r_ann[i] -> esp_ackq_announced(i, s, s)
+			:: else
+			fi;
+#ifdef MEM
+			esp_pressure_lifted(i);
+#endif
+			due = (r_edge[i] <= r_seq[i]);
+			answer = true;
+			if
+			:: !due -> esp_ack_now(i)	/* the answer was lost, so send it again */
+			:: else
+			fi
 		fi
 	fi
+}
+
+/* The end of these handlers: a grant is due, or an ACK. */
+inline rcv_end(i)
+{
+	if
+	:: due -> esp_enqueue_ack(i, answer)
+	:: else
+	fi;
+	if
+	:: at_once && r_owe[i] -> esp_ack_now(i)
+	:: r_ann[i] && r_owe[i] && !at_once -> t_ack[i] = true	/* esp_ack_soon() */
+	:: else
+	fi;
+	due = false;
+	answer = false;
+	at_once = false
 }
 
 /*
@@ -1185,71 +1566,111 @@ inline check()
 		tmp = tmp + r_ann[j];
 		assert(!WATCHED(j) || t_rrq[j]);	/* each token has a timer */
 		assert(r_open[j] == 0 || r_edge[j] > r_seq[j]);
-#ifdef MEM
-		assert(!r_press[j] || ROOM(j) == 0);
-#endif
 		assert(r_open[j] == 0 || r_open[j] <= r_edge[j] - r_seq[j]);
+#ifndef CLAIMS
 		/* granted packets that have not arrived are counted, or no more is granted */
 		assert(!r_ann[j] || r_expired[j] || r_edge[j] <= r_seq[j] ||
 		       ONES(UPTO(r_seq[j], r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
-#ifndef SEED
-		/* a released sender waits for more, or has its share */
-		assert(!(turned & BIT(j)) || !r_ann[j] || r_queued[j] || r_expired[j] ||
-		       LEFT(j) >= SHARE);
 #endif
-#ifdef DRY
-		/* a sender that does not wait has packets granted that have not arrived */
-		assert(!r_ann[j] || r_queued[j] || LEFT(j) >= (GRANT < Q / N -> GRANT : Q / N));
+#ifndef SEED
+		assert(r_open[j] <= MAX(CAP, SOLE));	/* the bucket */
+		assert(!r_aside[j] || r_open[j] > 0);	/* packets will end that */
+		/* a sender that wants more is queued, or its packets will queue it */
+#ifdef ASKS
+		assert(!r_ann[j] || r_queued[j] || !WANTS(j) || r_expired[j] > 1);
+#endif
+#if !defined(MEM) || defined(QUEUED)
+		assert(!r_ann[j] || r_queued[j] || !WANTS(j) || r_edge[j] > r_seq[j] ||
+		       PRESSURE(j));
+#endif
 #endif
 #ifdef EXACT
 		/* each granted packet that has not arrived has a token */
-		lim = (r_lo[j] > r_seq[j] -> r_lo[j] : r_seq[j]);
+		lim = MAX(r_lo[j], r_seq[j]);
 		assert(!r_ann[j] || r_edge[j] <= lim ||
 		       ONES(UPTO(lim, r_edge[j]) & ~r_ooo[j]) <= r_open[j]);
 #endif
 #ifdef NOLOSS
-		/* packets on the way have tokens, except for a part of one first burst that
-		   is not yet announced */
-		lim = r_open[j];
-		if
-		:: s_announcing[j] && s_ann[j] >= r_seq[j] ->
-			tmp2 = (S_ADV(j) > 0 -> S_ADV(j) : IS_SMALL(j));
-			lim = (tmp2 > lim + 1 -> tmp2 : lim + (tmp2 > 0))
-		:: else
-		fi;
-		assert(ONES(data[j]) <= lim);
+		/* packets on the way have tokens, or belong to a first burst */
+		lim = (r_ann[j] -> r_edge[j] : r_seq[j]);
+#ifndef CLAIMS
+		assert(ONES(data[j] & BELOW(lim)) <= r_open[j]);
+#endif
+		assert(ONES(data[j] & ~BELOW(lim)) <= MAX(2 * ADV(j), 2) - 1);
+#endif
+#ifdef SOON
+		/* a sender on hold is queued or watched, or has told growth and asks soon */
+		assert(!s_hold[j] || s_grown[j] || !UNSENT(j) || s_una[j] < s_next[j] ||
+		       !EMPTY(j) || r_queued[j] || WATCHED(j) || PRESSURE(j));
 #endif
 		if
 		:: !WATCHED(j) -> t_rrq[j] = false
 		:: else
 		fi;
+		/* not in the code: forget what can't matter any more */
 		if
 		:: !t_gap[j] -> r_gap[j] = 0; r_rrqs[j] = 0
 		:: else
 		fi;
 		if
-		:: !r_ann[j] && r_open[j] == 0 -> r_lo[j] = 0; r_begun[j] = false
+		:: !r_ann[j] -> r_start[j] = 0; r_lo[j] = 0
 		:: else
 		fi;
+		k = 0;
+		do
+		:: k < MAXP ->
+			if
+			:: !((data[j] | r_ooo[j]) & BIT(k)) -> data_left[j * MAXP + k] = 0
+			:: else
+			fi;
+			if
+			:: !(probe[j] & BIT(k)) -> probe_left[j * MAXP + k] = 0
+			:: else
+			fi;
+			k++
+		:: else -> break
+		od;
 		j++
 	:: else -> break
 	od;
 	assert(open == n);
 	assert(count == tmp);				/* esp_recv_count can't leak */
-	assert(open <= BOUND + FIRST);
+	assert(open <= BOUND);
+#ifdef SEED
 	assert(qlen == 0 || (open > 0 && !POLICY_RELEASE));	/* liveness */
+#else
+	assert(qlen == 0 || open > 0);
+#ifdef PROMPT
+	/* no grant is due, or it leaves with the next packet */
+	turn_host();
+	if
+	:: qlen > 0 && j < N ->
+		turn_take();
+		assert(open > at || sole || leaves_at == NONE)
+	:: else
+	fi;
+#endif
+	if
+	:: qlen == 0 -> leaves_at = NONE
+	:: else
+	fi;
+#endif
 	n = 0;
+	turns = 0;
 	tmp = 0;
-	tmp2 = 0;
-	turned = 0;
 	base = 0;
 	lim = 0;
+	at = 0;
+	edge = 0;
+	most = 0;
+	stay = 0;
 	j = 0;
 	k = 0;
 	ne = 0;
 	seq = 0;
 	hit = 0;
 	way = 0;
+	mark = 0;
 	pick = 0
 }
 
@@ -1257,7 +1678,6 @@ inline check()
  * Events.
  */
 
-#define EMPTY(i)	(data[i] == 0 && probe[i] == 0 && !LATE_ON(i))
 #ifdef MEM
 #define UNREAD(i)	r_unread[i]
 #else
@@ -1341,6 +1761,7 @@ inline which(set)
 
 #define i	(_pid % N)
 #define PROBE	8	/* pick: an empty TXS with the number pick - PROBE */
+#define GROWTH	16	/* pick: an empty packet that tells growth */
 
 active [N] proctype net()
 {
@@ -1352,12 +1773,19 @@ active [N] proctype net()
 #endif
 	:: d_step { s_up[i] && WSIZE(i, s_wr[i]) > 0 ->
 		sendmsg(i); check() }
-	:: atomic { data[i] + probe[i] > 0 ->
+	:: atomic { data[i] + probe[i] + grow_end[i] > 0 ->
 		if
 		:: data[i] > 0 -> which(data[i])
 		:: probe[i] > 0 -> which(probe[i]); pick = pick + PROBE
+		:: grow_end[i] > 0 -> pick = GROWTH
 		fi;
 		fate();
+#ifdef BUSY
+		if
+		:: mark = false
+		:: pick < PROBE && busy > 0 -> mark = true
+		fi;
+#endif
 		if
 		:: way != is_lost -> plan()
 		:: else
@@ -1365,7 +1793,9 @@ active [N] proctype net()
 		d_step {
 			if
 			:: pick < PROBE -> printf("%d: packet %d %e\n", i, pick, way)
-			:: else -> printf("%d: probe %d %e\n", i, pick - PROBE, way)
+			:: pick >= PROBE && pick < GROWTH ->
+				printf("%d: probe %d %e\n", i, pick - PROBE, way)
+			:: else -> printf("%d: end %d %e\n", i, grow_end[i], way)
 			fi;
 			if
 			:: way != arrives -> faults--
@@ -1373,17 +1803,28 @@ active [N] proctype net()
 			fi;
 			if
 			:: way != arrives_and_stays && pick < PROBE -> data[i] = data[i] & ~BIT(pick)
-			:: way != arrives_and_stays && pick >= PROBE ->
+			:: way != arrives_and_stays && pick >= PROBE && pick < GROWTH ->
 				probe[i] = probe[i] & ~BIT(pick - PROBE)
+			:: else
+			fi;
+			told_end = grow_end[i];
+			told_seq = grow_seq[i];
+			if
+			:: way != arrives_and_stays && pick == GROWTH ->
+				grow_end[i] = 0;
+				grow_seq[i] = 0
 			:: else
 			fi;
 			if
 			:: way != is_lost && pick < PROBE -> esp_data_rcv(i, pick)
-			:: way != is_lost && pick >= PROBE ->
+			:: way != is_lost && pick >= PROBE && pick < GROWTH ->
 				pick = pick - PROBE;
 				esp_empty_rcv(i, pick)
+			:: way != is_lost && pick == GROWTH -> growth_rcv(i)
 			:: else
-			fi;
+			fi }
+		d_step {
+			rcv_end(i);
 			arrive();
 			check() } }
 #ifdef LATE

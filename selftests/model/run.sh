@@ -28,69 +28,68 @@ need spin gcc libc6-dev
 # Each search is complete, without bit-state hashing; with "fails" it ends at the first error.
 X="-DS0=12 -DS1=12 -DS2=3"
 LESS="-DS0=12 -DS1=12 -DS2=2"
-WIDE="-DQ=3 -DGRANT=2 -DLONE=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2"
+ONE="-DS0=3 -DS1=3 -DS2=4"
+WIDE="-DQ=4 -DGRANT=2 -DSOLE=6 -DWISH=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2"
 TABLE="
-quiet               esp  safe  holds   -DNOLOSS -DTURN $X
+quiet               esp  safe  holds   -DNOLOSS -DEXACT -DPROMPT $X
 quiet               esp  ends  holds   $X
-quiet-seed          esp  safe  holds   -DSEED -DBOUND=2 -DNOLOSS -DTURN $X
-quiet-exact         esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DLONE=1 -DS0=22 -DS1=12 -DS2=11 -DA0=2
+quiet-one           esp  safe  holds   -DNOLOSS -DEXACT -DPROMPT -DASKS $ONE
+quiet-seed          esp  safe  holds   -DSEED -DBOUND=2 -DNOLOSS -DEXACT $X
+quiet-fifo          esp  safe  holds   -DNOLOSS -DEXACT -DPROMPT -DEVERY=1 $X
 quiet-memory        esp  safe  holds   -DNOLOSS -DEXACT -DMEM=2 -DS0=22 -DS2=11 -DA0=2
-quiet-exact-wide    esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DGRANT=2 -DLONE=3 -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0 -DA2=2
-quiet-exact-small   esp  safe  holds   -DNOLOSS -DEXACT -DTURN -DSMALL=1 -DS0=111 -DS1=22 -DS2=3 -DA0=0 -DA1=2
-quiet-exact-seed    esp  safe  holds   -DSEED -DNOLOSS -DEXACT -DTURN -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0
-faults              esp  safe+ holds   -DFAULTS=3 -DDUPS $LESS
-faults              esp  ends+ holds   -DFAULTS=2 -DDUPS $LESS
-faults-seed         esp  safe+ holds   -DSEED -DBOUND=2 -DFAULTS=3 -DDUPS $X
-faults-seed         esp  ends+ holds   -DSEED -DFAULTS=2 -DDUPS $X
+quiet-wide          esp  safe  holds   -DNOLOSS -DEXACT -DPROMPT -DGRANT=2 -DQ=4 -DSOLE=6 -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0 -DA2=2
+quiet-small         esp  safe  holds   -DNOLOSS -DEXACT -DPROMPT -DSMALL=1 -DS0=111 -DS1=22 -DS2=3 -DA0=0 -DA1=2
+quiet-exact-seed    esp  safe  holds   -DSEED -DNOLOSS -DEXACT -DS0=22 -DS1=111 -DS2=3 -DA0=2 -DA1=0
+quiet-busy          esp  safe  holds   -DNOLOSS -DN=2 -DBUSY=3 -DCAP=4 -DQ=4 -DCLAIMS -DA0=2 -DS0=14 -DS1=23
+faults              esp  safe+ holds   -DFAULTS=2 -DDUPS $LESS
+faults              esp  ends+ holds   -DFAULTS=1 -DDUPS $LESS
+faults-seed         esp  safe+ holds   -DSEED -DBOUND=2 -DFAULTS=3 -DDUPS $LESS
+faults-seed         esp  ends+ holds   -DSEED -DFAULTS=2 -DDUPS $LESS
 faults-eager-seed   esp  safe+ holds   -DSEED -DP2A=1 -DFAULTS=2 -DDUPS $X
-faults-wide         esp  safe+ holds   -DFAULTS=2 -DDUPS $WIDE -DS1=12 -DS2=2
+faults-wide         esp  safe+ holds   -DFAULTS=1 -DDUPS $WIDE -DS1=12 -DS2=2
 faults-wide-seed    esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DBURST=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
-faults-2            esp  safe+ holds   -DN=2 -DFAULTS=3 -DDUPS -DS0=23 -DS1=113 -DA0=2 -DGRANT=2 -DLONE=3 -DGAPS=1
+faults-2            esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=23 -DS1=113 -DA0=2 -DGRANT=2 -DQ=3 -DGAPS=1
 faults-2            esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=22 -DS1=111 -DA0=2 -DA1=0
-turns               esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DQ=4 -DLONE=4 -DS0=23 -DS1=13 -DA0=2
-late-acks           esp  safe+ holds   -DFAULTS=2 -DDUPS -DLATE -DRATE $LESS
-late-acks-seed      esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DLATE -DRATE $X
+busy                esp  safe+ holds   -DN=2 -DFAULTS=1 -DBUSY=2 -DCAP=3 -DQ=4 -DPORT=4 -DCLAIMS -DA0=3 -DS0=14 -DS1=12
+busy                esp  ends+ holds   -DN=2 -DFAULTS=1 -DBUSY=2 -DCAP=3 -DQ=4 -DPORT=4 -DCLAIMS -DA0=3 -DS0=14 -DS1=12
+claims              esp  safe+ holds   -DN=2 -DFAULTS=2 -DPORT=1 -DSOLE=2 -DCLAIMS -DS0=13 -DS1=13 -DA0=3 -DA1=3
+growth              esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=113 -DS1=22
+growth              esp  ends+ holds   -DN=2 -DFAULTS=1 -DS0=113 -DS1=22
+soon                esp  safe+ holds   -DSOON -DMEND_PROBE -DN=2 -DFAULTS=2 $X
+late-acks           esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=12 -DS1=12
+late-acks-seed      esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DLATE -DRATE $LESS
 late-acks           esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=13 -DS1=12
 late-small          esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSMALL=3 -DA1=0 -DS0=211 -DS1=121
-late-memory         esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DMEM=2 -DS0=22 -DS1=12
+late-memory         esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DMEM=2 -DS0=12 -DS1=12
 late-memory         esp  ends+ holds   -DN=2 -DFAULTS=1 -DDUPS -DLATE -DMEM=2 -DS0=22 -DS1=12
 late-memory-seed    esp  ends+ holds   -DN=2 -DSEED -DFAULTS=1 -DDUPS -DLATE -DMEM=1 -DS0=22 -DS1=12
-late-early          esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSPURIOUS=2 -DS0=22 -DS1=12 -DA0=2
-late-death          esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DDEATH -DGRANT=2 -DS0=5 -DS1=12 -DA0=3
-small               esp  safe+ holds   -DFAULTS=3 -DDUPS -DSMALL=6 -DA1=0 -DS0=3 -DS1=111 -DS2=11
-memory              esp  safe+ holds   -DFAULTS=1 -DDUPS -DMEM=2 $LESS
+late-early          esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DSPURIOUS=1 -DS0=12 -DS1=12 -DA0=2
+late-death          esp  ends+ holds   -DN=2 -DFAULTS=1 -DDUPS -DLATE -DDEATH -DGRANT=2 -DQ=3 -DS0=5 -DS1=12 -DA0=3
+small               esp  safe+ holds   -DFAULTS=2 -DDUPS -DSMALL=6 -DA1=0 -DS0=3 -DS1=111 -DS2=11
+memory              esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DMEM=2 -DSOLE=4 -DWISH=3 $LESS
 memory              esp  ends+ holds   -DN=2 -DFAULTS=1 -DMEM=2 -DS0=22 -DS1=13 -DA1=0
-memory-seed         esp  safe+ holds   -DSEED -DFAULTS=2 -DMEM=1 -DS0=12
-early-timeouts      esp  safe+ holds   -DFAULTS=2 -DSPURIOUS=1 $LESS
-early-timeouts      esp  ends+ holds   -DFAULTS=1 -DSPURIOUS=1 $LESS
-early-timeouts-seed esp  safe+ holds   -DSEED -DFAULTS=1 -DSPURIOUS=1 $X
-sleep               esp  safe+ holds   -DFAULTS=2 -DSLEEP $LESS
+memory-seed         esp  safe+ holds   -DSEED -DFAULTS=1 -DMEM=1 -DS0=12
+early-timeouts      esp  safe+ holds   -DFAULTS=1 -DSPURIOUS=1 $LESS
+early-timeouts      esp  ends+ holds   -DN=2 -DFAULTS=1 -DSPURIOUS=1 $LESS
+early-timeouts-seed esp  safe+ holds   -DSEED -DFAULTS=1 -DSPURIOUS=1 $LESS
+sleep               esp  safe+ holds   -DFAULTS=1 -DSLEEP $LESS
 sleep               esp  ends+ holds   -DN=2 -DFAULTS=1 -DSLEEP $X
-sleep-seed          esp  safe+ holds   -DSEED -DFAULTS=1 -DSLEEP $X
+sleep-seed          esp  safe+ holds   -DSEED -DFAULTS=1 -DSLEEP $LESS
 death               esp  ends+ holds   -DDEATH -DS0=4 -DS1=12 -DS2=3
-death-lossy         esp  safe+ holds   -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=2
-death-lossy-seed    esp  safe+ holds   -DSEED -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=3
-parked              esp  ltl+  holds   -DLTL_PARKED -DPROBES -DFAULTS=2 $X
+death-lossy         esp  safe+ holds   -DN=2 -DDEATH -DFAULTS=2 -DDUPS -DA0=2 -DS0=4 -DS1=12
+death-lossy-seed    esp  safe+ holds   -DSEED -DDEATH -DFAULTS=1 -DDUPS -DA0=2 -DS0=4 -DS1=12 -DS2=3
+parked              esp  ltl+  holds   -DLTL_PARKED -DPROBES -DFAULTS=1 $X
 parked-ever         esp  ltl   fails   -DLTL_NEVER -DPROBES $X
-done                esp  ltl   holds   -DLTL_DONE -DPROBES -DFAULTS=1 -DS0=12 -DS1=12 -DS2=2
-done-seed           esp  ltl   holds   -DLTL_DONE -DPROBES -DSEED -DFAULTS=1 -DS0=12 -DS1=12 -DS2=2
+done                esp  ltl+  holds   -DLTL_DONE -DPROBES -DN=2 -DFAULTS=1 -DS0=12 -DS1=12
+done-seed           esp  ltl+  holds   -DLTL_DONE -DPROBES -DSEED -DFAULTS=1 $LESS
 
-said                esp  safe+ holds   -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=3 -DDUPS -DS0=13
+said                esp  safe+ holds   -DN=2 -DGRANT=2 -DFAULTS=3 -DDUPS -DS0=13
 said-eager-seed     esp  safe  holds   -DSEED -DP2A=1 -DFAULTS=1 $X
-said-again          esp  safe  holds   -DSAID -DN=2 -DFAULTS=2 -DDUPS -DEXPIRIES=2 -DLONE=2 -DGRANT=2 -DS0=13
-dry                 esp  safe  holds   -DDRY -DNOLOSS -DTURN -DN=2 -DQ=4 -DGRANT=2 -DLONE=4 -DS0=5 -DS1=23
+said-again          esp  safe  holds   -DSAID -DN=2 -DFAULTS=2 -DDUPS -DEXPIRIES=2 -DGRANT=2 -DS0=13
 
-cpus-2              ackq safe+ holds   -DPKTS=3 -DGRANT=2 -DQ=2
-cpus-2-eager        ackq safe+ holds   -DPKTS=3 -DGRANT=2 -DQ=3 -DEAGER
-cpus-2-lone         ackq safe+ holds   -DPKTS=4 -DGRANT=1 -DLONE=3 -DQ=2 -DEAGER
-cpus-2-first        ackq safe+ holds   -DPKTS=4 -DGRANT=1 -DLONE=3 -DQ=2 -DEAGER -DADV=2
-cpus-2-seed         ackq safe+ holds   -DSEED -DPKTS=3 -DBURST=2 -DEAGER
-cpus-2-first-seed   ackq safe+ holds   -DSEED -DPKTS=4 -DBURST=2 -DEAGER -DADV=2
-cpus-2-turns        ackq safe+ holds   -DPKTS=4 -DGRANT=1 -DQ=4
-cpus-2-expiry       ackq safe+ holds   -DPKTS=3 -DGRANT=2 -DQ=1 -DEAGER -DEXPIRE=1 -DPROBE
-cpus-3              ackq safe+ holds   -DN=3 -DPKTS=2
-cpus-3-first        ackq safe+ holds   -DN=3 -DPKTS=2 -DADV=2
-cpus-3-seed         ackq safe+ holds   -DN=3 -DPKTS=1 -DSEED
+lacks-probe         esp  safe  fails   -DSOON -DN=2 -DNOLOSS -DS0=12 -DS1=12
+lacks-room          esp  safe  fails   -DQUEUED -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
+lacks-room-mended   esp  safe  holds   -DQUEUED -DMEND_ROOM -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
 
 am-one-bit          am   safe  holds   -DFAULTS=2 -DDUPS=2 -DEARLY=1
 am-one-bit          am   ends  holds   -DFAULTS=2 -DDUPS=2 -DEARLY=2
@@ -142,7 +141,7 @@ break-am-keep       am   ends  fails   -DBREAK_KEEP -DFAULTS=1
 "
 
 LIMIT=240	# seconds for one search
-MEMORY=7500	# MiB
+MEMORY=4000	# MiB
 DEPTH=20000
 
 WORK=$(mktemp -d)
@@ -153,19 +152,20 @@ cd "$WORK" || exit 1
 # search MODEL CHECK MACROS...: builds pan and runs it; the output goes to pan.out.
 search()
 {
-	local model=$1 check=$2 cc flags optimize=-O0
+	local model=$1 check=$2 cc flags optimize=-O0 collapse=
 	shift 2
 
-	[ "${check%+}" = "$check" ] || optimize=-O1
+	[ "${check%+}" = "$check" ] || optimize=-O2
 	case ${check%+} in
 	safe) cc=-DSAFETY flags= ;;
 	short) cc="-DSAFETY -DBFS" flags= ;;
 	ends) cc=-DNP flags=-l ;;
 	ltl) cc=-DNFAIR=3 flags="-a -f" ;;
 	esac
+	[ "$model" != ackq ] || collapse=-DCOLLAPSE
 	rm -f pan pan.* ./*.trail
 	spin -a "$@" "$model.pml" >pan.out 2>&1 || return
-	gcc -w $optimize -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM=$MEMORY $cc -o pan pan.c >>pan.out 2>&1 || return
+	gcc -w $optimize $collapse -DVECTORSZ=512 -DMEMLIM=$MEMORY $cc -o pan pan.c >>pan.out 2>&1 || return
 	timeout $LIMIT ./pan -m$DEPTH $flags >pan.out 2>&1
 }
 
