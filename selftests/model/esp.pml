@@ -223,7 +223,7 @@ bool r_turn[N];		/* turn.class, while queued */
 bool r_queued[N];
 bool r_aside[N];	/* turn.parked: the host waits for its packets */
 byte r_expired[N];
-bool r_sole[N];		/* so much has come that it may be a sole sender */
+bool r_sole[N];		/* it has got a grant, and may be a sole sender: sole_from */
 #ifdef BUSY
 byte r_cap[N] = CAP;	/* busy_cap */
 byte busy = BUSY;
@@ -321,11 +321,7 @@ hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given
 #define HOST_CAP(i)	HOST_MOST
 #endif
 #define BUCKET_ROOM(i)	(HOST_CAP(i) > r_open[i] -> HOST_CAP(i) - r_open[i] : 0)
-#ifdef BREAK_FLOOR
-#define BUCKET_ALLOWS(i, n)	(BUCKET_ROOM(i) >= (n))
-#else
 #define BUCKET_ALLOWS(i, n)	(r_open[i] == 0 || BUCKET_ROOM(i) >= (n))
-#endif
 #define QUANTUM(i)	MIN(MIN(GRANT, WANT(i)), MAX(HOST_CAP(i) / 2, 1))
 
 #endif
@@ -1125,9 +1121,6 @@ inline ack_timeout(i)
 inline tokens_back(i, m)
 {
 	bucket_ready(i);
-#ifdef BREAK_READY
-	ready = false;
-#endif
 	open = open - m;
 	pump = pump || (qlen > 0 && (ready || open == 0 || open <= leaves_at))
 }
@@ -1158,9 +1151,7 @@ inline esp_ackq_announced(i, seq, lim)
 	at = (at > open -> at - open : 0);
 	tmp = MIN(MIN(tmp, BUCKET_ROOM(i)), at);
 #endif
-#ifndef BREAK_LEAVES_AT
 	leaves_at = NONE;
-#endif
 #endif
 #ifndef BREAK_FIRST
 	r_open[i] = r_open[i] + tmp;
@@ -1307,10 +1298,7 @@ inline token_arrived(i, s)
 	if
 	:: mark ->
 		busy--;
-		r_cap[i] = r_cap[i] / 2;
-#ifndef BREAK_FLOOR
-		r_cap[i] = MAX(r_cap[i], 1)
-#endif
+		r_cap[i] = MAX(r_cap[i] / 2, 1)
 	:: !mark && r_cap[i] < CAP -> r_cap[i]++
 	:: else
 	fi;
@@ -1430,7 +1418,7 @@ inline esp_data_rcv(i, s)
 		:: s + 1 > r_high[i] -> r_high[i] = s + 1
 		:: else
 		fi;
-#if !defined(SEED) && !defined(BREAK_GAP)
+#ifndef SEED
 		leaves_at = NONE;			/* esp_ackq_gap() */
 #endif
 		token_arrived(i, s);

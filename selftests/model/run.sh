@@ -3,7 +3,7 @@
 #
 # shellcheck disable=SC2086
 #
-# Check the models of the flow control with spin: rules 3, 4, 7, 8, 10, 11, 13-20 and
+# Check the models of the flow control with spin: rules 3, 4, 7, 8, 10, 11, 13-22 and
 # the must-hold list; and the model of Active Messages. Documentation/model.rst
 # explains them.
 #
@@ -48,7 +48,7 @@ faults-seed         esp  ends+ holds   -DSEED -DFAULTS=2 -DDUPS $LESS
 faults-eager-seed   esp  safe+ holds   -DSEED -DP2A=1 -DFAULTS=2 -DDUPS $X
 faults-wide         esp  safe+ holds   -DFAULTS=1 -DDUPS $WIDE -DS1=12 -DS2=2
 faults-wide-seed    esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DBURST=3 -DEXPIRIES=2 -DGAPS=1 -DS0=13 -DA0=2
-faults-2            esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=23 -DS1=113 -DA0=2 -DGRANT=2 -DQ=3 -DGAPS=1
+faults-2            esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=13 -DS1=113 -DA0=2 -DGRANT=2 -DQ=3 -DGAPS=1
 faults-2            esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=22 -DS1=111 -DA0=2 -DA1=0
 busy                esp  safe+ holds   -DN=2 -DFAULTS=1 -DBUSY=2 -DCAP=3 -DQ=4 -DPORT=4 -DCLAIMS -DA0=3 -DS0=14 -DS1=12
 busy                esp  ends+ holds   -DN=2 -DFAULTS=1 -DBUSY=2 -DCAP=3 -DQ=4 -DPORT=4 -DCLAIMS -DA0=3 -DS0=14 -DS1=12
@@ -85,11 +85,33 @@ done-seed           esp  ltl+  holds   -DLTL_DONE -DPROBES -DSEED -DFAULTS=1 $LE
 
 said                esp  safe+ holds   -DN=2 -DGRANT=2 -DFAULTS=3 -DDUPS -DS0=13
 said-eager-seed     esp  safe  holds   -DSEED -DP2A=1 -DFAULTS=1 $X
-said-again          esp  safe  holds   -DSAID -DN=2 -DFAULTS=2 -DDUPS -DEXPIRIES=2 -DGRANT=2 -DS0=13
+said-again          esp  safe  holds   -DN=2 -DFAULTS=2 -DDUPS -DEXPIRIES=2 -DGRANT=2 -DS0=13
 
 lacks-probe         esp  safe  fails   -DSOON -DN=2 -DNOLOSS -DS0=12 -DS1=12
 lacks-room          esp  safe  fails   -DQUEUED -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
 lacks-room-mended   esp  safe  holds   -DQUEUED -DMEND_ROOM -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
+
+turns               turn ltl   holds   -DLTL_TURN -DN=4 -DHOSTS=3 -DSHORT=3 -DPASSED=4
+turns-1             turn ltl   holds   -DLTL_TURN -DQ=1
+turns-wide          turn ltl   holds   -DLTL_TURN -DN=4 -DHOSTS=3 -DSHORT=3 -DQ=4 -DCAP=3 -DGRANT=2 -DEVERY=4
+turns-one-host      turn ltl   holds   -DLTL_TURN -DN=4 -DHOSTS=2 -DH2=0 -DH3=1 -DSHORT=3 -DQ=3 -DCAP=2
+turns-busy          turn ltl   holds   -DLTL_TURN -DBUSY -DQ=4 -DCAP=3
+turns-busy-4        turn safe  holds   -DBUSY -DN=4 -DHOSTS=3 -DSHORT=3 -DQ=4 -DCAP=3 -DGRANT=2
+turns-sole          turn safe  holds   -DQ=4 -DSOLE=6 -DWISH=4 -DCAP=3 -DSHORT=3 -DFIRST=2
+turns-overdue       turn ltl   holds   -DLTL_TURN -DOVERDUE -DSILENT=2
+turns-overdue-any   turn safe  holds   -DOVERDUE -DANY_TIME
+
+cpus-2              ackq safe  holds   -DPKTS=4 -DGRANT=2 -DQ=3 -DCAP=4
+cpus-2-bucket       ackq safe  holds   -DPKTS=3 -DQ=2 -DCAP=1
+cpus-2-shared       ackq safe  holds   -DSHARED -DPKTS=3 -DQ=2 -DCAP=1
+cpus-2-sole         ackq safe  holds   -DPKTS=4 -DQ=2 -DSOLE=4 -DWISH=3 -DCAP=4
+cpus-2-first        ackq safe  holds   -DPKTS=4 -DGRANT=2 -DQ=3 -DCAP=2 -DADV=2 -DSOLE=5 -DWISH=3
+cpus-2-seed         ackq safe  holds   -DSEED -DPKTS=3 -DBURST=2 -DEAGER
+cpus-2-first-seed   ackq safe  holds   -DSEED -DPKTS=4 -DBURST=2 -DEAGER -DADV=2
+cpus-2-expiry       ackq safe+ holds   -DPKTS=2 -DGRANT=2 -DQ=2 -DCAP=4 -DEXPIRE=1 -DPROBE
+cpus-3              ackq safe+ holds   -DN=3 -DPKTS=2 -DADV=1
+cpus-3-shared       ackq safe+ holds   -DN=3 -DPKTS=2 -DADV=1 -DSHARED -DQ=2 -DCAP=1
+cpus-3-seed         ackq safe+ holds   -DN=3 -DPKTS=1 -DSEED
 
 am-one-bit          am   safe  holds   -DFAULTS=2 -DDUPS=2 -DEARLY=1
 am-one-bit          am   ends  holds   -DFAULTS=2 -DDUPS=2 -DEARLY=2
@@ -104,33 +126,43 @@ literal-seed-2      literal-seed safe  fails -DCOUNT_LAST
 literal-seed-pump   literal-seed safe  holds -DPUMP
 literal-seed-death  literal-seed safe  fails -DPUMP -DDEATH
 
-break-watch         esp  safe  fails   -DBREAK_WATCH -DN=2 -DDEATH -DFAULTS=3 -DQ=1 -DLONE=3 -DS0=4
+break-watch         esp  safe  fails   -DBREAK_WATCH -DN=2 -DDEATH -DFAULTS=1 -DCLAIMS -DPORT=1 -DSOLE=2 -DA0=4 -DS0=4
 break-first         esp  safe  fails   -DBREAK_FIRST -DN=2 -DNOLOSS -DQ=1 -DA0=2 -DS0=22 -DS1=3
-break-return        esp  safe  fails   -DBREAK_RETURN -DN=2 -DNOLOSS -DGRANT=2 -DS1=11 -DA1=0
-break-tokens        esp  safe  fails   -DBREAK_TOKENS -DN=2 -DEXACT -DLONE=1 -DA0=2 -DS0=13
+break-return        esp  safe  fails   -DBREAK_RETURN -DSEED -DN=2 -DNOLOSS -DBURST=3 -DS1=21 -DA1=0
+break-tokens        esp  safe  fails   -DBREAK_TOKENS -DN=2 -DEXACT -DA0=2 -DS0=13
 break-expiry        esp  safe  fails   -DBREAK_EXPIRY -DN=2 -DDEATH
 break-abandon       esp  ends  fails   -DBREAK_ABANDON -DN=2 -DDEATH
 break-say-again     esp  safe  fails   -DBREAK_SAY_AGAIN -DSEED -DFAULTS=1
-break-said-parked   esp  safe  fails   -DBREAK_SAID_PARKED -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=2 -DS0=13
-break-said-all      esp  safe  fails   -DBREAK_SAID_ALL -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=2 -DS0=13
-break-said-here     esp  safe  fails   -DBREAK_SAID_HERE -DN=2 -DLONE=2 -DGRANT=2 -DFAULTS=2 -DS0=13
+break-said-parked   esp  safe  fails   -DBREAK_SAID_PARKED -DN=2 -DGRANT=2 -DFAULTS=2 -DS0=13
+break-said-all      esp  safe  fails   -DBREAK_SAID_ALL -DN=2 -DGRANT=2 -DFAULTS=2 -DS0=13
+break-said-here     esp  safe  fails   -DBREAK_SAID_HERE -DN=2 -DGRANT=2 -DFAULTS=2 -DS0=13
 break-void          esp  safe  fails   -DBREAK_VOID -DN=2
 break-pump-void     esp  safe  fails   -DBREAK_PUMP_AFTER_VOID -DN=2 -DDEATH
 break-pump-park     esp  safe  fails   -DBREAK_PUMP_AFTER_PARK -DSEED -DP2A=1
-break-hold          esp  safe  fails   -DBREAK_HOLD -DN=2 -DNOLOSS
+break-hold          esp  safe  fails   -DBREAK_HOLD -DN=2 -DPROBES -DA1=0
 break-probe         esp  ends  fails   -DBREAK_PROBE -DN=2 -DSLEEP
+break-probe-growth  esp  ends  fails   -DBREAK_PROBE -DN=2 -DFAULTS=1 -DS0=12 -DS1=12
 break-dup-check     esp  safe  fails   -DBREAK_DUP_CHECK -DN=2 -DFAULTS=1 -DDUPS
 break-txs-once      esp  safe  fails   -DBREAK_TXS_ONCE -DN=2 -DFAULTS=1 -DDUPS
-break-turn          esp  safe  fails   -DBREAK_TURN -DNOLOSS -DTURN -DP2A=1 $X
-break-more          esp  safe  fails   -DBREAK_MORE -DN=2 -DNOLOSS -DTURN -DQ=2 -DS0=4 -DS1=13
-break-tail          esp  safe  fails   -DBREAK_TAIL -DNOLOSS -DTURN -DQ=6 -DLONE=6 -DS0=5 -DS1=2 -DS2=2 -DA2=1
-break-dry           esp  safe  fails   -DBREAK_DRY -DDRY -DNOLOSS -DN=2 -DQ=4 -DGRANT=2 -DLONE=4 -DS0=5 -DS1=23
-break-way           esp  safe  fails   -DBREAK_WAY -DN=2 -DNOLOSS -DA0=2 -DS0=22
+break-more          esp  safe  fails   -DBREAK_MORE -DN=2 -DNOLOSS -DASKS -DS0=4 -DS1=3
 break-stands-still  esp  safe  fails   -DBREAK_STANDS_STILL -DN=2 -DNOLOSS -DS1=11
-break-one-read      ackq safe  fails   -DBREAK_ONE_READ -DPKTS=3 -DGRANT=2 -DEAGER
-break-end-first     ackq safe  fails   -DBREAK_END_FIRST -DPKTS=2 -DGRANT=2 -DQ=2 -DEAGER
-break-trim-lock     ackq safe+ fails   -DBREAK_TRIM_LOCK -DPKTS=3 -DGRANT=1 -DQ=4 -DEAGER -DEXPIRE=1 -DPROBE
-break-cmpxchg       ackq safe  fails   -DBREAK_CMPXCHG
+break-grown         esp  safe  fails   -DBREAK_GROWN -DN=2 -DNOLOSS -DS0=12 -DS1=12
+break-told-before   esp  safe  fails   -DBREAK_TOLD_BEFORE -DSOON -DMEND_PROBE -DN=2 -DFAULTS=1 -DS0=12 -DS1=12
+break-claims        esp  safe  fails   -DBREAK_CLAIMS -DN=2 -DPORT=1 -DSOLE=2 -DCLAIMS -DS0=13 -DS1=13 -DA0=3 -DA1=3
+break-fifo          turn ltl   fails   -DBREAK_FIFO -DLTL_TURN -DSHORT=3
+break-turn-floor    turn ltl   fails   -DBREAK_FLOOR -DLTL_TURN -DBUSY
+break-overdue       turn ltl   fails   -DBREAK_OVERDUE -DLTL_TURN -DOVERDUE -DSILENT=2
+break-turn-ready    turn safe  fails   -DBREAK_READY -DCAP=1
+break-bucket        turn safe  fails   -DBREAK_BUCKET -DCAP=1
+break-turn-claims   turn safe  fails   -DBREAK_CLAIMS -DFIRST=2 -DSHORT=3
+break-sole-leaves   turn safe  fails   -DBREAK_LEAVES_AT -DQ=4 -DSOLE=5 -DWISH=3 -DSHORT=1
+break-gap           turn safe  fails   -DBREAK_GAP -DQ=4 -DSOLE=5 -DWISH=3 -DSHORT=1
+break-one-read      ackq safe  fails   -DBREAK_ONE_READ -DPKTS=3 -DGRANT=2 -DQ=2
+break-end-first     ackq safe  fails   -DBREAK_END_FIRST -DPKTS=2 -DGRANT=2 -DQ=2
+break-trim-lock     ackq safe+ fails   -DBREAK_TRIM_LOCK -DPKTS=2 -DQ=2 -DEXPIRE=1 -DPROBE
+break-park          ackq safe  fails   -DBREAK_PARK -DPKTS=3 -DQ=2 -DCAP=1
+break-order         ackq safe  fails   -DBREAK_ORDER -DPKTS=3 -DQ=2 -DCAP=1
+break-unknown       ackq safe  fails   -DBREAK_LEAVES_AT -DPKTS=4 -DGRANT=2 -DQ=3 -DCAP=4
 break-retest        ackq safe  fails   -DBREAK_PUMP_AFTER_PARK
 break-pump          ackq safe  fails   -DBREAK_PUMP_AFTER_VOID
 break-am-poll       am   safe  fails   -DBREAK_POLL
@@ -142,7 +174,7 @@ break-am-keep       am   ends  fails   -DBREAK_KEEP -DFAULTS=1
 
 LIMIT=240	# seconds for one search
 MEMORY=4000	# MiB
-DEPTH=20000
+DEPTH=50000
 
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
