@@ -174,7 +174,7 @@ break-am-keep       am   ends  fails   -DBREAK_KEEP -DFAULTS=1
 
 LIMIT=240	# seconds for one search
 MEMORY=4000	# MiB
-DEPTH=50000
+DEPTH=200000
 
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT

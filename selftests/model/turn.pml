@@ -466,7 +466,7 @@ inline check()
 	:: j != NONE ->
 		turn_take();
 		/* no grant is due, or it leaves with the next packet */
-		assert(open > at || sole || leaves_at == NONE)
+		assert(open > at || sole || leaves_at == NONE || !ALLOWS(h, n))
 	:: else -> leaves_at = NONE
 	fi;
 	if
