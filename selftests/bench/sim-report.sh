@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All figures, tables and pictures of espsim in Documentation/datacentre.rst. build/sim/report.json has the
-# figures, a line for each run; Documentation/datacentre-tables.txt has the tables.
+# All figures, tables and pictures of espsim in Documentation/datacentre.rst. build/sim/report.json
+# has the figures, a line for each run; Documentation/datacentre-tables.txt has the tables.
 #
 #	sim-report.sh [--no-run]	only tables and pictures, from the last run's figures
 
