@@ -357,8 +357,12 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 			send_hold(sk);
 		return;
 	}
-	/* the reader advertises space when it has freed it: esp_pressure_lifted() */
-	if (!answer && !grant_more_room(esp, esp->recv_seq)) {
+	/*
+	 * Without room, a sender that can still go on needs no grant now. Another one goes through
+	 * the queue, which finds that memory is short: esp_pressure_lifted() tells it of space.
+	 */
+	if (!answer && esp_after(READ_ONCE(g->edge), esp->recv_seq) &&
+	    !grant_more_room(esp, esp->recv_seq)) {
 		if (esp->to_ack >= esp_ack_each(sk))
 			esp_send_ack(sk);
 		return;

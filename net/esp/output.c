@@ -386,6 +386,17 @@ static int empty_xmit(struct sock *sk, struct sk_buff *skb)
 	return min(esp_dev_xmit(skb, esp->dev, esp->daddr, esp->saddr), 0);
 }
 
+/*
+ * Note that the peer is told a new end of the transmission, and that it knew the end @was. Whatever
+ * tells it may be lost, or come after packets with higher numbers.
+ */
+static void left_grown(struct esp_opt *esp, u32 was)
+{
+	if (!esp->told_growth)
+		esp->told_before = was;
+	esp->told_growth = 1;
+}
+
 /**
  * esp_send_empty() - Build and send an empty packet
  * @sk:		socket; its owner calls
@@ -395,6 +406,7 @@ static int empty_xmit(struct sock *sk, struct sk_buff *skb)
 void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u32 was = esp->told_end;
 	struct sk_buff *skb;
 	struct esp_frame f;
 
@@ -402,8 +414,11 @@ void esp_send_empty(struct sock *sk, u8 flags, u32 pkt_seq)
 	if (!esp->grant.recv_announced)
 		esp_peer_advise(sk);
 	frame_fill(esp, &f, flags | ESP_ACK, 0, pkt_seq, (u32)esp_now());
-	if ((flags & ESP_TXS) && sk->sk_send_head)
+	if ((flags & ESP_TXS) && sk->sk_send_head) {
 		frame_tell_left(esp, &f, 0, esp_left_end(esp));
+		if (esp->snd.in_trans && esp_after(esp->told_end, was))
+			left_grown(esp, was);
+	}
 	skb = frame_alloc(sk, &f, 0);
 	if (skb)
 		empty_xmit(sk, skb);
@@ -456,9 +471,7 @@ void esp_send_left(struct sock *sk, u32 end)
 		esp->told_end = was;
 		return;
 	}
-	if (!esp->told_growth)
-		esp->told_before = was;
-	esp->told_growth = 1;
+	left_grown(esp, was);
 }
 
 /**

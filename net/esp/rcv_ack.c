@@ -131,8 +131,12 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		ESP_INC_BH(esp->ns, HoldsReceived);
 	}
 	if (res & ESP_ACK_OPENED) {
-		/* permission of before does not mean that the new end has come to the peer */
-		if (esp_after(esp->snd.edge, esp->told_before))
+		/*
+		 * Permission of before does not mean that the new end has come to the peer. It
+		 * permits one packet more than it knows of, too: grant_want().
+		 */
+		if (esp_after(esp->snd.edge, esp->told_before + 1) ||
+		    !esp_before(esp->snd.edge, esp->told_end))
 			esp->told_growth = 0;
 		if (esp->devq)
 			esp_devq_permitted(sk);

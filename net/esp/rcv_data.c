@@ -614,7 +614,7 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	else if (!(f->opts & ESP_HAS(ESP_OPT_LEFT)))
 		esp_left_far(esp, seq);
 	esp_any_room(sk);
-	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
+	if (!grown && esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
 		esp_ack_answer(sk);	/* the reply was lost: repeat it */
 	else
 		esp_enqueue_ack(sk, true, 1);

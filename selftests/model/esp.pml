@@ -49,7 +49,6 @@
  *   PROMPT        a grant leaves with the next packet, unless it has to wait
  *   SOON          a sender on hold that the receiver does not know to wait asks soon
  *   BREAK_...     takes a mend away
- *   MEND_...      has one that the module lacks
  */
 
 #ifndef N
@@ -131,6 +130,12 @@
 #else
 #define BOUND	MAX(MAX(Q, PORT), SOLE)
 #endif
+#endif
+
+#ifdef BREAK_BEYOND
+#define BEYOND		0
+#else
+#define BEYOND		1		/* packets that a peer permits beyond the end that it knows */
 #endif
 
 #define MAXP		5		/* packets of a sender */
@@ -356,7 +361,7 @@ inline growth_told(i)
 /* esp_send_probe(), rules 13 and 21 */
 inline esp_send_probe(i)
 {
-#ifdef MEND_PROBE
+#ifndef BREAK_PROBE_TOLD
 	if
 	:: IN_TRANS(i) && s_seq[i] > s_told[i] -> growth_told(i)
 	:: else
@@ -576,7 +581,8 @@ inline esp_ack(i, a, g, rrq, late)
 #ifdef BREAK_TOLD_BEFORE
 		:: opened -> s_grown[i] = false
 #else
-		:: opened && s_edge[i] > s_before[i] -> s_grown[i] = false
+		:: opened && (s_edge[i] > s_before[i] + BEYOND || s_edge[i] >= s_told[i]) ->
+			s_grown[i] = false
 #endif
 		:: else
 		fi;
@@ -1027,6 +1033,12 @@ inline esp_ackq_park(i)
 	printf("  %d parked, queue %d, open %d count %d\n", i, qlen, open, count)
 }
 
+#ifdef BREAK_ROOM
+#define CAN_GO_ON(i)	true
+#else
+#define CAN_GO_ON(i)	(r_edge[i] > r_seq[i])
+#endif
+
 /* esp_enqueue_ack(), esp_ackq_fast(), rules 10, 11, 13 and 15 */
 inline esp_enqueue_ack(i, answer)
 {
@@ -1037,13 +1049,13 @@ inline esp_enqueue_ack(i, answer)
 		:: answer -> hold(i)
 		:: else
 		fi
-	:: !r_queued[i] && !answer && MORE_ROOM(i) == 0 ->
+	:: !r_queued[i] && !answer && MORE_ROOM(i) == 0 && CAN_GO_ON(i) ->
 		if
 		:: r_toack[i] >= P2A -> esp_send_ack(i)
 		:: else
 		fi
 #ifdef SEED
-	:: !r_queued[i] && (answer || MORE_ROOM(i) > 0) && qlen == 0 && POLICY_FAST ->
+	:: !r_queued[i] && (answer || MORE_ROOM(i) > 0 || !CAN_GO_ON(i)) && qlen == 0 && POLICY_FAST ->
 		r_toack[i] = 0;
 		n = BURST;
 		open = open + n;
@@ -1478,9 +1490,6 @@ inline growth_rcv(i)
 		esp_ackq_left(i, told_end);
 #if !defined(SEED) && !defined(BREAK_GROWN)
 		due = (r_ann[i] && !r_queued[i] && DUE(i));
-#ifdef MEND_ROOM
-		answer = (r_edge[i] <= r_seq[i]);
-#endif
 #endif
 		if
 		:: told_seq > r_seq[i] -> gap_seen(i, told_seq)
@@ -1512,7 +1521,7 @@ inline esp_empty_rcv(i, s)
 #ifdef MEM
 			esp_pressure_lifted(i);
 #endif
-			due = (r_edge[i] <= r_seq[i]);
+			due = (due || r_edge[i] <= r_seq[i]);
 			answer = true;
 			if
 			:: !due -> esp_ack_now(i)	/* the answer was lost, so send it again */

@@ -55,7 +55,9 @@ busy                esp  ends+ holds   -DN=2 -DFAULTS=1 -DBUSY=2 -DCAP=3 -DQ=4 -
 claims              esp  safe+ holds   -DN=2 -DFAULTS=2 -DPORT=1 -DSOLE=2 -DCLAIMS -DS0=13 -DS1=13 -DA0=3 -DA1=3
 growth              esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DS0=113 -DS1=22
 growth              esp  ends+ holds   -DN=2 -DFAULTS=1 -DS0=113 -DS1=22
-soon                esp  safe+ holds   -DSOON -DMEND_PROBE -DN=2 -DFAULTS=2 $X
+soon                esp  safe+ holds   -DSOON -DN=2 -DFAULTS=2 $X
+soon-beyond         esp  safe+ holds   -DSOON -DN=2 -DFAULTS=1 -DS0=23 -DS1=113 -DA0=2
+room                esp  safe  holds   -DQUEUED -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
 late-acks           esp  safe+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=12 -DS1=12
 late-acks-seed      esp  safe+ holds   -DSEED -DFAULTS=2 -DDUPS -DLATE -DRATE $LESS
 late-acks           esp  ends+ holds   -DN=2 -DFAULTS=2 -DDUPS -DLATE -DRATE -DS0=13 -DS1=12
@@ -86,10 +88,6 @@ done-seed           esp  ltl+  holds   -DLTL_DONE -DPROBES -DSEED -DFAULTS=1 $LE
 said                esp  safe+ holds   -DN=2 -DGRANT=2 -DFAULTS=3 -DDUPS -DS0=13
 said-eager-seed     esp  safe  holds   -DSEED -DP2A=1 -DFAULTS=1 $X
 said-again          esp  safe  holds   -DN=2 -DFAULTS=2 -DDUPS -DEXPIRIES=2 -DGRANT=2 -DS0=13
-
-lacks-probe         esp  safe  fails   -DSOON -DN=2 -DNOLOSS -DS0=12 -DS1=12
-lacks-room          esp  safe  fails   -DQUEUED -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
-lacks-room-mended   esp  safe  holds   -DQUEUED -DMEND_ROOM -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
 
 turns               turn ltl   holds   -DLTL_TURN -DN=4 -DHOSTS=3 -DSHORT=3 -DPASSED=4
 turns-1             turn ltl   holds   -DLTL_TURN -DQ=1
@@ -147,7 +145,10 @@ break-txs-once      esp  safe  fails   -DBREAK_TXS_ONCE -DN=2 -DFAULTS=1 -DDUPS
 break-more          esp  safe  fails   -DBREAK_MORE -DN=2 -DNOLOSS -DASKS -DS0=4 -DS1=3
 break-stands-still  esp  safe  fails   -DBREAK_STANDS_STILL -DN=2 -DNOLOSS -DS1=11
 break-grown         esp  safe  fails   -DBREAK_GROWN -DN=2 -DNOLOSS -DS0=12 -DS1=12
-break-told-before   esp  safe  fails   -DBREAK_TOLD_BEFORE -DSOON -DMEND_PROBE -DN=2 -DFAULTS=1 -DS0=12 -DS1=12
+break-told-before   esp  safe  fails   -DBREAK_TOLD_BEFORE -DSOON -DN=2 -DFAULTS=1 -DS0=12 -DS1=12
+break-beyond        esp  safe  fails   -DBREAK_BEYOND -DSOON -DN=2 -DFAULTS=1 -DS0=23 -DS1=113 -DA0=2
+break-probe-told    esp  safe  fails   -DBREAK_PROBE_TOLD -DSOON -DN=2 -DNOLOSS -DS0=12 -DS1=12
+break-room          esp  safe  fails   -DBREAK_ROOM -DQUEUED -DN=2 -DNOLOSS -DMEM=2 -DS0=22 -DS1=13 -DA1=0
 break-claims        esp  safe  fails   -DBREAK_CLAIMS -DN=2 -DPORT=1 -DSOLE=2 -DCLAIMS -DS0=13 -DS1=13 -DA0=3 -DA1=3
 break-fifo          turn ltl   fails   -DBREAK_FIFO -DLTL_TURN -DSHORT=3
 break-turn-floor    turn ltl   fails   -DBREAK_FLOOR -DLTL_TURN -DBUSY

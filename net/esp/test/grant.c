@@ -513,6 +513,39 @@ static void memory__not_by_the_packet(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Growth that finds no room is not forgotten: the reader, when it makes room, tells the sender. */
+static void memory__growth_waits(struct kunit *test)
+{
+	u8 *buf = kunit_kzalloc(test, 8 * T_MSS, GFP_KERNEL);
+	struct esp_frame f;
+	struct t_conn c;
+	u32 end, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	fx.left = true;
+	open_conn(test, &c, 0, 4);
+	end = c.seq + 8;
+	feed_left(test, &c, T_MSS, end, 1);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, f.ack_seq + f.grant, end);
+	for (i = 1; i < 8; i++)
+		feed(test, &c, 0, c.seq++, T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, end);
+	skb_queue_purge(&fx.out);
+	c.sock->sk->sk_rcvbuf = 8 * c.esp->grant.rcv_est;
+	conn_frame(&c, &f, ESP_ACK, c.seq, 0);
+	f.opts = ESP_HAS(ESP_OPT_LEFT);
+	f.left = end + 8;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_TRUE(test, c.esp->grant.rcv_mem_pressure);
+	KUNIT_EXPECT_FALSE(test, c.esp->grant.queued);
+	skb_queue_purge(&fx.out);
+	KUNIT_EXPECT_EQ(test, recv_bytes(&c, buf, 8 * T_MSS), 8 * T_MSS);
+	next(test, &c, ESP_ACK, &f);
+	KUNIT_EXPECT_GT(test, f.grant, 0);
+	close_conn(test, &c);
+}
+
 /* A peer that announces again and again, and sends first bursts, gets memory for two of them. */
 static void memory__announced_again_is_bounded(struct kunit *test)
 {
@@ -646,6 +679,7 @@ static struct kunit_case permission_cases[] = {
 	KUNIT_CASE(expiry__beyond_budget),
 	KUNIT_CASE(expiry__goes_to_the_head),
 	KUNIT_CASE(memory__pressure_lifts),
+	KUNIT_CASE(memory__growth_waits),
 	KUNIT_CASE(memory__backlog_counts_once),
 	KUNIT_CASE(memory__not_by_the_packet),
 	KUNIT_CASE(memory__announced_again_is_bounded),

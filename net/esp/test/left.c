@@ -147,8 +147,43 @@ static void left__growth_lost(struct kunit *test)
 	feed_ack(test, &c, 0);
 	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 1);
 	next(test, &c, ESP_ACK | ESP_TXS, &f);	/* it asks */
-	feed_ack(test, &c, 1);
+	feed_ack(test, &c, 1);	/* a peer that knows of no growth may permit one packet more */
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 1);
+	feed_ack(test, &c, 2);
 	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 0);
+	close_conn(test, &c);
+}
+
+/* A probe that tells of growth may be lost, too. */
+static void left__probe_lost(struct kunit *test)
+{
+	u8 *buf = pattern(test);
+	struct esp_frame f;
+	struct t_conn c;
+	u32 i, end;
+
+	open_left(test, &c, 2);
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, 4 * L_SIZE, 0), 4 * L_SIZE);
+	for (i = 0; i < 2; i++)
+		next(test, &c, i ? ESP_ACK : ESP_ACK | ESP_TXS, &f);
+	end = c.esp->told_end;
+	c.ack += 2;
+	feed_ack(test, &c, 0);	/* a HOLD */
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, buf, T_MSS, 0), T_MSS);
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 0);
+	lock_sock(c.sock->sk);
+	esp_send_probe(c.sock->sk);
+	release_sock(c.sock->sk);
+	next(test, &c, ESP_ACK | ESP_TXS, &f);
+	KUNIT_EXPECT_TRUE(test, esp_after(esp_frame_end(&f), end));
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 1);
+	KUNIT_EXPECT_EQ(test, c.esp->told_before, end);
+	feed_ack(test, &c, end - c.ack);
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 1);
+	skb_queue_purge(&fx.out);
+	feed_ack(test, &c, esp_frame_end(&f) - c.ack);	/* all that it was told */
+	KUNIT_EXPECT_EQ(test, c.esp->told_growth, 0);
+	skb_queue_purge(&fx.out);
 	close_conn(test, &c);
 }
 
@@ -210,6 +245,7 @@ static struct kunit_case left_cases[] = {
 	KUNIT_CASE(left__of_no_use),
 	KUNIT_CASE(left__grows),
 	KUNIT_CASE(left__growth_lost),
+	KUNIT_CASE(left__probe_lost),
 	KUNIT_CASE(left__far),
 	KUNIT_CASE(left__in_echo),
 	{}
