@@ -52,7 +52,7 @@ done
 FRAMES=$((BUFFER * 1024 / 1514))
 # Burst of the token bucket. Where timers are real they are late, so it holds the bytes of a
 # millisecond there.
-BURST=$([ "$KERNEL" = uml-virtual ] && echo $((MBIT > 1000 ? 4000 : 1600)) || echo $((MBIT * 1000 / 8)))
+BURST=$([ "$KERNEL" = uml-virtual ] && echo $((MBIT > 10000 ? 16000 : MBIT > 1000 ? 4000 : 1600)) || echo $((MBIT * 1000 / 8)))
 
 # The port marks when more than about an eighth of a round trip at DCTCP's
 # usual thresholds waits: 20 frames at 1 Gbit/s, 65 at 10.
