@@ -49,7 +49,7 @@ measure()
 			incast 10000 -w flows -N 1 -D $us -t 0.2 -p "esp cubic dctcp"
 		done
 		incast 10000 -w flows -N "2 16" -t 0.1 -p "esp cubic dctcp"
-		incast 25000 -w flows -N 1 -t 0.1 -p "esp cubic dctcp"
+		incast 25000 -w flows -N "1 16" -t 0.1 -p "esp cubic dctcp"
 		for faults in "loss 0.1%" "loss 1%" "loss 10%" "loss 30%" "reorder 5% 50%"; do
 			incast 1000 -w flows -N 1 -t 0.5 -p "esp cubic dctcp" -X "$faults"
 		done
