@@ -438,6 +438,16 @@ u64 esp_budget_wire_time(const struct esp_budget *b, u32 n)
 	return (u64)n * READ_ONCE(b->frame) >> 4;
 }
 
+/*
+ * Frames by which grants may run ahead of the link. A card that holds frames back hands over many
+ * at once, and their tokens come back at once. The budget has grown for that time, so as many
+ * grants need not wait; half a port has room for their packets.
+ */
+static u32 frames_ahead(const struct esp_budget *b)
+{
+	return ESP_SLACK_FRAMES + min_t(u32, b->grow, ESP_PORT_FRAMES / 2);
+}
+
 /**
  * esp_budget_wait() - Compute how long the next grant has to wait until the link keeps up
  * @b:		budget
@@ -447,7 +457,7 @@ u64 esp_budget_wire_time(const struct esp_budget *b, u32 n)
  */
 u32 esp_budget_wait(const struct esp_budget *b, u64 now)
 {
-	u64 slack = max_t(u64, esp_budget_wire_time(b, ESP_SLACK_FRAMES), ESP_SLACK_NS);
+	u64 slack = max_t(u64, esp_budget_wire_time(b, frames_ahead(b)), ESP_SLACK_NS);
 
 	return min_t(u64, since(b->paced, now + slack), ESP_STALE_NS);
 }

@@ -23,7 +23,7 @@
 #define ESP_FRAMING		38	/* header, FCS, preamble and gap of Ethernet, bytes */
 #define ESP_PORT_FRAMES		64	/* frames for which a port of 128 KiB has room */
 #define ESP_SPARE		8	/* frames beyond the BDP, for a host that is late */
-#define ESP_SLACK_FRAMES	16	/* frames by which grants may run ahead of the link */
+#define ESP_SLACK_FRAMES	16	/* frames by which grants may run ahead, at least */
 #define ESP_SLACK_NS		20000	/* the same as time: timers are late by that */
 #define ESP_BASE_NS		50000	/* base round trip before any was measured */
 #define ESP_LOOK_NS		100000	/* shortest time to measure the use of the link */

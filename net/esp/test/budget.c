@@ -330,6 +330,18 @@ static void budget__pace(struct kunit *test)
 	KUNIT_EXPECT_LE(test, esp_budget_wait(&bt.b, bt.now),
 			esp_budget_wire_time(&bt.b, bt.b.size) + 1);
 	KUNIT_EXPECT_EQ(test, esp_budget_wait(&bt.b, bt.now + MS), 0u);
+	/* as far ahead as the budget has grown, up to half a port */
+	b_init(10000);
+	bt.b.grow = 10;
+	esp_budget_spend(&bt.b, 16 + 10, 0, bt.now);
+	KUNIT_EXPECT_EQ(test, esp_budget_wait(&bt.b, bt.now), 0u);
+	b_init(10000);
+	bt.b.grow = 1000;
+	esp_budget_limits(&bt.b, 0, ~0u, 64);
+	esp_budget_spend(&bt.b, 16 + 32, 0, bt.now);
+	KUNIT_EXPECT_EQ(test, esp_budget_wait(&bt.b, bt.now), 0u);
+	esp_budget_spend(&bt.b, 10, 0, bt.now);
+	KUNIT_EXPECT_GT(test, esp_budget_wait(&bt.b, bt.now), 0u);
 	/* slower links may run ahead by frames, not by time */
 	b_init(100);
 	esp_budget_spend(&bt.b, 17, 0, bt.now);
