@@ -329,7 +329,10 @@ bool esp_grant_arrived(struct sock *sk, struct esp_frame *f)
 
 static void send_hold(struct sock *sk)
 {
-	ESP_INC_NS(esp_sk(sk)->ns, HoldsSent);
+	struct esp_opt *esp = esp_sk(sk);
+
+	if (!esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
+		ESP_INC_NS(esp->ns, HoldsSent);
 	esp_send_ack(sk);
 }
 
@@ -358,11 +361,12 @@ void esp_enqueue_ack(struct sock *sk, bool answer, u32 packets)
 		return;
 	}
 	/*
-	 * Without room, a sender that can still go on needs no grant now. Another one goes through
-	 * the queue, which finds that memory is short: esp_pressure_lifted() tells it of space.
+	 * Without room, a sender that can still go on needs no grant now. The grant of a sender
+	 * that cannot is tried, so that rcv_mem_pressure is set: esp_pressure_lifted() tells that
+	 * sender when there is room.
 	 */
-	if (!answer && esp_after(READ_ONCE(g->edge), esp->recv_seq) &&
-	    !grant_more_room(esp, esp->recv_seq)) {
+	if (!answer && !grant_more_room(esp, esp->recv_seq) &&
+	    (esp_after(READ_ONCE(g->edge), esp->recv_seq) || READ_ONCE(g->rcv_mem_pressure))) {
 		if (esp->to_ack >= esp_ack_each(sk))
 			esp_send_ack(sk);
 		return;

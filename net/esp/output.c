@@ -275,8 +275,10 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
 	/* a single packet that is a whole transmission needs no LEFT */
 	if ((cb->flags & ESP_TXS) && !((cb->flags & ESP_TXF) && cb->segs == 1)) {
-		if (!again)
+		if (!again) {
 			esp->told_end = cb->seq;
+			esp->told_growth = 0;
+		}
 		/* the peer may have the packet, and would not look at this one */
 		frame_tell_left(esp, &f, min_t(u32, skb->len, cb->size),
 				again ? cb->seq : esp_left_end(esp));
@@ -387,8 +389,8 @@ static int empty_xmit(struct sock *sk, struct sk_buff *skb)
 }
 
 /*
- * Note that the peer is told a new end of the transmission, and that it knew the end @was. Whatever
- * tells it may be lost, or come after packets with higher numbers.
+ * Note that the peer is told a new end of the transmission, and that it knew the end @was. The
+ * packet that tells it may be lost, or come after packets with higher numbers.
  */
 static void left_grown(struct esp_opt *esp, u32 was)
 {

@@ -132,8 +132,9 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	}
 	if (res & ESP_ACK_OPENED) {
 		/*
-		 * Permission of before does not mean that the new end has come to the peer. It
-		 * permits one packet more than it knows of, too: grant_want().
+		 * A grant up to the old end does not mean that the new one has come to the peer.
+		 * One packet more means nothing, either: a peer grants it in any case
+		 * (grant_want()).
 		 */
 		if (esp_after(esp->snd.edge, esp->told_before + 1) ||
 		    !esp_before(esp->snd.edge, esp->told_end))

@@ -461,6 +461,12 @@ drop:
 	return NULL;
 }
 
+/* Is a grant due that is not queued? */
+static bool grant_lacks(struct esp_opt *esp)
+{
+	return !READ_ONCE(esp->grant.queued) && esp_grant_due(esp);
+}
+
 /**
  * esp_data_rcv() - Receive packets with a number: data, or one FIN
  * @sk:		socket of a connection; its lock is held
@@ -577,6 +583,7 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	 * whose packets don't arrive: they may be too large for this end's device.
 	 */
 	bool asked = f->opts & ESP_HAS(ESP_OPT_COOKIE);
+	u32 end = READ_ONCE(esp->grant.end);
 	bool grown = false;
 
 	esp->stats.rx_empty++;
@@ -584,8 +591,8 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	if ((f->opts & ESP_HAS(ESP_OPT_LEFT)) && !esp->fin_rcvd &&
 	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
 		esp_ackq_left(&esp->grant, esp_frame_end(f));
-		grown = esp->grant.recv_announced && !READ_ONCE(esp->grant.queued) &&
-			READ_ONCE(esp->link->ackq.policy.adaptive) && esp_grant_due(esp);
+		grown = esp->grant.end != end && esp->grant.recv_announced &&
+			READ_ONCE(esp->link->ackq.policy.adaptive) && grant_lacks(esp);
 	}
 	if (esp_after(seq, esp->recv_seq) &&
 	    seq - esp->recv_seq < ESP_SEQ_WINDOW) {
@@ -614,7 +621,8 @@ void esp_empty_rcv(struct sock *sk, struct esp_frame *f)
 	else if (!(f->opts & ESP_HAS(ESP_OPT_LEFT)))
 		esp_left_far(esp, seq);
 	esp_any_room(sk);
-	if (!grown && esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq))
+	/* esp_any_room() may have queued the grant */
+	if (esp_after(READ_ONCE(esp->grant.edge), esp->recv_seq) && !(grown && grant_lacks(esp)))
 		esp_ack_answer(sk);	/* the reply was lost: repeat it */
 	else
 		esp_enqueue_ack(sk, true, 1);

@@ -539,6 +539,7 @@ u32 esp_cwnd_test(struct sock *sk, struct sk_buff *skb)
 			WRITE_ONCE(esp->snd.advice, 1);
 		esp_window_announce(&esp->snd, buffer_is_small(skb));
 		esp->told_end = esp->snd.send_next;
+		esp->told_growth = 0;
 		if (trace_esp_announce_enabled())
 			trace_esp_announce(sk, ESP_TX(skb)->seq,
 					   esp->snd.edge - esp->snd.send_next);

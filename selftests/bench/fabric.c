@@ -88,7 +88,7 @@ enum kind { TIMER, LISTENER, SENDER, RECEIVER };
 static int ep, timer;
 static uint64_t start;
 static uint64_t got, got_in_time;	/* payload received so far, and while flows begin */
-static bool over;
+static bool over, measured;	/* the run has ended; @got_in_time is complete */
 static char buffer[PIECE];
 
 static uint64_t now_ns(void)
@@ -207,7 +207,7 @@ static void begin(uint32_t number)
  */
 static void begin_due(void)
 {
-	uint64_t measured = measured_ms * 1e6, limit = limit_ms * 1e6, now, next, expirations;
+	uint64_t until = measured_ms * 1e6, limit = limit_ms * 1e6, now, next, expirations;
 	struct itimerspec when = {};
 
 	if (read(timer, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
@@ -215,10 +215,12 @@ static void begin_due(void)
 	now = now_ns() - start;
 	while (begun < nflows && (int64_t)(now - flows[begun].at) >= 0)
 		begin(begun++);
-	if (!got_in_time && (int64_t)(now - measured) >= 0)
+	if (!measured && (int64_t)(now - until) >= 0) {
 		got_in_time = got;
+		measured = true;
+	}
 	over = (int64_t)(now - limit) >= 0;
-	next = start + (begun < nflows ? flows[begun].at : !got_in_time ? measured : limit);
+	next = start + (begun < nflows ? flows[begun].at : measured ? limit : until);
 	when.it_value.tv_sec = next / NS;
 	when.it_value.tv_nsec = next % NS;
 	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL))
@@ -357,7 +359,10 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Print median and 99 % of the sizes from @least on and below @most: time over ideal time. */
+/*
+ * Print median and 99 % of the sizes from @least on and below @most: time over ideal time. A flow that
+ * has not ended counts as if it ended with the run.
+ */
 static void print_class(const char *name, uint64_t least, uint64_t most)
 {
 	double *v = calloc(nflows, sizeof(*v));
@@ -365,9 +370,12 @@ static void print_class(const char *name, uint64_t least, uint64_t most)
 
 	if (!v)
 		die("memory");
-	for (i = 0; i < nflows; i++)
-		if (flows[i].took && flows[i].size >= least && flows[i].size < most)
-			v[n++] = (double)flows[i].took / flows[i].ideal;
+	for (i = 0; i < nflows; i++) {
+		double took = flows[i].took ? flows[i].took : limit_ms * 1e6 - flows[i].at;
+
+		if (flows[i].size >= least && flows[i].size < most)
+			v[n++] = took / flows[i].ideal;
+	}
 	qsort(v, n, sizeof(*v), compare);
 	printf(", \"%s_n\": %u, \"%s_p50\": %.3f, \"%s_p99\": %.3f", name, n, name,
 	       n ? v[n / 2] : 0, name, n ? v[(uint32_t)(n * 0.99)] : 0);
@@ -445,7 +453,7 @@ int main(int argc, char **argv)
 	for (c = 0; c < nhosts; c++)
 		host_open(c);
 	play();
-	if (!got_in_time)
+	if (!measured)
 		got_in_time = got;
 	report(names[proto], more);
 	return 0;

@@ -8,7 +8,7 @@
 #	...        ... -+
 #
 # Each host's device and each of the switch's ports sends -R Mbit/s. A port has a buffer of 128
-# KiB, which is 86 frames of 1514 bytes, and drops what is more; with DCTCP it marks. A host has
+# KiB, the bytes of 86 full frames, and drops what is more; with DCTCP it marks. A host has
 # fq_codel, as Debian's have. espsim draws the flows, so that it can play the same ones.
 #
 #	fabric.sh [-R MBIT] [-D US] [-N HOSTS] [-p LIST of protocols] [-w WORKLOAD] [-l LOAD]
@@ -53,9 +53,8 @@ build()
 
 	# IPv6 is off, because its frames for new links would queue at ports, too.
 	host sw
-	in_host sw sysctl -qw net.ipv6.conf.{default,all}.disable_ipv6=1
-	ip -n sw link add br0 type bridge mcast_snooping 0
-	ip -n sw link set br0 up
+	in_host sw sysctl -qw net.ipv6.conf.{default,all}.disable_ipv6=1 &&
+		ip -n sw link add br0 type bridge mcast_snooping 0 && ip -n sw link set br0 up || exit
 	for ((i = 0; i < N; i++)); do
 		HOSTS+=" h$i"
 		echo "netns add h$i"
@@ -89,7 +88,7 @@ build()
 # ports PROTO: new queues at hosts and ports, with counters that are 0.
 ports()
 {
-	local i queue="pfifo limit $FRAMES"
+	local i queue="bfifo limit $((FRAMES * 1514))"
 
 	[ "$1" != dctcp ] || queue="red limit $((FRAMES * 1514)) min $((MARK * 1514)) \
 max $((MARK * 1514 + 1514)) avpkt 1514 burst $((MARK + 1)) probability 1 ecn bandwidth ${MBIT}mbit"

@@ -273,7 +273,7 @@ byte hit;		/* which of the step's ACKs a fault hits, and how: arrive() */
 hidden byte most, n, base, lim, tmp, j, k, ne, seq, late, at, edge, x, turns, told_end, told_seq;
 #define OUTS	8
 hidden byte outs, out_to[OUTS], out_seq[OUTS], out_grant[OUTS], out_rrq[OUTS];
-hidden byte progress, opened, sent, stop, pump, ask, at_once, due, answer, given, stay, sole, ready;
+hidden byte progress, opened, grew, sent, stop, pump, ask, at_once, due, answer, given, stay, sole, ready;
 
 /*
  * The policies.
@@ -1036,7 +1036,7 @@ inline esp_ackq_park(i)
 #ifdef BREAK_ROOM
 #define CAN_GO_ON(i)	true
 #else
-#define CAN_GO_ON(i)	(r_edge[i] > r_seq[i])
+#define CAN_GO_ON(i)	(r_edge[i] > r_seq[i] || PRESSURE(i))
 #endif
 
 /* esp_enqueue_ack(), esp_ackq_fast(), rules 10, 11, 13 and 15 */
@@ -1487,9 +1487,10 @@ inline growth_rcv(i)
 {
 	if
 	:: told_seq >= r_seq[i] ->
+		grew = (told_end > r_end[i]);
 		esp_ackq_left(i, told_end);
 #if !defined(SEED) && !defined(BREAK_GROWN)
-		due = (r_ann[i] && !r_queued[i] && DUE(i));
+		due = (grew && r_ann[i] && !r_queued[i] && DUE(i));
 #endif
 		if
 		:: told_seq > r_seq[i] -> gap_seen(i, told_seq)
@@ -1505,9 +1506,10 @@ inline esp_empty_rcv(i, s)
 	if
 	:: s < r_seq[i] -> esp_ack_now(i)
 	:: else ->
+		grew = (probe_left[i * MAXP + s] > r_end[i]);
 		esp_ackq_left(i, probe_left[i * MAXP + s]);
 #ifndef SEED
-		due = (r_ann[i] && !r_queued[i] && DUE(i));
+		due = (grew && r_ann[i] && !r_queued[i] && DUE(i));
 #endif
 		if
 		:: s > r_seq[i] ->
@@ -1520,6 +1522,9 @@ inline esp_empty_rcv(i, s)
 			fi;
 #ifdef MEM
 			esp_pressure_lifted(i);
+#endif
+#ifndef SEED
+			due = (due && !r_queued[i] && DUE(i));
 #endif
 			due = (due || r_edge[i] <= r_seq[i]);
 			answer = true;

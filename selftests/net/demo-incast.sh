@@ -53,6 +53,8 @@ awk -v n=$N '
 	}
 	{ before = $3 }
 	END {
+		if (!longest)
+			exit 1
 		step = longest / 60
 		title["esp"] = "ESP"; title["dctcp"] = "TCP, DCTCP"; title["cubic"] = "TCP, CUBIC"
 		printf "  %-11s %-61s %8s %8s\n", "", "the port, a character for " sprintf("%.1f", step) " ms", "used", "dropped"
@@ -71,10 +73,10 @@ awk -v n=$N '
 			}
 			printf "  %-11s %-61s %6.1f %% %8d\n", title[name], row, 100 * share[name], drops[name]
 		}
-	}' "$TMP/runs" "$TMP"/{esp,dctcp,cubic}-blocks-$N
+	}' "$TMP/runs" "$TMP"/{esp,dctcp,cubic}-blocks-$N || exit 1
 cat <<END
 
-  =  frames wait there   #  it is more than half full   X  it drops frames   .  nobody sends
+  =  frames wait there   #  it is more than half full   X  it drops frames   .  no frames wait
   used: share of what the port could have carried until the last block was in
 
 END

@@ -47,5 +47,5 @@ check "goodput as in espsim" near goodput_share 3
 check "small flows: the median as in espsim" near small_p50 15
 check "... 99 % take less than ten times the least" holds small_p99 '<' 10
 check "large flows: the median as in espsim" near large_p50 15
-check "... 99 %, too" near large_p99 15
+check "... 99 %, the longest two, roughly" near large_p99 30
 finish

@@ -11,9 +11,10 @@
  * least left, and half to all in turn. There is no connection; --handshake sends a frame there and
  * back before each message, as a connection does.
  *
- * B and SThr are those of the paper. These are the model's own: a message of up to one BDP needs no
- * credit, switches mark from --mark on, SIRD_GAIN, and how losses are repaired: a credit names its
- * packet, and a message that has stood still for SIRD_RETRY gets its credit anew.
+ * B and SThr are 1.5 and 0.5 BDP, as in the paper's evaluation. These are the model's own: a message
+ * of up to one BDP needs no credit, switches mark from --mark on, SIRD_GAIN, credit leaves at 1/1.02
+ * of the link's rate, and how losses are repaired: a credit names its packet, and a message that has
+ * stood still for SIRD_RETRY gets its credit anew.
  */
 #include <stdlib.h>
 #include "sim.h"
@@ -285,6 +286,9 @@ void sird_input(struct packet *p)
 		} else if (p->len) {
 			m->got[p->seq] = 1;
 			if (!--m->missing) {
+				peer_of(m)->out -= m->out;
+				to->out -= m->out;
+				m->out = 0;
 				leave(to, 1, m);
 				send_control(m, false, 0, PKT_TXF);
 			}
@@ -302,6 +306,8 @@ void sird_timer(void *arg)
 
 	if (!c->opened && cfg.handshake) {
 		send_control(m, true, 0, PKT_SYN);
+		c->refs++;
+		event_at(sim_now + SIRD_RETRY, EVENT_TCP, m);
 	} else if (!c->opened) {
 		conn_opened(c);
 	} else if (!c->closed && m->missing) {

@@ -78,11 +78,15 @@ static inline u32 esp_rtt_smooth(const struct esp_rtt *r)
  * @srtt:	length of a round, microseconds
  * @now:	microseconds
  *
+ * After a pause of ESP_MIN_RTT_WINDOW_US the older measurements of the round do not count.
+ *
  * Return: true if the round is over: the caller takes what it needs and begins the next one
  */
 static inline bool esp_rtt_round_add(struct esp_rtt_round *r, u32 rtt, u32 srtt, u64 now)
 {
 	rtt = max(rtt, 1u);
+	if (now - r->start >= ESP_MIN_RTT_WINDOW_US)
+		r->most = 0;
 	if (!r->most || rtt < r->least)
 		r->least = rtt;
 	r->most = max(r->most, rtt);

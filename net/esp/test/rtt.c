@@ -105,8 +105,14 @@ static void rtt_round__bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r.least, 400u);
 	KUNIT_EXPECT_EQ(test, r.most, 400u);
 
+	/* nor what was measured before a long pause */
+	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 900, 200, 1200 + ESP_MIN_RTT_WINDOW_US));
+	KUNIT_EXPECT_EQ(test, r.least, 900u);
+	KUNIT_EXPECT_EQ(test, r.most, 900u);
+
 	/* 0 counts as 1 */
-	KUNIT_EXPECT_TRUE(test, esp_rtt_round_add(&r, 0, 200, 1400));
+	esp_rtt_round_begin(&r, 1600);
+	KUNIT_EXPECT_FALSE(test, esp_rtt_round_add(&r, 0, 200, 1700));
 	KUNIT_EXPECT_EQ(test, r.least, 1u);
 }
 
