@@ -11,10 +11,10 @@
  * least left, and half to all in turn. There is no connection; --handshake sends a frame there and
  * back before each message, as a connection does.
  *
- * B and SThr are 1.5 and 0.5 BDP, as in the paper's evaluation. These are the model's own: a message
- * of up to one BDP needs no credit, switches mark from --mark on, SIRD_GAIN, credit leaves at 1/1.02
- * of the link's rate, and how losses are repaired: a credit names its packet, and a message that has
- * stood still for SIRD_RETRY gets its credit anew.
+ * B and SThr are 1.5 and 0.5 BDP, as in the paper's evaluation. These are the model's own: a
+ * message of up to one BDP needs no credit, switches mark from --mark on, SIRD_GAIN, credit leaves
+ * at 1/1.02 of the link's rate, and how losses are repaired: a credit names its packet, and a
+ * message that has stood still for SIRD_RETRY gets its credit anew.
  */
 #include <stdlib.h>
 #include "sim.h"
