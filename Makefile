@@ -65,7 +65,7 @@ model: ## the models of the flow control, checked by spin (15 minutes)
 model-report: ## what faults cost messages, predicted and measured: all of performability.rst's figures (an hour)
 	@selftests/bench/performability-report.sh
 
-sim-report: ## the data centre, simulated: every figure and table of datacentre.rst (25 minutes of processor time)
+sim-report: ## the data centre, simulated: every figure and table of datacentre.rst
 	@selftests/bench/sim-report.sh
 
 bench: ## ESP beside TCP and others, as figures and pictures (an hour)

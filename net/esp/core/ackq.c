@@ -442,7 +442,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 			*wait = sole && open <= atomic_read(&h->outstanding) ? 0 : due;
 			return NULL;
 		}
-		*wait = esp_budget_wait(b, now);
+		*wait = esp_budget_wait(b, sole, now);
 		if (*wait) {
 			until = (u32)div_u64(now + *wait, 1000);
 			WRITE_ONCE(q->until, until ? until : 1);

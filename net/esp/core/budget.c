@@ -440,24 +440,27 @@ u64 esp_budget_wire_time(const struct esp_budget *b, u32 n)
 
 /*
  * Frames by which grants may run ahead of the link. A card that holds frames back hands over many
- * at once, and their tokens come back at once. The budget has grown for that time, so as many
- * grants need not wait; half a port has room for their packets.
+ * at once, and their tokens come back at once; the budget has grown for that time. A sole sender
+ * may have as many grants at once: its own link paces it, and a port has room for their packets.
+ * Those of several senders would meet at the port, beside its queue.
  */
-static u32 frames_ahead(const struct esp_budget *b)
+static u32 frames_ahead(const struct esp_budget *b, bool sole)
 {
-	return ESP_SLACK_FRAMES + min_t(u32, b->grow, ESP_PORT_FRAMES / 2);
+	return ESP_SLACK_FRAMES + (sole ? min_t(u32, b->grow, ESP_PORT_FRAMES) : 0);
 }
 
 /**
  * esp_budget_wait() - Compute how long the next grant has to wait until the link keeps up
  * @b:		budget
+ * @sole:	there is a sole sender
  * @now:	ns
  *
  * Return: ns; 0: it need not wait
  */
-u32 esp_budget_wait(const struct esp_budget *b, u64 now)
+u32 esp_budget_wait(const struct esp_budget *b, bool sole, u64 now)
 {
-	u64 slack = max_t(u64, esp_budget_wire_time(b, frames_ahead(b)), ESP_SLACK_NS);
+	u64 slack = max_t(u64, esp_budget_wire_time(b, frames_ahead(b, sole)),
+			  ESP_SLACK_NS);
 
 	return min_t(u64, since(b->paced, now + slack), ESP_STALE_NS);
 }

@@ -196,7 +196,7 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 u32 esp_budget_limit(const struct esp_budget *b, const struct esp_host *h, int senders);
 u32 esp_budget_quantum(const struct esp_budget *b);
 u64 esp_budget_wire_time(const struct esp_budget *b, u32 n);
-u32 esp_budget_wait(const struct esp_budget *b, u64 now);
+u32 esp_budget_wait(const struct esp_budget *b, bool sole, u64 now);
 void esp_budget_spend(struct esp_budget *b, u32 n, u32 each, u64 now);
 u64 esp_budget_due(const struct esp_budget *b);
 u32 esp_budget_busy_from(const struct esp_budget *b);
