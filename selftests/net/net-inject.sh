@@ -69,8 +69,10 @@ injected()
 	return $status
 }
 
-# begin HOST DEV HOST DEV: starts a transfer that goes on, with pauses for other frames.
-begin() { start "$@" -n 1000G -r 4000 -p 300; }
+# begin HOST DEV HOST DEV: starts a transfer that goes on, with pauses for other frames. It gives up
+# when nothing has moved for PATIENCE seconds.
+begin() { start "$@" -n 1000G -r 4000 -p 300 -T "$PATIENCE"; }
+PATIENCE=120
 
 # intact TEXT HOST: the transfer to HOST goes on, and ends intact.
 intact()
@@ -194,6 +196,8 @@ for h in n0 n1 sw; do
 	in_host $h tee /proc/sys/net/esp/rto_max_ms <<<100 >/dev/null || exit
 	in_host $h tee /proc/sys/net/esp/retries <<<10 >/dev/null || exit
 done
+# If both ends have got forged data, both stop to read, and none can write any more.
+PATIENCE=15
 for ((round = 1; round <= 2; round++)); do
 	direct -k
 	check "frames from who knows the cookie: nothing is left, $round" ends
