@@ -69,14 +69,14 @@ awk -v n=$N '
 						most = fill[name, i]
 					lost += drop[name, i]
 				}
-				row = row (lost ? "X" : most > 43 ? "#" : most ? "=" : ".")
+				row = row (lost ? "!" : most > 43 ? "#" : most ? "=" : ".")
 			}
 			printf "  %-11s %-61s %6.1f %% %8d\n", title[name], row, 100 * share[name], drops[name]
 		}
 	}' "$TMP/runs" "$TMP"/{esp,dctcp,cubic}-blocks-$N || exit 1
 cat <<END
 
-  =  frames wait there   #  it is more than half full   X  it drops frames   .  no frames wait
+  =  frames wait there   #  it is more than half full   !  it drops frames   .  no frames wait
   used: share of what the port could have carried until the last block was in
 
 END
