@@ -39,6 +39,7 @@ while getopts R:D:N:p:w:l:t:s:o: o; do
 done
 ESPSIM=$SRC/build/sim/espsim
 FRAMES=86
+QUEUED=''	# there are queues of a run before
 BURST=$((MBIT > 1000 ? 4000 : 1600))	# bytes of the token buckets
 # DCTCP's usual thresholds, frames: 20 at 1 Gbit/s, 65 at 10.
 MARK=$((MBIT > 1000 ? 65 : 20))
@@ -93,25 +94,30 @@ ports()
 	[ "$1" != dctcp ] || queue="red limit $((FRAMES * 1514)) min $((MARK * 1514)) \
 max $((MARK * 1514 + 1514)) avpkt 1514 burst $((MARK + 1)) probability 1 ecn bandwidth ${MBIT}mbit"
 	for ((i = 0; i < N; i++)); do
-		tc -n "h$i" qdisc delete dev e0 root 2>/dev/null
-		tc -n sw qdisc delete dev "q$i" root 2>/dev/null
+		[ -z "$QUEUED" ] || { tc -n "h$i" qdisc delete dev e0 root &&
+			tc -n sw qdisc delete dev "q$i" root; } >&2 || exit
 		echo "qdisc add dev q$i root handle 1: netem limit 100000 delay ${DELAY}us"
 		echo "qdisc add dev q$i parent 1:1 handle 2: tbf rate ${MBIT}mbit overhead 24 burst $BURST limit $((FRAMES * 1538))"
 		echo "qdisc add dev q$i parent 2:1 handle 3: $queue"
-	done | tc -n sw -batch - || exit
+	done >"$TMP/ports" || exit
+	tc -n sw -batch "$TMP/ports" || exit
+	QUEUED=1
 	for ((i = 0; i < N; i++)); do
 		printf '%s\n' "qdisc add dev e0 root handle 1: tbf rate ${MBIT}mbit overhead 24 burst $BURST limit 100000000" \
 			"qdisc add dev e0 parent 1:1 handle 2: fq_codel" | tc -n "h$i" -batch - || exit
 	done
 }
 
-# dropped HOST KIND: frames that the queues of this kind have dropped.
+# dropped HOST KIND: frames that the queues of this kind have dropped; fails if there are none.
 dropped()
 {
 	tc -n "$1" -s qdisc show | awk -v kind="$2" '
 		$1 == "qdisc" { mine = $2 == kind }
-		mine && match($0, /dropped [0-9]+/) { sum += substr($0, RSTART + 8, RLENGTH - 8) }
-		END { print sum + 0 }'
+		mine && match($0, /dropped [0-9]+/) {
+			sum += substr($0, RSTART + 8, RLENGTH - 8)
+			seen = 1
+		}
+		END { print sum + 0; exit !seen }'
 }
 
 failed=0
@@ -124,10 +130,11 @@ for seed in $SEEDS; do
 		fabric -N "$N" -R "$MBIT" -t "$TIME" \
 			-j "\"workload\": \"$WORKLOAD\", \"load\": $LOAD, \"seed\": $seed, \"rtt_us\": $RTT" \
 			"$p" <"$TMP/flows" >"$TMP/run" || { echo "$p $WORKLOAD $LOAD failed" >&2; failed=1; }
-		drops=$(dropped sw netem)
+		drops=$(dropped sw netem) || exit
 		host_drops=0
 		for ((i = 0; i < N; i++)); do
-			host_drops=$((host_drops + $(dropped "h$i" tbf)))
+			n=$(dropped "h$i" tbf) || exit
+			host_drops=$((host_drops + n))
 		done
 		sed "s/}$/, \"drops_edge\": $drops, \"drops_host\": $host_drops}/" "$TMP/run" | tee -a "$OUT"
 		sleep 1
