@@ -69,37 +69,10 @@ rows()
 		("\(.[0].workload) \(.[0].load), \(.[0].rate_mbit / 1000) Gbit/s") as $name | [$name] + ('"$2"') | map(tostring) | @tsv' "$LINES"
 }
 
-# table NAME HEADINGS: rows from stdin, as reStructuredText.
+# table NAME HEADINGS: add rows from stdin to the tables.
 table()
 {
-	{ printf '%s\n' "${2//|/$'\t'}"; cat; } | awk -F '\t' -v name="$1" '
-		{
-			for (i = 1; i <= NF; i++) {
-				cell[NR, i] = $i
-				if (length($i) > w[i])
-					w[i] = length($i)
-			}
-			n = NF
-		}
-		function line(   i, s) {
-			for (i = 1; i <= n; i++) {
-				s = sprintf("%" w[i] "s", "")
-				gsub(/ /, "=", s)
-				printf "%s%s", s, i < n ? "  " : "\n"
-			}
-		}
-		END {
-			print ".. begin " name "\n"
-			line()
-			for (r = 1; r <= NR; r++) {
-				for (i = 1; i <= n; i++)
-					printf "%-" w[i] "s%s", cell[r, i], i < n ? "  " : "\n"
-				if (r == 1)
-					line()
-			}
-			line()
-			print "\n.. end " name "\n"
-		}' | sed 's/ *$//' >>"$TABLES"
+	{ printf '%s\n' "${2//|/$'\t'}"; cat; } | awk -F '\t' -v name="$1" -f selftests/bench/table.awk >>"$TABLES"
 }
 
 printf '.. SPDX-License-Identifier: GPL-2.0-only\n.. made by bench-fabric.sh\n\n' >"$TABLES"

@@ -175,21 +175,7 @@ rows()
 # table NAME HEADINGS: print rows from stdin as a table.
 table()
 {
-	{ printf '%s\n' "${2//|/$'\t'}"; cat; } | awk -F '\t' -v name="$1" '
-		{ for (i = 1; i <= NF; i++) { cell[NR, i] = $i; if (length($i) > w[i]) w[i] = length($i) } n = NF > n ? NF : n }
-		function line(i, s) { for (i = 1; i <= n; i++) { s = sprintf("%" w[i] "s", ""); gsub(/ /, "=", s); printf "%s%s", s, i < n ? "  " : "\n" } }
-		END {
-			print ".. begin " name "\n"
-			line()
-			for (r = 1; r <= NR; r++) {
-				for (i = 1; i <= n; i++)
-					printf "%-" w[i] "s%s", cell[r, i], i < n ? "  " : "\n"
-				if (r == 1)
-					line()
-			}
-			line()
-			print "\n.. end " name "\n"
-		}' | sed 's/ *$//'
+	{ printf '%s\n' "${2//|/$'\t'}"; cat; } | awk -F '\t' -v name="$1" -f selftests/bench/table.awk
 }
 
 # goals: the goals and what was measured, one a line.
