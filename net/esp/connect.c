@@ -621,15 +621,28 @@ fail:
 	return false;
 }
 
-/* The cookie of an echo has made a connection: tell a peer whose connection has ended meanwhile. */
-static enum skb_drop_reason echo_again(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
+/* Is there a connection to whose port, from whose port, the frame goes? */
+static bool echo_connected(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 {
 	struct sock *sk = esp_lookup(net, ed->ifindex, ESP_RX(skb)->f.dport,
 				     ESP_RX(skb)->f.sport, eth_hdr(skb)->h_source);
 
-	if (sk) {	/* the echo came twice while the listener was busy */
-		sock_put(sk);
-	} else {
+	if (!sk)
+		return false;
+	sock_put(sk);
+	return true;
+}
+
+/*
+ * The cookie of an echo has made a connection: tell a peer whose connection has ended meanwhile.
+ * The listener's lock is held, so that no other processor is about to make the connection.
+ */
+static enum skb_drop_reason echo_again(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
+{
+	struct net *net = sock_net(sk);
+
+	sock_owned_by_me(sk);
+	if (!echo_connected(net, ed, skb)) {	/* else: it waited for the lock with another */
 		ESP_INC(net, CookieUsed);
 		esp_reply_reset(net, ed, skb);
 	}
@@ -688,6 +701,7 @@ static enum skb_drop_reason listen_check_echo(struct sock *sk, struct esp_dev *e
 	struct net *net = sock_net(sk);
 	bool crc = f->opts & ESP_HAS(ESP_OPT_CRC);
 	u8 must = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
+	bool used;
 	u32 slot;
 
 	if (crc)
@@ -702,10 +716,14 @@ static enum skb_drop_reason listen_check_echo(struct sock *sk, struct esp_dev *e
 		ESP_INC(net, InCRC);
 		return SKB_DROP_REASON_SKB_CSUM;
 	}
-	/* the copy of an echo, or one that finds no room, needs no lock either */
-	if (esp_cookie_used(slot, f->cookie, f->peer_cookie))
-		return echo_again(net, ed, skb);
-	if (sk_acceptq_is_full(sk)) {
+	/*
+	 * The copy of an echo, or one that finds no room, needs no lock either. But if the cookie
+	 * is used, and there is no connection, another processor may be making it: the lock tells.
+	 */
+	used = esp_cookie_used(slot, f->cookie, f->peer_cookie);
+	if (used && echo_connected(net, ed, skb))
+		return SKB_DROP_REASON_TCP_OLD_DATA;
+	if (!used && sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
 		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
@@ -760,13 +778,17 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		goto drop;
 	}
 	f->read = 0;
+	if (esp_cookie_used(slot, f->cookie, f->peer_cookie)) {
+		reason = echo_again(sk, ed, skb);
+		goto drop;
+	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
 		reason = SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 		goto drop;
 	}
-	if (!esp_cookie_use(slot, f->cookie, f->peer_cookie)) {
-		reason = echo_again(net, ed, skb);
+	if (!esp_cookie_use(slot, f->cookie, f->peer_cookie)) {	/* its slot has just ended */
+		reason = echo_again(sk, ed, skb);
 		goto drop;
 	}
 	reason = SKB_DROP_REASON_NOMEM;

@@ -213,6 +213,62 @@ static void listen__echo_comes_late(struct kunit *test)
 	echo_connects(test, &c);
 }
 
+/*
+ * A copy of the echo comes while another processor makes the connection: the cookie is used, and
+ * nobody finds the connection yet. The copy gets no RST, but waits for the listener's lock.
+ */
+static void listen__copy_comes_at_once(struct kunit *test)
+{
+	unsigned long resets = mib(ESP_MIB_OutResets), used = mib(ESP_MIB_CookieUsed);
+	u32 slot = esp_cookie_slot();
+	struct esp_frame f, copy;
+	struct t_conn c;
+	struct sock *sk;
+
+	begin_handshake(test, &c);
+	sk = fx.listener->sk;
+	echo_frame(&c, &f, 4);
+	copy = f;
+	while (!esp_cookie_use(slot, f.cookie, f.peer_cookie))
+		slot = esp_cookie_slot();
+	lock_sock(sk);	/* as the other processor has locked it */
+	feed_frame(test, c.mac, &copy, NULL);
+	silence(test);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_OutResets), resets);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used);
+	/* the connection ends before the copy's turn */
+	release_sock(sk);
+	next(test, &c, ESP_RST | ESP_ACK, &f);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used + 1);
+	KUNIT_EXPECT_EQ(test, sk->sk_ack_backlog, 0u);
+}
+
+/* A client's connection has ended, and its accept queue is full: a late copy gets its RST. */
+static void listen__copy_finds_it_full(struct kunit *test)
+{
+	unsigned long full = mib(ESP_MIB_ListenOverflows), used = mib(ESP_MIB_CookieUsed);
+	struct t_conn c[T_BACKLOG + 2];
+	struct esp_frame f, copy;
+	u32 i;
+
+	start_listener(test);
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		new_conn(&c[i], i);
+		syn(test, &c[i]);
+	}
+	echo_frame(&c[0], &f, 4);
+	copy = f;
+	feed_frame(test, c[0].mac, &f, NULL);
+	take_conn(test, &c[0], &f);
+	close_conn(test, &c[0]);
+	for (i = 1; i < ARRAY_SIZE(c); i++)
+		feed_echo(test, &c[i]);
+	KUNIT_EXPECT_EQ(test, fx.listener->sk->sk_ack_backlog, T_BACKLOG + 1);
+	feed_frame(test, c[0].mac, &copy, NULL);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_ListenOverflows), full);
+	KUNIT_EXPECT_EQ(test, mib(ESP_MIB_CookieUsed), used + 1);
+}
+
 /* Fill slot @slot, as many connections do; return the number of its cookies. */
 static u32 fill_slot(u32 slot, u32 salt)
 {
@@ -533,6 +589,8 @@ static struct kunit_case listen_cases[] = {
 	KUNIT_CASE(listen__echo_finds_it_full),
 	KUNIT_CASE(listen__echo_finds_it_full_later),
 	KUNIT_CASE(listen__copy_comes_meanwhile),
+	KUNIT_CASE(listen__copy_comes_at_once),
+	KUNIT_CASE(listen__copy_finds_it_full),
 	KUNIT_CASE(listen__two_cookies_of_one),
 	KUNIT_CASE(listen__address_changes_meanwhile),
 	KUNIT_CASE(listen__device_leaves_meanwhile),
