@@ -386,9 +386,9 @@ void esp_devq_unused(struct sock *sk, u32 n)
 }
 
 /* From how many packets that wait for the device on is its link busy? */
-static u32 devq_busy_from(struct esp_devq *q)
+static u32 devq_busy_from(const struct esp_devq *q)
 {
-	return esp_budget_busy_from(&container_of(q, struct esp_link, devq)->budget);
+	return esp_budget_busy_from(&container_of(q, const struct esp_link, devq)->budget);
 }
 
 /**
@@ -409,10 +409,26 @@ void esp_devq_permitted(struct sock *sk)
 }
 
 /**
- * esp_devq_link_busy() - Is the own link what packets wait for?
- * @sk:	connection; its owner calls
+ * esp_devq_is_busy() - Is the own link what packets wait for?
+ * @sk:	connection; its owner calls, or whoever keeps it from being disconnected
  *
  * Return: true if a frame that leaves now has BUSY
+ */
+bool esp_devq_is_busy(const struct sock *sk)
+{
+	const struct esp_devq *q = esp_sk(sk)->devq;
+
+	return q && READ_ONCE(q->link_busy) &&
+	       atomic_read(&q->unused) > (int)devq_busy_from(q) / 2;
+}
+
+/**
+ * esp_devq_link_busy() - Is the own link what packets wait for, for a frame that leaves?
+ * @sk:	connection; its owner calls
+ *
+ * Once this was not so, it is not until esp_devq_permitted() finds it again.
+ *
+ * Return: true if the frame has BUSY
  */
 bool esp_devq_link_busy(struct sock *sk)
 {
@@ -420,7 +436,7 @@ bool esp_devq_link_busy(struct sock *sk)
 
 	if (likely(!q || !READ_ONCE(q->link_busy)))
 		return false;
-	if (atomic_read(&q->unused) > (int)devq_busy_from(q) / 2)
+	if (esp_devq_is_busy(sk))
 		return true;
 	WRITE_ONCE(q->link_busy, 0);
 	return false;

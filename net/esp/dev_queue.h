@@ -23,6 +23,7 @@ void esp_devq_rest(struct esp_devq *q);
 void esp_devq_leave(struct sock *sk);
 void esp_devq_unused(struct sock *sk, u32 n);
 void esp_devq_permitted(struct sock *sk);
+bool esp_devq_is_busy(const struct sock *sk);
 bool esp_devq_link_busy(struct sock *sk);
 
 /* Does the socket wait for a frame of its own to be freed, or for its turn after that? */

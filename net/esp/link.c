@@ -47,6 +47,29 @@ void esp_link_put(struct esp_link *link)
 }
 
 /**
+ * esp_link_bucket() - Read the bucket of a socket's sending host, for who watches
+ * @sk:		socket; its lock is held, or the lock of its bucket in the table of connections,
+ *		or the RCU read side as for a grant that leaves
+ * @open:	result: packets of the host that are outstanding
+ *
+ * No other lock is needed: the values may be of different moments.
+ *
+ * Return: packets that the host may have outstanding; 0: no peer yet, or the seed's policy
+ */
+u32 esp_link_bucket(const struct sock *sk, int *open)
+{
+	const struct esp_host *h = READ_ONCE(esp_sk(sk)->grant.host);
+	const struct esp_link *link = esp_sk(sk)->link;
+
+	*open = 0;
+	if (!h || !READ_ONCE(link->ackq.policy.adaptive))
+		return 0;
+	*open = atomic_read(&h->outstanding);
+	/* its writers have the ACK queue's lock */
+	return data_race(esp_host_cap(&link->budget, h, atomic_read(&link->ackq.esp_recv_count)));
+}
+
+/**
  * esp_link_rate() - set rate and frame length of a link
  * @link:	link
  * @mbit:	rate, Mbit/s; 0: unknown, and measured

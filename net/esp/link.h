@@ -103,6 +103,7 @@ static inline u32 esp_peer_hash(u32 seed, const u8 *mac)
 
 void esp_policy_get(struct net *net, struct esp_policy *p);
 void esp_link_put(struct esp_link *link);
+u32 esp_link_bucket(const struct sock *sk, int *open);
 
 /* Compute the time that packets take on the link one after the other, microseconds. */
 static inline u32 esp_link_wire_time(const struct esp_link *link, u32 n)

@@ -5,7 +5,9 @@
 #include <linux/sockios.h>
 #include "esp.h"
 #include "dev.h"
+#include "dev_queue.h"
 #include "hash.h"
+#include "link.h"
 #include "negotiate.h"
 #include "sockopt.h"
 #include "tcp.h"
@@ -215,14 +217,15 @@ static u32 opt_or_conf(u32 own, int conf)
 
 /**
  * esp_get_info() - read the protocol state of a socket
- * @sk:		socket; its lock is held, or the caller accepts values of different
- *		moments (sock_diag)
+ * @sk:		socket; its lock is held, or the lock of its bucket in the table of connections
+ *		(sock_diag). With the latter, values may be of different moments
  * @info:	result
  */
 void esp_get_info(struct sock *sk, struct esp_info *info)
 {
 	struct esp_opt *esp = esp_sk(sk);
 	struct esp_grant *g = &esp->grant;
+	int open;
 
 	memset(info, 0, sizeof(*info));
 	info->state = sk->sk_state;
@@ -232,7 +235,8 @@ void esp_get_info(struct sock *sk, struct esp_info *info)
 		      (g->queued ? ESP_IF_PARKED : 0) |
 		      (esp->snd.on_hold ? ESP_IF_HELD : 0) |
 		      (esp->handshake_unconfirmed ? ESP_IF_ECHOING : 0) |
-		      (esp->crc ? ESP_IF_CRC32C : 0);
+		      (esp->crc ? ESP_IF_CRC32C : 0) |
+		      (esp->peer_left && esp_devq_is_busy(sk) ? ESP_IF_BUSY : 0);
 	info->retransmits = esp->retransmits;
 	info->probes = esp->probes;
 	info->mss = esp->mss;
@@ -255,6 +259,16 @@ void esp_get_info(struct sock *sk, struct esp_info *info)
 	info->notsent = esp->notsent;
 	info->unacked = esp->unacked;
 	info->stats = esp->stats;
+	if (esp->peer_left && g->recv_announced)
+		info->left = max_t(s32, READ_ONCE(g->end) - esp->recv_seq, 0);
+	if (esp->peer_left && esp->snd.in_trans)
+		info->left_told = max_t(s32, esp->told_end - esp->snd.una_seq, 0);
+	info->bucket = esp_link_bucket(sk, &open);
+	info->bucket_open = max(open, 0);
+	if (info->bucket && READ_ONCE(g->host->bounded)) {
+		/* its writers have the ACK queue's lock */
+		info->bucket_busy = data_race(g->host->alpha) * 1000 / 1024;
+	}
 }
 EXPORT_SYMBOL_GPL(esp_get_info);
 

@@ -175,6 +175,8 @@ TRACE_EVENT(esp_ack_park,
 		__field(u32, queued)
 		__field(int, open)
 		__field(u32, budget)
+		__field(int, bucket_open)
+		__field(u32, bucket)
 	),
 
 	TP_fast_assign(
@@ -182,10 +184,12 @@ TRACE_EVENT(esp_ack_park,
 		__entry->queued = READ_ONCE(esp_sk(sk)->link->ackq.qlen);
 		__entry->open = atomic_read(&esp_sk(sk)->link->ackq.outstanding);
 		__entry->budget = READ_ONCE(esp_sk(sk)->link->budget.size);
+		__entry->bucket = esp_link_bucket(sk, &__entry->bucket_open);
 	),
 
-	TP_printk(ESP_TRACE_FORMAT "queued=%u open=%d budget=%u", ESP_TRACE_PRINT,
-		  __entry->queued, __entry->open, __entry->budget)
+	TP_printk(ESP_TRACE_FORMAT "queued=%u open=%d budget=%u bucket_open=%d bucket=%u",
+		  ESP_TRACE_PRINT, __entry->queued, __entry->open, __entry->budget,
+		  __entry->bucket_open, __entry->bucket)
 );
 
 DECLARE_EVENT_CLASS(esp_waited,
@@ -201,6 +205,8 @@ DECLARE_EVENT_CLASS(esp_waited,
 		__field(u32, queued)
 		__field(int, open)
 		__field(u32, budget)
+		__field(int, bucket_open)
+		__field(u32, bucket)
 	),
 
 	TP_fast_assign(
@@ -210,11 +216,13 @@ DECLARE_EVENT_CLASS(esp_waited,
 		__entry->queued = READ_ONCE(esp_sk(sk)->link->ackq.qlen);
 		__entry->open = atomic_read(&esp_sk(sk)->link->ackq.outstanding);
 		__entry->budget = READ_ONCE(esp_sk(sk)->link->budget.size);
+		__entry->bucket = esp_link_bucket(sk, &__entry->bucket_open);
 	),
 
-	TP_printk(ESP_TRACE_FORMAT "waited=%lluus edge=%u queued=%u open=%d budget=%u",
+	TP_printk(ESP_TRACE_FORMAT
+		  "waited=%lluus edge=%u queued=%u open=%d budget=%u bucket_open=%d bucket=%u",
 		  ESP_TRACE_PRINT, __entry->waited, __entry->edge, __entry->queued,
-		  __entry->open, __entry->budget)
+		  __entry->open, __entry->budget, __entry->bucket_open, __entry->bucket)
 );
 
 /**

@@ -211,7 +211,9 @@ TEST_F(hosts, info)
 	EXPECT_LE(1000U, a.rto_us);
 	EXPECT_GE(500000U, a.rto_us);
 	EXPECT_EQ(b.advice_given, a.advice);
-	EXPECT_EQ(0U, a.pad);
+	EXPECT_EQ(0U, a.pad | a.pad2);
+	EXPECT_EQ(0U, a.left_told | b.left | b.bucket_open | b.bucket_busy);
+	EXPECT_LT(2U, b.bucket);
 
 	EXPECT_EQ(1000000UL, a.stats.tx_bytes);
 	EXPECT_EQ(1000000UL, b.stats.rx_bytes);
@@ -244,6 +246,29 @@ TEST_F(hosts, info_in_flight)
 	EXPECT_EQ((int)get_info(fd[0]).notsent, queued(fd[0], SIOCOUTQNSD));
 	link_up(B, true);
 	EXPECT_EQ(0, read_stream(fd[1], 0, 500000));
+}
+
+/* The receiver has little memory. Both ends show that the sender has more. */
+TEST_F(hosts, info_left)
+{
+	struct esp_info a, b;
+	int fd[2];
+
+	make_pair(SOCK_STREAM, fd);
+	ASSERT_EQ(0, set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 20000));
+	ASSERT_EQ(0, write_stream(fd[0], 0, 500000));
+	ASSERT_TRUE(UNTIL(get_info(fd[1]).left > 100));
+	a = get_info(fd[0]);
+	b = get_info(fd[1]);
+	EXPECT_LE(b.left, a.left_told);
+	EXPECT_GE(2U * (500000 / 1468 + 1), a.left_told);	/* it may tell as much again */
+	EXPECT_EQ(0, read_stream(fd[1], 0, 500000));
+	ASSERT_TRUE(UNTIL(!get_info(fd[0]).left_told && !get_info(fd[1]).left));
+	/* the seed's policy knows no buckets */
+	sysctl(B, "adaptive", 0);
+	EXPECT_EQ(0U, get_info(fd[1]).bucket);
+	sysctl(B, "adaptive", 1);
+	EXPECT_LT(0U, get_info(fd[1]).bucket);
 }
 
 TEST_F(hosts, ioctls)

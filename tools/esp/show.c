@@ -44,7 +44,7 @@ static const char *const states[] = {
 
 static const char *const flags[] = {
 	"trans_announced", "recv_announced", "rcv_mem_pressure", "parked",
-	"held", "echoing", "crc32c",
+	"held", "echoing", "crc32c", "busy",
 };
 
 /* The 32-bit members of struct esp_info, from mss on. */
@@ -58,6 +58,15 @@ static const char *const info_names[] = {
 static_assert(offsetof(struct esp_info, pad) ==
 	       offsetof(struct esp_info, mss) +
 	       ARRAY_SIZE(info_names) * sizeof(__u32), "a name is missing");
+
+/* The members of struct esp_info behind the counters. */
+static const char *const bucket_names[] = {
+	"left", "left_told", "bucket", "bucket_open", "bucket_busy",
+};
+
+static_assert(offsetof(struct esp_info, pad2) ==
+	       offsetof(struct esp_info, left) +
+	       ARRAY_SIZE(bucket_names) * sizeof(__u32), "a name is missing");
 
 static const char *const meminfo[] = {
 	[SK_MEMINFO_RMEM_ALLOC]		= "r",
@@ -108,10 +117,18 @@ static const char *type_name(unsigned int type)
 	       type == SOCK_DGRAM ? "dgram" : "?";
 }
 
-/* Print struct esp_info: flags, retransmits, probes, the members from mss on, and the counters. */
+static void print_values(const __u32 *v, const char *const *names, size_t n, bool json)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (json || v[i])
+			printf(json ? ",\"%s\":%u" : " %s:%u", names[i], v[i]);
+}
+
+/* Print struct esp_info: flags, retransmits, probes, the 32-bit members, and the counters. */
 static void print_info(const struct esp_info *info, bool json)
 {
-	const __u32 *v = &info->mss;
 	const char *sep = "";
 	size_t i;
 
@@ -127,10 +144,8 @@ static void print_info(const struct esp_info *info, bool json)
 	printf(json ? "],\"retransmits\":%u,\"probes\":%u" :
 		      " retransmits:%u probes:%u",
 	       info->retransmits, info->probes);
-	for (i = 0; i < ARRAY_SIZE(info_names); i++)
-		if (json || v[i])
-			printf(json ? ",\"%s\":%u" : " %s:%u", info_names[i],
-			       v[i]);
+	print_values(&info->mss, info_names, ARRAY_SIZE(info_names), json);
+	print_values(&info->left, bucket_names, ARRAY_SIZE(bucket_names), json);
 	if (json)
 		fputs(",\"stats\":{", stdout);
 	print_stats(&info->stats, json);

@@ -169,6 +169,7 @@ struct esp_stats {
 #define ESP_IF_HELD		0x10	/* the peer's last answer was a HOLD */
 #define ESP_IF_ECHOING		0x20	/* the handshake is not yet confirmed */
 #define ESP_IF_CRC32C		0x40	/* frames have a CRC32c */
+#define ESP_IF_BUSY		0x80	/* the own link is busy: frames with data have BUSY */
 
 /**
  * struct esp_info - protocol state of one socket
@@ -197,6 +198,15 @@ struct esp_stats {
  * @unacked:		bytes sent and unacknowledged
  * @pad:		zero
  * @stats:		counters of ESP_STATS
+ * @left:		packets that the peer has told of (option LEFT) and that have not come
+ * @left_told:		packets that the peer was told of and has not acknowledged
+ * @bucket:		packets that all connections of the peer's host may have outstanding to
+ *			this link; 0: not connected, or net.esp.adaptive is 0
+ * @bucket_open:	packets of @bucket that are outstanding
+ * @bucket_busy:	share of the host's packets with BUSY, moving average, in 1/1000; 0: the
+ *			host has not told BUSY since its bucket was last full
+ *
+ * A kernel that does not know the last members gives a shorter structure.
  *
  * Without CAP_NET_ADMIN, sock_diag numbers packets from 1, because their real numbers reveal
  * the connection's cookies.
@@ -227,6 +237,12 @@ struct esp_info {
 	__u32	unacked;
 	__u32	pad;
 	struct esp_stats stats;
+	__u32	left;
+	__u32	left_told;
+	__u32	bucket;
+	__u32	bucket_open;
+	__u32	bucket_busy;
+	__u32	pad2;
 };
 
 #endif /* _UAPI_LINUX_AF_ESP_H */

@@ -129,6 +129,43 @@ static void data__counts_for_host(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* A user who watches the socket sees the bucket of its host, BUSY in both directions, and LEFT. */
+static void data__bucket_is_shown(struct kunit *test)
+{
+	struct esp_devq *q;
+	struct esp_info i;
+	struct esp_host *h;
+	struct t_conn c;
+
+	fx.left = true;
+	open_conn(test, &c, 0, 4);
+	h = &c.esp->peer->host;
+	esp_get_info(&c.esp->sk, &i);
+	KUNIT_EXPECT_EQ(test, i.bucket, esp_host_most(&c.esp->link->budget, h, 0));
+	KUNIT_EXPECT_EQ(test, i.bucket_open | i.bucket_busy | i.left, 0u);
+	KUNIT_EXPECT_EQ(test, i.flags & ESP_IF_BUSY, 0);
+	feed_left(test, &c, T_MSS, c.seq + 21, 0);
+	KUNIT_ASSERT_GT(test, atomic_read(&h->outstanding), 3);
+	h->bounded = 1;
+	h->alpha = 512;
+	h->busy_cap = 3 * ESP_BUCKET_UNIT;
+	esp_get_info(&c.esp->sk, &i);
+	KUNIT_EXPECT_EQ(test, i.bucket, 3u);
+	KUNIT_EXPECT_EQ(test, (int)i.bucket_open, atomic_read(&h->outstanding));
+	KUNIT_EXPECT_EQ(test, i.bucket_busy, 500u);
+	KUNIT_EXPECT_EQ(test, i.left, 20u);
+	q = c.esp->devq;
+	WRITE_ONCE(q->link_busy, 1);
+	atomic_add(1000000, &q->unused);
+	esp_get_info(&c.esp->sk, &i);
+	KUNIT_EXPECT_EQ(test, i.flags & ESP_IF_BUSY, ESP_IF_BUSY);
+	atomic_sub(1000000, &q->unused);
+	esp_get_info(&c.esp->sk, &i);
+	KUNIT_EXPECT_EQ(test, i.flags & ESP_IF_BUSY, 0);
+	WRITE_ONCE(q->link_busy, 0);
+	close_conn(test, &c);
+}
+
 /* Rule 7: TXS and TXF on one packet touch no shared state. */
 static void txs__whole_touches_nothing_shared(struct kunit *test)
 {
@@ -669,6 +706,7 @@ static struct kunit_case permission_cases[] = {
 	KUNIT_CASE(left__no_grant_beyond),
 	KUNIT_CASE(left__burst_is_bounded),
 	KUNIT_CASE(data__counts_for_host),
+	KUNIT_CASE(data__bucket_is_shown),
 	KUNIT_CASE(txs__whole_touches_nothing_shared),
 	KUNIT_CASE(txs__ack_rides_on_reply),
 	KUNIT_CASE(txs__hold_when_parked),
