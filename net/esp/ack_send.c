@@ -104,13 +104,14 @@ static void ack_note_queue(struct esp_opt *esp)
 
 /*
  * Packets after which a sender that needs no more permission gets an ACK. On the same host an ACK
- * costs as much as the data of several GSO packets, and a sender that can't go on asks.
+ * costs as much as the data of several GSO packets. The next grant is one, or a timer sends it, and
+ * a sender that can't go on asks.
  */
 static u32 ack_when_granted(struct esp_opt *esp, u32 each)
 {
 	if (READ_ONCE(esp->user_to_ack) || esp->agreed_burst || !esp_host_near(esp->grant.host))
 		return each;
-	return max_t(u32, each, ESP_NEAR_GSO * ESP_GRANT_MAX);
+	return ESP_FRAMES_MAX;
 }
 
 /* Send or schedule the ACK that the packets just consumed ask for (rules 10, 14). */

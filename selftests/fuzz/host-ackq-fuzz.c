@@ -642,7 +642,7 @@ static int missing(const struct sk *s)
 /*
  * Is the grant whose turn it is held back without a reason? A grant that could be smaller now,
  * because packets beyond it have come, waits for the next packet. A sole sender's waits until it
- * can be large.
+ * can be large; after a gap the next packet pumps, and shows whether it can.
  */
 static bool turn_was_due(int open)
 {
@@ -650,7 +650,8 @@ static bool turn_was_due(int open)
 	u32 n = esp_budget_quantum(&budget);
 
 	check(q.leaves_at >= 0, "a grant waits for more than can come");
-	if (q.esp_recv_count.v <= 1 && open > 0 && open > q.leaves_at)
+	if (q.esp_recv_count.v <= 1 && open > 0 &&
+	    (open > q.leaves_at || q.leaves_at == INT_MAX))
 		return false;
 	return t && !pump_due && (open <= 0 || open + n <= budget.size) &&
 	       bucket_allows(&q, container_of(t, struct esp_host, turn), n);

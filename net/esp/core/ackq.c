@@ -214,13 +214,14 @@ static u32 ackq_quantum(const struct esp_ackq *q)
 /*
  * May @g have more outstanding than the budget? It is the only one with an announced transmission,
  * and since it last began after a pause as much has come as a port has room for: those who began
- * with it have announced theirs. While packets are missing, or after a grant that did not come,
- * only the budget counts.
+ * with it have announced theirs. (Without a port it does not matter who begins with it.) While
+ * packets are missing, or after a grant that did not come, only the budget counts.
  */
 static bool grant_sole(const struct esp_ackq *q, const struct esp_grant *g)
 {
-	return READ_ONCE(g->recv_seq) - g->sole_from >= ESP_PORT_FRAMES && !g->expired &&
-	       !READ_ONCE(g->ooo_pkts) &&
+	return (esp_host_near(g->host) ||
+		READ_ONCE(g->recv_seq) - g->sole_from >= ESP_PORT_FRAMES) &&
+	       !g->expired && !READ_ONCE(g->ooo_pkts) &&
 	       esp_budget_limit(q->budget, g->host, atomic_read(&q->esp_recv_count)) >
 	       READ_ONCE(q->budget->size);
 }
@@ -246,7 +247,7 @@ static int grant_limit(const struct esp_ackq *q, const struct esp_grant *g, bool
 static int sole_leaves_at(struct esp_ackq *q, struct esp_grant *g, int limit, u32 n)
 {
 	u32 busy = min_t(u32, limit / 2, q->budget->bdp + ESP_SPARE);
-	u32 wish = max(n, min(esp_host_grant(g->host, false), limit - busy));
+	u32 wish = max(n, min(esp_host_grant(g->host), limit - busy));
 	u32 recv_seq = READ_ONCE(g->recv_seq);
 	u32 most = min(q->ops->room(g, recv_seq) - recv_seq, esp_host_cap(q->budget, g->host, 1));
 	int others = atomic_read(&q->outstanding) - atomic_read(&g->host->outstanding);
@@ -465,7 +466,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	room = max_t(int, bucket_room(q, h), 1);
 	if ((!esp_turn_fifo(&q->turns) || th->link.next == th->link.prev) && limit > open)
 		*n = max(*n, min3(grant_want(g), (u32)(limit - open),
-				  sole ? esp_host_grant(h, true) : ESP_SLACK_FRAMES));
+				  sole ? esp_host_grant(h) : ESP_SLACK_FRAMES));
 	*n = min(*n, room);
 	return g;
 }

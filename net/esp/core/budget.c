@@ -47,15 +47,15 @@ static u32 full_frame(const struct esp_budget *b)
 }
 
 /*
- * Packets that a sole sender may have outstanding: a GSO packet in the queue at the port, and some
- * where there is no port.
+ * Packets that a sole sender may have outstanding: a GSO packet in the queue at the port. Where
+ * there is no port, only memory bounds them.
  */
 static u32 sole_size(const struct esp_budget *b, bool near)
 {
-	u32 queue = near ? ESP_NEAR_GSO * ESP_GRANT_MAX : ESP_GRANT_MAX;
+	u32 most = min_t(u32, READ_ONCE(b->most), ESP_FRAMES_MAX);
 
-	return min(READ_ONCE(b->bdp) + queue + ESP_SPARE + READ_ONCE(b->grow),
-		   READ_ONCE(b->most));
+	return near ? most :
+	       min(READ_ONCE(b->bdp) + ESP_GRANT_MAX + ESP_SPARE + READ_ONCE(b->grow), most);
 }
 
 /* Has there been one sender at a time only, for as long as a crest counts? */
@@ -383,7 +383,7 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 		return;
 	if (h->lost && since(now, h->lost) < max(b->rtt.v, h->base))
 		return;
-	h->lost = now;
+	WRITE_ONCE(h->lost, now);
 	h->loss_cap = max_t(u32, min(h->loss_cap, most) / 2, ESP_BUCKET_UNIT);
 	host_bound(h, now);
 	if (h->slowed && since(now, h->slowed) < ESP_CALM_NS)
@@ -635,17 +635,14 @@ void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now)
 }
 
 /**
- * esp_host_grant() - Compute the size of a grant to a sole sender
- * @h:		bucket of its host
- * @most:	the largest; false: the one that it waits for, if it has enough to send
+ * esp_host_grant() - Compute the largest grant to a sole sender
+ * @h:	bucket of its host
  *
  * Return: packets
  */
-u32 esp_host_grant(const struct esp_host *h, bool most)
+u32 esp_host_grant(const struct esp_host *h)
 {
-	if (!esp_host_near(h))
-		return ESP_GRANT_MAX;
-	return (most ? ESP_NEAR_GSO : ESP_NEAR_GSO / 2) * ESP_GRANT_MAX;
+	return esp_host_near(h) ? ESP_FRAMES_MAX : ESP_GRANT_MAX;
 }
 
 /**

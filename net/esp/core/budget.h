@@ -34,8 +34,7 @@
 #define ESP_CREST_NS		100000000	/* half of the time that a crest counts */
 #define ESP_GRANT_MAX		44	/* packets in one grant: a GSO packet at an MTU of 1500 */
 #define ESP_GRANT_MIN		2	/* packets in one grant, unless the budget is smaller */
-#define ESP_NEAR_GSO		4	/* GSO packets of a sole sender on this machine */
-#define ESP_NEAR_SINGLES	16	/* and single packets between two of them */
+#define ESP_NEAR_SINGLES	16	/* single packets between GSO packets of a near host */
 #define ESP_BUSY_LEAST		6	/* packets that a busy host may have outstanding */
 #define ESP_ROUND_NS		20000	/* shortest round of a host */
 #define ESP_VOTE_NS		1000000	/* longest time between two votes of a host */
@@ -223,11 +222,13 @@ static inline void esp_host_came_whole(struct esp_host *h, bool whole, bool merg
  * esp_host_near() - Is a host on this machine, so that no port between the two drops packets?
  * @h:	bucket; no lock is needed
  *
- * Return: true if so; false, too, after BUSY or a late loss, until the bucket is full again
+ * A loss that counts (esp_budget_lost()) has shown a queue between the two.
+ *
+ * Return: true if so; false, too, after BUSY, until the bucket is full again
  */
 static inline bool esp_host_near(const struct esp_host *h)
 {
-	return READ_ONCE(h->near) && !READ_ONCE(h->bounded);
+	return READ_ONCE(h->near) && !READ_ONCE(h->bounded) && !READ_ONCE(h->lost);
 }
 
 u64 esp_burst_window(const struct esp_budget *b);
@@ -235,7 +236,7 @@ void esp_host_init(struct esp_host *h);
 bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool busy, u32 rtt,
 		   u64 now);
 void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now);
-u32 esp_host_grant(const struct esp_host *h, bool most);
+u32 esp_host_grant(const struct esp_host *h);
 u32 esp_host_most(const struct esp_budget *b, const struct esp_host *h, int senders);
 u32 esp_host_cap(const struct esp_budget *b, const struct esp_host *h, int senders);
 
