@@ -710,8 +710,10 @@ void esp_burst_begins(struct esp_budget *b, u32 *window, u64 now)
  * @now:	ns
  *
  * All first bursts together fit into @b->pool, and so into a port (ESP_PORT_FRAMES). None is longer
- * than a BDP and the packet that announces it: then the first grant has arrived. Handshakes tell
- * half of what those of the same time have left, because others may follow; but always a packet.
+ * than a BDP and the packet that announces it, because then the first grant has arrived, or than
+ * ESP_BURST_LEAST: messages of a packet each get no grant, and an ACK for so many only
+ * (packets_to_ack). Handshakes tell half of what those of the same time have left, because others
+ * may follow; but always a packet.
  *
  * Return: packets, 0 ... ESP_PORT_FRAMES; 0: announce by an empty TXS
  */
@@ -723,7 +725,7 @@ u32 esp_burst_size(struct esp_budget *b, bool handshake, u32 senders, u64 now)
 	begins_age(b, now);
 	s->crest[0] = max(s->crest[0], senders);
 	if (!handshake)
-		return min(b->bdp + 1, pool / max3(s->crest[0], s->crest[1], 1u));
+		return esp_burst_now(b);
 	n = min(b->bdp + 1, pool / max(s->n[0] + s->n[1], 1u));
 	told = min(s->told[0] + s->told[1], pool);
 	n = min(n, max((pool - told) / 2, 1u));
@@ -742,5 +744,6 @@ u32 esp_burst_now(const struct esp_budget *b)
 	const struct esp_begins *s = &b->begins;
 	u32 n = max3(READ_ONCE(s->crest[0]), READ_ONCE(s->crest[1]), 1u);
 
-	return min(READ_ONCE(b->bdp) + 1, min_t(u32, READ_ONCE(b->pool), ESP_PORT_FRAMES) / n);
+	return min(max_t(u32, READ_ONCE(b->bdp) + 1, ESP_BURST_LEAST),
+		   min_t(u32, READ_ONCE(b->pool), ESP_PORT_FRAMES) / n);
 }

@@ -32,6 +32,7 @@
 #define ESP_FRAMES_MAX		1000000	/* largest BDP, packets */
 #define ESP_CALM_NS		10000000	/* after a loss, caution for this time */
 #define ESP_CREST_NS		100000000	/* half of the time that a crest counts */
+#define ESP_BURST_LEAST		16	/* packets of a first burst, if the pool has room */
 #define ESP_GRANT_MAX		44	/* packets in one grant: a GSO packet at an MTU of 1500 */
 #define ESP_GRANT_MIN		2	/* packets in one grant, unless the budget is smaller */
 #define ESP_NEAR_SINGLES	16	/* single packets between GSO packets of a near host */

@@ -426,6 +426,13 @@ static void budget__first_burst(struct kunit *test)
 		esp_burst_begins(&bt.b, &window[0], bt.now);
 	}
 	KUNIT_EXPECT_EQ(test, esp_burst_size(&bt.b, false, 0, bt.now), 0u);
+	/* with a small BDP it is as many as an ACK is for, while few begin */
+	b_init(1000);
+	b_report(1, least, 1, 1);
+	KUNIT_EXPECT_EQ(test, bt.b.bdp, 2u);
+	KUNIT_EXPECT_EQ(test, esp_burst_size(&bt.b, true, 0, bt.now), 3u);
+	KUNIT_EXPECT_EQ(test, esp_burst_size(&bt.b, false, 4, bt.now), 16u);
+	KUNIT_EXPECT_EQ(test, esp_burst_size(&bt.b, false, 8, bt.now), 8u);
 }
 
 /* A clock that another processor has read earlier, and values that no peer can have measured. */
