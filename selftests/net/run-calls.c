@@ -196,7 +196,9 @@ static void wait_select(int fd)
 	FD_SET(fd, &in);
 	FD_SET(1, &out);
 	must(select(fd + 1, &in, NULL, NULL, &t) == 1 && FD_ISSET(fd, &in));
+#ifdef __GLIBC__	/* musl's leaves it as it was */
 	must(t.tv_sec < 600);
+#endif
 	/* select() must work for the other sets, too, while nothing comes */
 	t = (struct timeval){ 0, 0 };
 	must(select(fd + 1, NULL, &out, NULL, &t) == 1 && FD_ISSET(1, &out));

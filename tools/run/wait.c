@@ -204,18 +204,20 @@ PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time
 }
 
 /* A set of select() may have more bits than FD_SETSIZE, if the program made it so large. */
-static bool in_set(const fd_set *set, int fd)
+#define WORD_BITS	(8 * (int)sizeof(long))
+#define WORDS(n)	(((n) + WORD_BITS - 1) / WORD_BITS)
+#define FEW_WORDS	WORDS(FD_SETSIZE)
+
+static bool in_set(const unsigned long *set, int fd)
 {
-	return set && (((const unsigned long *)set)[fd / (8 * sizeof(long))] >>
-		       fd % (8 * sizeof(long)) & 1);
+	return set && (set[fd / WORD_BITS] >> fd % WORD_BITS & 1);
 }
 
-static void set_bit(fd_set *set, int fd, bool on)
+static void set_bit(unsigned long *set, int fd, bool on)
 {
-	unsigned long *word = (unsigned long *)set + fd / (8 * sizeof(long));
-	unsigned long bit = 1ul << fd % (8 * sizeof(long));
+	unsigned long bit = 1ul << fd % WORD_BITS;
 
-	*word = on ? *word | bit : *word & ~bit;
+	set[fd / WORD_BITS] = on ? set[fd / WORD_BITS] | bit : set[fd / WORD_BITS] & ~bit;
 }
 
 /*
@@ -250,72 +252,140 @@ static bool any_listener(int n, const fd_set *read)
 {
 	int fd, end = atomic_load(&run_listeners);
 
-	if (!read)
-		return false;
-	for (fd = 0; fd < n && fd < end; fd++) {
-		struct slot *slot = run_slot(fd);
+	for (fd = 0; read && fd < n && fd < end; fd++) {
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
-		if (in_set(read, fd) && slot && atomic_load(&slot->kind) == LISTENER)
+		if (in_set((const unsigned long *)read, fd) && waits_for_input(&pfd))
 			return true;
 	}
 	return false;
 }
 
-/* The events that the kernel's select() takes for readable and for writable. */
-#define SELECT_IN	(POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR)
-#define SELECT_OUT	(POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR)
-
-/* Do select() by poll(), and ignore events that poll() reports without being asked. */
-static int select_by_poll(int n, fd_set *read, fd_set *write, fd_set *except,
-			  const struct timespec *timeout, const sigset_t *mask)
+/* Return the ESP listener behind @fd, if the program waits for input there; or -1. */
+static int hidden_behind(const unsigned long *read, int fd, bool sure)
 {
-	struct pollfd few[FEW], *fds = few;
-	int fd, i, used = 0, ret, err;
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct slot *slot;
 
+	if (!in_set(read, fd) || !waits_for_input(&pfd))
+		return -1;
+	slot = waiting(fd, sure);
+	return slot ? slot->hidden : -1;
+}
+
+/* Is a connection in the queue of this ESP listener? If the listener has ended, forget it. */
+static bool has_connection(struct slot *slot)
+{
+	struct pollfd pfd = { .fd = slot->hidden, .events = POLLIN };
+
+	if (REAL(poll)(&pfd, 1, 0) <= 0)
+		return false;
+	if (pfd.revents & (POLLERR | POLLHUP))
+		run_end(slot);
+	return pfd.revents & POLLIN;
+}
+
+/*
+ * Move the events of ESP listeners to the program's listeners, in the set @read of @bits, which
+ * select() has returned. Returns false if one belongs to a listener that the program doesn't have
+ * any more.
+ */
+static bool move_events(int n, const unsigned long *user, unsigned long *read, int bits)
+{
+	bool fine = true;
+	int fd, hidden;
+
+	for (fd = 0; fd < n; fd++) {
+		struct slot *slot = run_slot(fd);
+
+		if (!in_set(user, fd) || !slot || atomic_load(&slot->kind) != LISTENER)
+			continue;
+		hidden = slot->hidden;
+		if (hidden < 0 || hidden >= bits || !in_set(read, hidden))
+			continue;
+		set_bit(read, hidden, false);
+		if (!run_listener(fd))
+			fine = false;
+		else if (has_connection(slot))
+			set_bit(read, fd, true);
+	}
+	return fine;
+}
+
+/*
+ * Call select() with @timeval, or pselect() with @timespec and @mask, with the ESP listeners in the
+ * set of those that may be readable. As in poll_more(), events of ESP listeners that don't belong
+ * to a listener any more don't count: the call goes on, select() for the time that the kernel has
+ * left in @timeval. (Musl does not write it there. The call may take as long again then.)
+ */
+static int select_more(int n, fd_set *sets[3], struct timeval *timeval,
+		       const struct timespec *timespec, const sigset_t *mask, bool is_pselect)
+{
+	unsigned long few[3][FEW_WORDS], *all[3] = { few[0], few[1], few[2] }, *many = NULL;
+	const unsigned long *read = (unsigned long *)sets[0];
+	int ret, got, err, i, fd, hidden, end, bits;
+	bool sure = false, fine;
+	struct timespec left;
+	int64_t until = 0;
+
+	if (timespec) {
+		left = *timespec;
+		until = end_of(timespec);
+	}
 	n = selected(n);
-	if (n > FEW) {
-		fds = calloc(n, sizeof(*fds));
-		if (!fds)
+again:
+	for (fd = 0, end = n; fd < n; fd++) {
+		hidden = hidden_behind(read, fd, sure);
+		if (hidden >= end)
+			end = hidden + 1;
+	}
+	bits = WORDS(end) * WORD_BITS;
+	free(many);
+	many = NULL;
+	if (WORDS(end) > FEW_WORDS) {
+		many = calloc(3 * WORDS(end), sizeof(*many));
+		if (!many)
 			return -1;
 	}
+	for (i = 0; i < 3; i++) {
+		all[i] = many ? many + i * WORDS(end) : few[i];
+		memset(all[i], 0, bits / 8);
+		if (sets[i])
+			memcpy(all[i], sets[i], WORDS(n) * sizeof(long));
+		for (fd = n; fd < WORDS(n) * WORD_BITS; fd++)
+			set_bit(all[i], fd, false);
+	}
 	for (fd = 0; fd < n; fd++) {
-		short events = (in_set(read, fd) ? POLLIN | POLLRDNORM | POLLRDBAND : 0) |
-			       (in_set(write, fd) ? POLLOUT | POLLWRNORM | POLLWRBAND : 0) |
-			       (in_set(except, fd) ? POLLPRI : 0);
-
-		if (events)
-			fds[used++] = (struct pollfd){ .fd = fd, .events = events };
+		hidden = hidden_behind(read, fd, false);
+		if (hidden >= 0 && hidden < bits)
+			set_bit(all[0], hidden, true);
 	}
-	ret = poll_more(fds, used, listeners(fds, used), timeout, mask);
-	for (i = 0; ret > 0 && i < used; i++) {
-		if (fds[i].revents & POLLNVAL) {
-			errno = EBADF;
-			ret = -1;
-		}
-	}
-	if (ret < 0)
+	ret = is_pselect ?
+	      REAL(pselect)(end, (fd_set *)all[0], (fd_set *)all[1], (fd_set *)all[2],
+			    timespec ? &left : NULL, mask) :
+	      REAL(select)(end, (fd_set *)all[0], (fd_set *)all[1], (fd_set *)all[2], timeval);
+	/* another thread may have ended an ESP listener just now */
+	fine = ret >= 0 || errno != EBADF;
+	if (ret < 0 && (fine || sure))
 		goto out;
-	for (i = 0, ret = 0; i < used; i++) {
-		short got = fds[i].revents;
-
-		fd = fds[i].fd;
-		if (in_set(read, fd)) {
-			set_bit(read, fd, got & SELECT_IN);
-			ret += !!(got & SELECT_IN);
-		}
-		if (in_set(write, fd)) {
-			set_bit(write, fd, got & SELECT_OUT);
-			ret += !!(got & SELECT_OUT);
-		}
-		if (in_set(except, fd)) {
-			set_bit(except, fd, got & POLLPRI);
-			ret += !!(got & POLLPRI);
-		}
+	got = ret;
+	if (ret >= 0) {
+		fine = move_events(n, read, all[0], bits);
+		for (fd = 0, ret = 0; fd < n; fd++)
+			ret += in_set(all[0], fd) + in_set(all[1], fd) + in_set(all[2], fd);
 	}
+	if ((!fine && !sure) || (!ret && got)) {
+		sure = true;
+		if (timespec)
+			left = left_until(until);
+		goto again;
+	}
+	for (i = 0; i < 3; i++)
+		if (sets[i])
+			memcpy(sets[i], all[i], WORDS(n) * sizeof(long));
 out:
 	err = errno;
-	if (fds != few)
-		free(fds);
+	free(many);
 	errno = err;
 	return ret;
 }
@@ -323,34 +393,20 @@ out:
 PUBLIC int select(int n, fd_set *__restrict read, fd_set *__restrict write,
 		  fd_set *__restrict except, struct timeval *__restrict timeout)
 {
-	struct timespec t;
-	int64_t end, left;
-	int ret, err;
+	fd_set *sets[3] = { read, write, except };
 
-	if (!any_listener(n, read) || (timeout && (timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+	if (!any_listener(n, read))
 		return REAL(select)(n, read, write, except, timeout);
-	if (!timeout)
-		return select_by_poll(n, read, write, except, NULL, NULL);
-	t = (struct timespec){ timeout->tv_sec + timeout->tv_usec / 1000000,
-			       timeout->tv_usec % 1000000 * 1000 };
-	end = now_ms() + t.tv_sec * 1000 + t.tv_nsec / 1000000;
-	ret = select_by_poll(n, read, write, except, &t, NULL);
-	err = errno;
-	/* Linux's select() leaves the remaining time there */
-	left = end - now_ms();
-	if (left < 0 || !ret)
-		left = 0;
-	timeout->tv_sec = left / 1000;
-	timeout->tv_usec = left % 1000 * 1000;
-	errno = err;
-	return ret;
+	return select_more(n, sets, timeout, NULL, NULL, false);
 }
 
 PUBLIC int pselect(int n, fd_set *__restrict read, fd_set *__restrict write,
 		   fd_set *__restrict except, const struct timespec *__restrict timeout,
 		   const sigset_t *__restrict mask)
 {
+	fd_set *sets[3] = { read, write, except };
+
 	if (!any_listener(n, read))
 		return REAL(pselect)(n, read, write, except, timeout, mask);
-	return select_by_poll(n, read, write, except, timeout, mask);
+	return select_more(n, sets, NULL, timeout, mask, true);
 }
