@@ -301,7 +301,7 @@ bool esp_grant_due(struct esp_opt *esp)
 	sock_owned_by_me(&esp->sk);
 	if (!READ_ONCE(q->policy.adaptive))
 		return esp->to_ack >= esp_ack_each(&esp->sk);
-	return esp_ackq_wants(&esp->grant) || READ_ONCE(esp->grant.expired);
+	return esp_ackq_due(q, &esp->grant);
 }
 
 /*

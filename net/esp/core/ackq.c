@@ -72,6 +72,7 @@ void esp_grant_init(struct esp_grant *g, u32 recv_seq)
 	g->sole_from = recv_seq;
 	g->ended = 0;
 	g->each = 0;
+	g->near = 0;
 }
 
 /* Does the budget decide? Otherwise the seed's policy does. Stable under the lock. */
@@ -170,31 +171,6 @@ out:
 	return take || g->edge != recv_seq;
 }
 
-/**
- * esp_ackq_fast() - Give a grant at once if the queue is empty (rule 15)
- * @q:	queue
- * @g:	grant, not queued; the caller owns its socket
- *
- * Only under the seed's policy: the budget's grants are all queued, for the turns.
- *
- * Return: true if the caller is to send the ACK; false if it is to queue the grant,
- * unless @g->rcv_mem_pressure tells that memory is short
- */
-bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
-{
-	u32 n = esp_policy_grant(&q->policy);
-	bool ok;
-
-	if (ackq_adaptive(q) || READ_ONCE(q->qlen) || !ackq_reserve(q, n, true))
-		return false;
-	ok = grant_extend(q, g, &n);
-	if (!ok)
-		WRITE_ONCE(g->rcv_mem_pressure, 1);
-	/* a queued grant may have waited for tokens that grant_extend() gave back */
-	esp_ack_pump(q);
-	return ok;
-}
-
 /* Packets that the next grant of @g may be for; at least 1, because a sender may ask again. */
 static u32 grant_want(const struct esp_grant *g)
 {
@@ -203,6 +179,70 @@ static u32 grant_want(const struct esp_grant *g)
 	if (esp_before(edge, recv_seq) || g->expired)
 		edge = recv_seq;
 	return esp_before(edge, end) ? end - edge : 1;
+}
+
+/*
+ * Is the sender on the same host, so that no port between the two drops packets? Then only memory
+ * bounds its grants (rule 20). While packets are missing, they are like others.
+ */
+static bool ackq_near(const struct esp_ackq *q, const struct esp_grant *g)
+{
+	return ackq_adaptive(q) && esp_host_near(g->host) && !g->expired && !READ_ONCE(g->ooo_pkts);
+}
+
+/**
+ * esp_ackq_due() - Is another grant due while the budget decides?
+ * @q:	queue
+ * @g:	grant with an announced transmission; the caller owns its socket
+ *
+ * That of a sender on the same host is due when half of what memory has room for has come: few
+ * large grants cost less than many small ones.
+ *
+ * Return: true if so
+ */
+bool esp_ackq_due(const struct esp_ackq *q, struct esp_grant *g)
+{
+	u32 recv_seq = READ_ONCE(g->recv_seq);
+
+	if (!esp_ackq_wants(g) && !READ_ONCE(g->expired))
+		return false;
+	return !ackq_near(q, g) ||
+	       atomic_read(&g->outstanding) <= (int)(q->ops->room(g, recv_seq) - recv_seq) / 2;
+}
+
+/**
+ * esp_ackq_fast() - Give a grant at once if the queue is empty (rule 15)
+ * @q:	queue
+ * @g:	grant, not queued; the caller owns its socket
+ *
+ * Under the seed's policy. The budget's grants are queued, for the turns, but for those of a sender
+ * on the same host: no port is between the two, so it waits for nobody.
+ *
+ * Return: true if the caller is to send the ACK; false if it is to queue the grant,
+ * unless @g->rcv_mem_pressure tells that memory is short
+ */
+bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
+{
+	bool near = ackq_near(q, g);
+	u32 n = near ? grant_want(g) : esp_policy_grant(&q->policy);
+	bool ok;
+
+	if (near)
+		atomic_add(n, &q->outstanding);
+	else if (ackq_adaptive(q) || READ_ONCE(q->qlen) || !ackq_reserve(q, n, true))
+		return false;
+	ok = grant_extend(q, g, &n);
+	if (near) {
+		/* these tokens are the grant's own: the link does not carry the packets */
+		g->near += n;
+		atomic_sub_return(n, &g->host->outstanding);
+		atomic_sub_return(n, &q->outstanding);
+	}
+	if (!ok)
+		WRITE_ONCE(g->rcv_mem_pressure, 1);
+	/* a queued grant may have waited for tokens that grant_extend() gave back */
+	esp_ack_pump(q);
+	return ok;
 }
 
 /* Size of a grant, packets. */
@@ -214,15 +254,14 @@ static u32 ackq_quantum(const struct esp_ackq *q)
 /*
  * May @g have more outstanding than the budget? It is the only one with an announced transmission,
  * and since it last began after a pause as much has come as a port has room for: those who began
- * with it have announced theirs. (Without a port it does not matter who begins with it.) While
- * packets are missing, or after a grant that did not come, only the budget counts.
+ * with it have announced theirs. While packets are missing, or after a grant that did not come,
+ * only the budget counts.
  */
 static bool grant_sole(const struct esp_ackq *q, const struct esp_grant *g)
 {
-	return (esp_host_near(g->host) ||
-		READ_ONCE(g->recv_seq) - g->sole_from >= ESP_PORT_FRAMES) &&
-	       !g->expired && !READ_ONCE(g->ooo_pkts) &&
-	       esp_budget_limit(q->budget, g->host, atomic_read(&q->esp_recv_count)) >
+	return READ_ONCE(g->recv_seq) - g->sole_from >= ESP_PORT_FRAMES && !g->expired &&
+	       !READ_ONCE(g->ooo_pkts) &&
+	       esp_budget_limit(q->budget, atomic_read(&q->esp_recv_count)) >
 	       READ_ONCE(q->budget->size);
 }
 
@@ -233,21 +272,21 @@ static bool grant_sole(const struct esp_ackq *q, const struct esp_grant *g)
 static int grant_limit(const struct esp_ackq *q, const struct esp_grant *g, bool sole)
 {
 	if (sole)
-		return esp_budget_limit(q->budget, g->host, 1) + q->overdue.tokens -
+		return esp_budget_limit(q->budget, 1) + q->overdue.tokens -
 		       g->host->overdue;
 	return q->budget->size + q->overdue.tokens;
 }
 
 /*
  * Up to how many outstanding packets does a sole sender's grant leave? It waits until it can have
- * esp_host_grant() packets, as far as the link goes on meanwhile: a BDP is outstanding, or half of
+ * ESP_GRANT_MAX packets, as far as the link goes on meanwhile: a BDP is outstanding, or half of
  * @limit. If the sender's bucket or the receive buffer has less room in all than that, the grant
  * waits for half of that room. It has @n packets at least.
  */
 static int sole_leaves_at(struct esp_ackq *q, struct esp_grant *g, int limit, u32 n)
 {
 	u32 busy = min_t(u32, limit / 2, q->budget->bdp + ESP_SPARE);
-	u32 wish = max(n, min(esp_host_grant(g->host), limit - busy));
+	u32 wish = max(n, min_t(u32, ESP_GRANT_MAX, limit - busy));
 	u32 recv_seq = READ_ONCE(g->recv_seq);
 	u32 most = min(q->ops->room(g, recv_seq) - recv_seq, esp_host_cap(q->budget, g->host, 1));
 	int others = atomic_read(&q->outstanding) - atomic_read(&g->host->outstanding);
@@ -466,7 +505,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 	room = max_t(int, bucket_room(q, h), 1);
 	if ((!esp_turn_fifo(&q->turns) || th->link.next == th->link.prev) && limit > open)
 		*n = max(*n, min3(grant_want(g), (u32)(limit - open),
-				  sole ? esp_host_grant(h) : ESP_SLACK_FRAMES));
+				  (u32)(sole ? ESP_GRANT_MAX : ESP_SLACK_FRAMES)));
 	*n = min(*n, room);
 	return g;
 }
@@ -496,7 +535,8 @@ static void ackq_pump_turns(struct esp_ackq *q)
 		esp_overdue_granted(&q->overdue, g->host, n, now + esp_budget_due(q->budget));
 		esp_budget_spend(q->budget, n, READ_ONCE(g->each), now);
 		/* after a second expiry there is one token, until its packet comes */
-		if (n && g->expired < 2 && (g->expired || esp_ackq_wants(g))) {
+		if (n && g->expired < 2 && (g->expired || esp_ackq_wants(g)) &&
+		    !ackq_near(q, g)) {
 			/* it stays queued all the time: the owner must not queue it, too */
 			q->ops->get(g);
 			esp_turn_del(&q->turns, &g->host->turn, &g->turn);
@@ -665,13 +705,20 @@ void esp_ackq_left(struct esp_grant *g, u32 end)
 		WRITE_ONCE(g->class, class);
 }
 
-/* Give @n tokens of @g back. Returns true if a grant may leave now: the caller pumps. */
-static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n)
+/*
+ * Give @n tokens of @g back; it keeps @left. Those that the link counts come back first. Returns
+ * true if a grant may leave now: the caller pumps.
+ */
+static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n, int left)
 {
+	int near = min_t(int, g->near, left), open;
 	struct esp_host *h = g->host;
 	bool ready = false;
-	int open;
 
+	n -= g->near - near;
+	g->near = near;
+	if (!n)
+		return false;
 	atomic_sub_return(n, &h->outstanding);	/* full barrier before parked is read */
 	if (READ_ONCE(h->turn.parked)) {
 		spin_lock_bh(&q->lock);
@@ -807,7 +854,7 @@ bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
 		if (take <= 0)
 			return false;
 	} while (!atomic_try_cmpxchg(&g->outstanding, &n, n - take));
-	return ackq_tokens_back(q, g, take);
+	return ackq_tokens_back(q, g, take, n - take);
 }
 
 /* Drop tokens of @g beyond the packets that can still come. Returns their number. */
@@ -848,7 +895,7 @@ bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
 	} else {
 		n = grant_trim(g);
 	}
-	return n && ackq_tokens_back(q, g, n);
+	return n && ackq_tokens_back(q, g, n, atomic_read(&g->outstanding));
 }
 
 /**
@@ -863,7 +910,7 @@ int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
 	int n = atomic_xchg(&g->outstanding, 0);
 
 	if (n)
-		ackq_tokens_back(q, g, n);
+		ackq_tokens_back(q, g, n, 0);
 	return n;
 }
 

@@ -129,6 +129,11 @@ struct esp_grant {
 	u32			sole_from;
 	/** @ended: when the last announced transmission ended, ns; 0: there was none */
 	u64			ended;
+	/**
+	 * @near: tokens of @outstanding that were given while the sender was on the same host: the
+	 * link and the host's bucket don't count them. Only the socket's owner uses it
+	 */
+	u32			near;
 	/** @each: mean length of the sender's data packets with framing, bytes; 0: none came */
 	u32			each;
 	/** @class: class of the announced transmission, by its length; see turn.h */
@@ -174,6 +179,7 @@ void esp_ackq_left(struct esp_grant *g, u32 end);
 void esp_ackq_init(struct esp_ackq *q, const struct esp_policy *p, struct esp_budget *b,
 		   const struct esp_ackq_ops *ops);
 void esp_grant_init(struct esp_grant *g, u32 recv_seq);
+bool esp_ackq_due(const struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g);
 void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g);
 bool esp_ackq_expired(struct esp_ackq *q, struct esp_grant *g, bool again);

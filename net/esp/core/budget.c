@@ -46,16 +46,11 @@ static u32 full_frame(const struct esp_budget *b)
 	return told ? told : esp_min_rtt_get(&b->fastest);
 }
 
-/*
- * Packets that a sole sender may have outstanding: a GSO packet in the queue at the port. Where
- * there is no port, only memory bounds them.
- */
-static u32 sole_size(const struct esp_budget *b, bool near)
+/* Packets that a sole sender may have outstanding: a GSO packet in the queue at the port. */
+static u32 sole_size(const struct esp_budget *b)
 {
-	u32 most = min_t(u32, READ_ONCE(b->most), ESP_FRAMES_MAX);
-
-	return near ? most :
-	       min(READ_ONCE(b->bdp) + ESP_GRANT_MAX + ESP_SPARE + READ_ONCE(b->grow), most);
+	return min(READ_ONCE(b->bdp) + ESP_GRANT_MAX + ESP_SPARE + READ_ONCE(b->grow),
+		   READ_ONCE(b->most));
 }
 
 /* Has there been one sender at a time only, for as long as a crest counts? */
@@ -87,7 +82,7 @@ static void budget_set(struct esp_budget *b)
 	size = b->bdp + min_t(u32, b->bdp / 2, ESP_PORT_FRAMES / 2) + ESP_SPARE + b->grow;
 	WRITE_ONCE(b->size, min(max(size, b->least), b->most));
 	WRITE_ONCE(b->late[0], late_from(b, b->size));
-	WRITE_ONCE(b->late[1], late_from(b, max(b->size, sole_size(b, false))));
+	WRITE_ONCE(b->late[1], late_from(b, max(b->size, sole_size(b))));
 }
 
 /*
@@ -398,7 +393,6 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
 /**
  * esp_budget_limit() - Compute the packets that may be granted and not yet arrived
  * @b:		budget; no lock is needed
- * @h:		bucket of the host that gets the next grant
  * @senders:	connections with an announced transmission
  *
  * A sole sender may have a whole GSO packet in the queue at the port: nobody else waits behind it,
@@ -406,11 +400,11 @@ void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, 
  *
  * Return: packets, at least the budget
  */
-u32 esp_budget_limit(const struct esp_budget *b, const struct esp_host *h, int senders)
+u32 esp_budget_limit(const struct esp_budget *b, int senders)
 {
 	u32 size = READ_ONCE(b->size);
 
-	return senders > 1 || !one_sends(b) ? size : max(size, sole_size(b, esp_host_near(h)));
+	return senders > 1 || !one_sends(b) ? size : max(size, sole_size(b));
 }
 
 /**
@@ -635,17 +629,6 @@ void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now)
 }
 
 /**
- * esp_host_grant() - Compute the largest grant to a sole sender
- * @h:	bucket of its host
- *
- * Return: packets
- */
-u32 esp_host_grant(const struct esp_host *h)
-{
-	return esp_host_near(h) ? ESP_FRAMES_MAX : ESP_GRANT_MAX;
-}
-
-/**
  * esp_host_most() - Compute the largest bucket that a host may have
  * @b:		budget
  * @h:		bucket of the host
@@ -660,7 +643,7 @@ u32 esp_host_most(const struct esp_budget *b, const struct esp_host *h, int send
 	u32 base = h->base ? min_t(u32, h->base, 2 * b->base.v) : b->base.v;
 
 	if (senders <= 1)
-		return esp_budget_limit(b, h, senders);
+		return esp_budget_limit(b, senders);
 	return max_t(u32, frames_in(b, base), 2) + ESP_SPARE + b->grow;
 }
 

@@ -193,7 +193,7 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
 		    u64 now);
 void esp_budget_look(struct esp_budget *b, bool waits, u64 now);
 void esp_budget_lost(struct esp_budget *b, struct esp_host *h, int outstanding, u64 now);
-u32 esp_budget_limit(const struct esp_budget *b, const struct esp_host *h, int senders);
+u32 esp_budget_limit(const struct esp_budget *b, int senders);
 u32 esp_budget_quantum(const struct esp_budget *b);
 u64 esp_budget_wire_time(const struct esp_budget *b, u32 n);
 u32 esp_budget_wait(const struct esp_budget *b, bool sole, u64 now);
@@ -237,7 +237,6 @@ void esp_host_init(struct esp_host *h);
 bool esp_host_came(const struct esp_budget *b, struct esp_host *h, u32 n, bool busy, u32 rtt,
 		   u64 now);
 void esp_host_round(const struct esp_budget *b, struct esp_host *h, u64 now);
-u32 esp_host_grant(const struct esp_host *h);
 u32 esp_host_most(const struct esp_budget *b, const struct esp_host *h, int senders);
 u32 esp_host_cap(const struct esp_budget *b, const struct esp_host *h, int senders);
 

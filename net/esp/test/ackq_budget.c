@@ -43,7 +43,7 @@ static void tb_arrive(int i)
 /* Packets that the host of the sockets 0 and 1 may have outstanding. */
 static u32 tb_limit(void)
 {
-	return esp_budget_limit(&bt.b, &bt.h[0], atomic_read(&t.q.esp_recv_count));
+	return esp_budget_limit(&bt.b, atomic_read(&t.q.esp_recv_count));
 }
 
 static void ackq_budget__one(struct kunit *test)
@@ -141,8 +141,6 @@ static void ackq_budget__sole_small(struct kunit *test)
 	for (most = 32; most <= 64; most += 32) {
 		tb_init();
 		esp_budget_limits(&bt.b, 8, most, 64);
-		if (most == 64)
-			esp_host_came_whole(&bt.h[0], true, false);
 		tb_announce(0, 1000);
 		for (i = 0; i < 300; i++) {
 			open = tb_granted(0);
@@ -204,37 +202,96 @@ static void ackq_budget__sole_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.g[0].rcv_mem_pressure, 1);
 }
 
-/* Without a wire there is no port: only memory bounds a sole sender, from its first packet on. */
+/*
+ * Without a wire there is no port: only memory bounds a sender on the same host. It waits for no
+ * other sender, and none waits for it.
+ */
 static void ackq_budget__near(struct kunit *test)
 {
 	u32 i;
 
 	tb_init();
+	tb_announce(2, 1000);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);	/* the budget */
 	esp_host_came_whole(&bt.h[0], true, false);
-	tb_announce(0, 1000);
-	KUNIT_EXPECT_EQ(test, tb_limit(), (u32)ESP_FRAMES_MAX);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t.g[0].outstanding), 999);
-	for (i = 0; i < 64; i++)
+	t.room[0] = 600;
+	t_left(0, 2000);
+	KUNIT_EXPECT_TRUE(test, t_announce(0, 0));
+	KUNIT_EXPECT_EQ(test, tb_granted(0), 600u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.g[0].outstanding), 600);
+	KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[0].outstanding), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);
+	/* the next one is due when half of the memory's packets have come */
+	for (i = 0; i < 299; i++) {
+		t_arrive(0);
+		KUNIT_EXPECT_FALSE(test, esp_ackq_due(&t.q, &t.g[0]));
+	}
+	t_arrive(0);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_due(&t.q, &t.g[0]));
+	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_EQ(test, tb_granted(0), 600u);
+	KUNIT_EXPECT_EQ(test, t.g[0].near, 600u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);
+	/* without memory there is no grant */
+	t.room[0] = 0;
+	for (i = 0; i < 600; i++)
+		t_arrive(0);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_due(&t.q, &t.g[0]));
+	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_EQ(test, t.g[0].rcv_mem_pressure, 1);
+	KUNIT_EXPECT_EQ(test, t.g[0].near, 0u);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);
+	t_end(0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);
+}
+
+/* A sender ceases to be on the same host, and is again; tokens of both kinds come back. */
+static void ackq_budget__near_no_more(struct kunit *test)
+{
+	u32 i;
+
+	tb_init();
+	t.room[0] = 600;
+	tb_announce(0, 2000);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);
+	KUNIT_EXPECT_EQ(test, t.g[0].queued, 1);
+	esp_host_came_whole(&bt.h[0], true, false);
+	/* it leaves the queue with the next grant */
+	for (i = 0; i < 21 && t.g[0].queued; i++)
 		tb_arrive(0);
-	KUNIT_EXPECT_EQ(test, tb_limit(), (u32)ESP_FRAMES_MAX);
+	KUNIT_EXPECT_EQ(test, t.g[0].queued, 0);
+	KUNIT_EXPECT_TRUE(test, esp_ackq_due(&t.q, &t.g[0]));
+	KUNIT_EXPECT_TRUE(test, esp_ackq_fast(&t.q, &t.g[0]));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.g[0].outstanding), 600);
+	i = atomic_read(&t.q.outstanding);
+	KUNIT_EXPECT_EQ(test, t.g[0].near, 600 - i);
+	/* those that the link counts come back first */
+	while (i--) {
+		t_arrive(0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), (int)i);
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[0].outstanding), 0);
 	for (i = 0; i < ESP_NEAR_SINGLES; i++) {
-		KUNIT_EXPECT_EQ(test, tb_limit(), (u32)ESP_FRAMES_MAX);
+		KUNIT_EXPECT_TRUE(test, esp_host_near(&bt.h[0]));
 		esp_host_came_whole(&bt.h[0], false, false);
 	}
-	KUNIT_EXPECT_EQ(test, tb_limit(), 9u + 44 + 8);
+	KUNIT_EXPECT_FALSE(test, esp_host_near(&bt.h[0]));
+	KUNIT_EXPECT_FALSE(test, esp_ackq_fast(&t.q, &t.g[0]));
 	esp_host_came_whole(&bt.h[0], true, false);
+	KUNIT_EXPECT_TRUE(test, esp_host_near(&bt.h[0]));
 	/* what GRO has merged was on a wire */
 	esp_host_came_whole(&bt.h[0], false, true);
-	KUNIT_EXPECT_EQ(test, tb_limit(), 9u + 44 + 8);
+	KUNIT_EXPECT_FALSE(test, esp_host_near(&bt.h[0]));
 	esp_host_came_whole(&bt.h[0], true, false);
-	KUNIT_EXPECT_EQ(test, tb_limit(), (u32)ESP_FRAMES_MAX);
-	/* and a queue that has dropped packets is one */
+	/* and a queue that has dropped packets is one, also when the bucket is full again */
 	esp_budget_rtt(&bt.b, &bt.h[0], 10, 10, 2, t.now);
 	b_came(0, false, 1000);
 	esp_budget_lost(&bt.b, &bt.h[0], 40, t.now);
-	KUNIT_EXPECT_EQ(test, tb_limit(), 9u + 44 + 8);
 	bt.h[0].bounded = 0;
-	KUNIT_EXPECT_EQ(test, tb_limit(), 9u + 44 + 8);
+	KUNIT_EXPECT_FALSE(test, esp_host_near(&bt.h[0]));
+	t_end(0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[0].outstanding), 0);
 }
 
 /* Packets that arrive pump when a grant may leave, and not before. */
@@ -427,6 +484,7 @@ static struct kunit_case ackq_budget_cases[] = {
 	KUNIT_CASE(ackq_budget__sole_waits),
 	KUNIT_CASE(ackq_budget__sole_memory),
 	KUNIT_CASE(ackq_budget__near),
+	KUNIT_CASE(ackq_budget__near_no_more),
 	KUNIT_CASE(ackq_budget__leaves_at),
 	KUNIT_CASE(ackq_budget__park),
 	KUNIT_CASE(ackq_budget__first_burst),

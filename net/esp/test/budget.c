@@ -255,7 +255,7 @@ static void budget__busy(struct kunit *test)
 	b_init(10000);
 	b_report(20, least, 2, 2);
 	KUNIT_EXPECT_EQ(test, esp_host_cap(&bt.b, &bt.h[0], 1),
-			esp_budget_limit(&bt.b, &bt.h[0], 1));
+			esp_budget_limit(&bt.b, 1));
 	KUNIT_EXPECT_EQ(test, b_cap(0), 82u + 8);
 	/* one packet of four has BUSY: alpha becomes 1/4 */
 	for (i = 0; i < 400; i++) {
