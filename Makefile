@@ -70,6 +70,7 @@ sim-report: ## the data centre, simulated: every figure and table of datacentre.
 
 bench: ## ESP beside TCP and others, as figures and pictures (an hour)
 	@selftests/bench/bench-speed.sh
+	@selftests/bench/bench-programs.sh
 	@selftests/bench/bench-incast.sh
 	@selftests/bench/bench-fabric.sh
 	@selftests/bench/bench-mpi.sh

@@ -27,7 +27,7 @@ function median(list,	a, n) {
 	known[$4] = 1
 }
 END {
-	n = split("tcp udp verbs ucx packet sctp tipc lo unix", all, " ")
+	n = split("tcp native udp verbs ucx packet sctp tipc lo unix", all, " ")
 	for (p = 1; p <= n; p++)
 		if (all[p] in known)
 			protos[++np] = all[p]
