@@ -621,32 +621,39 @@ fail:
 	return false;
 }
 
-/* Is there a connection to whose port, from whose port, the frame goes? */
-static bool echo_connected(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
+/*
+ * The cookie of an echo has made a connection: tell a peer whose connection has ended meanwhile.
+ * The listener is locked: the connection is made under that lock, and can be found now.
+ */
+static enum skb_drop_reason echo_again(struct net *net, struct esp_dev *ed, struct sk_buff *skb)
 {
 	struct sock *sk = esp_lookup(net, ed->ifindex, ESP_RX(skb)->f.dport,
 				     ESP_RX(skb)->f.sport, eth_hdr(skb)->h_source);
 
-	if (!sk)
-		return false;
-	sock_put(sk);
-	return true;
-}
-
-/*
- * The cookie of an echo has made a connection: tell a peer whose connection has ended meanwhile.
- * The listener's lock is held, so that no other processor is about to make the connection.
- */
-static enum skb_drop_reason echo_again(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
-{
-	struct net *net = sock_net(sk);
-
-	sock_owned_by_me(sk);
-	if (!echo_connected(net, ed, skb)) {	/* else: it waited for the lock with another */
+	if (sk) {	/* the echo came twice while the listener was busy */
+		sock_put(sk);
+	} else {
 		ESP_INC(net, CookieUsed);
 		esp_reply_reset(net, ed, skb);
 	}
 	return SKB_DROP_REASON_TCP_OLD_DATA;
+}
+
+/*
+ * Handle an echo whose cookie is used, for a listener that isn't locked. If another context has
+ * locked it, that may be making the very connection, which nobody finds yet. The client gets no RST
+ * then, and asks again: to wait for the lock is not for strangers.
+ */
+static enum skb_drop_reason echo_of_used(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb)
+{
+	enum skb_drop_reason reason = SKB_DROP_REASON_TCP_OLD_DATA;
+
+	if (!spin_trylock(&sk->sk_lock.slock))
+		return reason;
+	if (!esp_owned(sk))
+		reason = echo_again(sock_net(sk), ed, skb);
+	spin_unlock(&sk->sk_lock.slock);
+	return reason;
 }
 
 #define ECHO_SLOTS	0x7fff	/* bits of a slot that f->read holds */
@@ -701,7 +708,6 @@ static enum skb_drop_reason listen_check_echo(struct sock *sk, struct esp_dev *e
 	struct net *net = sock_net(sk);
 	bool crc = f->opts & ESP_HAS(ESP_OPT_CRC);
 	u8 must = ESP_HAS_HELLO | ESP_HAS(ESP_OPT_ADVICE);
-	bool used;
 	u32 slot;
 
 	if (crc)
@@ -716,14 +722,10 @@ static enum skb_drop_reason listen_check_echo(struct sock *sk, struct esp_dev *e
 		ESP_INC(net, InCRC);
 		return SKB_DROP_REASON_SKB_CSUM;
 	}
-	/*
-	 * The copy of an echo, or one that finds no room, needs no lock either. But if the cookie
-	 * is used, and there is no connection, another processor may be making it: the lock tells.
-	 */
-	used = esp_cookie_used(slot, f->cookie, f->peer_cookie);
-	if (used && echo_connected(net, ed, skb))
-		return SKB_DROP_REASON_TCP_OLD_DATA;
-	if (!used && sk_acceptq_is_full(sk)) {
+	/* the copy of an echo, or one that finds no room, needs no lock either */
+	if (esp_cookie_used(slot, f->cookie, f->peer_cookie))
+		return echo_of_used(sk, ed, skb);
+	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
 		return SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 	}
@@ -778,17 +780,13 @@ static struct sock *listen_echo(struct sock *sk, struct esp_dev *ed, struct sk_b
 		goto drop;
 	}
 	f->read = 0;
-	if (esp_cookie_used(slot, f->cookie, f->peer_cookie)) {
-		reason = echo_again(sk, ed, skb);
-		goto drop;
-	}
 	if (sk_acceptq_is_full(sk)) {
 		ESP_INC(net, ListenOverflows);
 		reason = SKB_DROP_REASON_TCP_LISTEN_OVERFLOW;
 		goto drop;
 	}
-	if (!esp_cookie_use(slot, f->cookie, f->peer_cookie)) {	/* its slot has just ended */
-		reason = echo_again(sk, ed, skb);
+	if (!esp_cookie_use(slot, f->cookie, f->peer_cookie)) {
+		reason = echo_again(net, ed, skb);
 		goto drop;
 	}
 	reason = SKB_DROP_REASON_NOMEM;
