@@ -371,8 +371,12 @@ again:
 	got = ret;
 	if (ret >= 0) {
 		fine = move_events(n, read, all[0], bits);
-		for (fd = 0, ret = 0; fd < n; fd++)
+		/* not those of a listener that another thread has just shut down */
+		for (fd = 0, ret = 0; fd < n; fd++) {
+			if (!in_set(read, fd))
+				set_bit(all[0], fd, false);
 			ret += in_set(all[0], fd) + in_set(all[1], fd) + in_set(all[2], fd);
+		}
 	}
 	if ((!fine && !sure) || (!ret && got)) {
 		sure = true;
@@ -381,8 +385,8 @@ again:
 		goto again;
 	}
 	for (i = 0; i < 3; i++)
-		if (sets[i])
-			memcpy(sets[i], all[i], WORDS(n) * sizeof(long));
+		for (fd = 0; sets[i] && fd < n; fd++)
+			set_bit((unsigned long *)sets[i], fd, in_set(all[i], fd));
 out:
 	err = errno;
 	free(many);
