@@ -30,7 +30,8 @@ static struct esp_opt *grant_owner(struct esp_grant *g)
 static u32 grant_others_time(struct esp_opt *esp, u64 now)
 {
 	struct esp_ackq *q = &esp->link->ackq;
-	int n = atomic_read(&q->outstanding) - atomic_read(&esp->grant.outstanding);
+	int n = atomic_read(&q->outstanding) + READ_ONCE(esp->grant.near) -
+		atomic_read(&esp->grant.outstanding);
 	s64 first = READ_ONCE(esp->first_until) - now;
 	s64 known = n > 0 ? esp_link_wire_time(esp->link, n) : 0;
 

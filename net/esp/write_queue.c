@@ -35,7 +35,6 @@
 #define ESP_DEVQ_RUN	64	/* turns in a row before other softirqs may run */
 #define ESP_HELD_SHIFT	3	/* after a HOLD the first probe waits 8 times as long */
 #define ESP_ACK_SURE	16	/* outstanding packets that bring an ACK, as a rule */
-#define ESP_ACK_MOST	192	/* outstanding packets beyond which none is requested */
 
 /**
  * esp_gso_limit() - Compute the most payload of a buffer of the write queue
@@ -769,7 +768,7 @@ void esp_ask_for_ack(struct sock *sk)
 	sock_owned_by_me(sk);
 	if (esp_devq_waits(esp))	/* the device lets the sender go on */
 		return;
-	if (!n || n > ESP_ACK_MOST || esp->ack_requested_seq == esp->snd.send_next ||
+	if (!n || esp->ack_requested_seq == esp->snd.send_next ||
 	    !sender_needs_ack(sk))
 		return;
 	esp->ack_requested_seq = esp->snd.send_next;

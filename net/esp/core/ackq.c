@@ -122,11 +122,12 @@ static bool ackq_reserve(struct esp_ackq *q, u32 n, bool fast)
 }
 
 /*
- * Move the edge of @g by up to @n packets; the caller has reserved tokens for them.
+ * Move the edge of @g by up to @n packets; the caller has reserved tokens for them, unless the
+ * sender is @near: then the link doesn't count them.
  * Tokens that aren't needed go back: @n tells how many were. Returns false if no grant at all can
  * be given, because memory is short.
  */
-static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 *n)
+static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 *n, bool near)
 {
 	u32 recv_seq = READ_ONCE(g->recv_seq);
 	u32 burst = READ_ONCE(q->policy.burst_length);
@@ -164,9 +165,14 @@ static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 *n)
 		WRITE_ONCE(g->token_start, recv_seq);
 	WRITE_ONCE(g->edge, base + take);
 out:
-	grant_tokens(g, take);
-	if (take < *n)
-		atomic_sub_return(*n - take, &q->outstanding);
+	if (near) {
+		WRITE_ONCE(g->near, g->near + take);
+		atomic_add(take, &g->outstanding);
+	} else {
+		grant_tokens(g, take);
+		if (take < *n)
+			atomic_sub_return(*n - take, &q->outstanding);
+	}
 	*n = take;
 	return take || g->edge != recv_seq;
 }
@@ -187,7 +193,8 @@ static u32 grant_want(const struct esp_grant *g)
  */
 static bool ackq_near(const struct esp_ackq *q, const struct esp_grant *g)
 {
-	return ackq_adaptive(q) && esp_host_near(g->host) && !g->expired && !READ_ONCE(g->ooo_pkts);
+	return ackq_adaptive(q) && esp_host_near(g->host) && !READ_ONCE(g->expired) &&
+	       !READ_ONCE(g->ooo_pkts);
 }
 
 /**
@@ -202,12 +209,16 @@ static bool ackq_near(const struct esp_ackq *q, const struct esp_grant *g)
  */
 bool esp_ackq_due(const struct esp_ackq *q, struct esp_grant *g)
 {
-	u32 recv_seq = READ_ONCE(g->recv_seq);
+	u32 burst = READ_ONCE(q->policy.burst_length), recv_seq = READ_ONCE(g->recv_seq), most;
 
 	if (!esp_ackq_wants(g) && !READ_ONCE(g->expired))
 		return false;
-	return !ackq_near(q, g) ||
-	       atomic_read(&g->outstanding) <= (int)(q->ops->room(g, recv_seq) - recv_seq) / 2;
+	if (!ackq_near(q, g))
+		return true;
+	most = q->ops->room(g, recv_seq) - recv_seq;
+	if (burst)
+		most = min(most, burst);
+	return atomic_read(&g->outstanding) <= (int)most / 2;
 }
 
 /**
@@ -227,17 +238,10 @@ bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 	u32 n = near ? grant_want(g) : esp_policy_grant(&q->policy);
 	bool ok;
 
-	if (near)
-		atomic_add(n, &q->outstanding);
-	else if (ackq_adaptive(q) || READ_ONCE(q->qlen) || !ackq_reserve(q, n, true))
+	if (!near &&
+	    (ackq_adaptive(q) || READ_ONCE(q->qlen) || !ackq_reserve(q, n, true)))
 		return false;
-	ok = grant_extend(q, g, &n);
-	if (near) {
-		/* these tokens are the grant's own: the link does not carry the packets */
-		g->near += n;
-		atomic_sub_return(n, &g->host->outstanding);
-		atomic_sub_return(n, &q->outstanding);
-	}
+	ok = grant_extend(q, g, &n, near);
 	if (!ok)
 		WRITE_ONCE(g->rcv_mem_pressure, 1);
 	/* a queued grant may have waited for tokens that grant_extend() gave back */
@@ -529,7 +533,7 @@ static void ackq_pump_turns(struct esp_ackq *q)
 		}
 		turns = DIV_ROUND_UP(n, ackq_quantum(q));
 		atomic_add(n, &q->outstanding);
-		if (!grant_extend(q, g, &n))
+		if (!grant_extend(q, g, &n, false))
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		now = q->ops->now();
 		esp_overdue_granted(&q->overdue, g->host, n, now + esp_budget_due(q->budget));
@@ -570,7 +574,7 @@ static void ackq_pump_seed(struct esp_ackq *q)
 			return;
 		}
 		g = first_grant(q);
-		if (!grant_extend(q, g, &n))
+		if (!grant_extend(q, g, &n, false))
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		unlink_grant(q, g);
 		spin_unlock_bh(&q->lock);
@@ -716,7 +720,8 @@ static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n, int
 	bool ready = false;
 
 	n -= g->near - near;
-	g->near = near;
+	if (g->near != near)
+		WRITE_ONCE(g->near, near);
 	if (!n)
 		return false;
 	atomic_sub_return(n, &h->outstanding);	/* full barrier before parked is read */
@@ -768,7 +773,8 @@ bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes
 	bytes_each = bytes / max(count, 1u);
 	if (READ_ONCE(g->each) != bytes_each)
 		WRITE_ONCE(g->each, g->each ? (7 * g->each + bytes_each) / 8 : bytes_each);
-	atomic_add(bytes, &q->budget->bytes);
+	if (!ackq_near(q, g))	/* the link has not carried them */
+		atomic_add(bytes, &q->budget->bytes);
 	if (!esp_host_came(q->budget, h, count, busy, rtt, now))
 		return false;
 	spin_lock_bh(&q->lock);

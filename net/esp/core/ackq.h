@@ -131,7 +131,7 @@ struct esp_grant {
 	u64			ended;
 	/**
 	 * @near: tokens of @outstanding that were given while the sender was on the same host: the
-	 * link and the host's bucket don't count them. Only the socket's owner uses it
+	 * link and the host's bucket don't count them. Only the socket's owner writes it
 	 */
 	u32			near;
 	/** @each: mean length of the sender's data packets with framing, bytes; 0: none came */

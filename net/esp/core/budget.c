@@ -331,6 +331,8 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
 {
 	WRITE_ONCE(h->base, 1000 * clamp_t(u32, least, 1, ESP_STALE_NS / 1000));
 	rtt = 1000 * clamp_t(u32, rtt, 1, ESP_STALE_NS / 1000);
+	if (h->lost && since(now, h->lost) >= ESP_SOLE_NS)
+		WRITE_ONCE(h->lost, 0);		/* the queue that it has shown may be gone */
 	if (b->voter != h) {
 		b->changed = b->voter ? now : 0;
 		b->voter = h;

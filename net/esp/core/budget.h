@@ -39,7 +39,7 @@
 #define ESP_BUSY_LEAST		6	/* packets that a busy host may have outstanding */
 #define ESP_ROUND_NS		20000	/* shortest round of a host */
 #define ESP_VOTE_NS		1000000	/* longest time between two votes of a host */
-#define ESP_SOLE_NS		10000000000ull	/* a host is the only one after this time */
+#define ESP_SOLE_NS		10000000000ull	/* a host is the only one, or lossless, after it */
 #define ESP_BUCKET_UNIT		256	/* buckets are kept in these parts of a packet */
 
 /**
@@ -161,7 +161,7 @@ struct esp_host {
 	struct list_head	hold;
 	/** @voted: when the host voted last, ns; see esp_budget_rtt() */
 	u64			voted;
-	/** @lost: when packets were last lost in a queue on the way, ns; 0: never */
+	/** @lost: when packets were last lost in a queue on the way, ns; 0: not in ESP_SOLE_NS */
 	u64			lost;
 	/** @base: smallest round trip of the host, ns; 0: unknown. Read without the lock */
 	u32			base;
@@ -223,7 +223,7 @@ static inline void esp_host_came_whole(struct esp_host *h, bool whole, bool merg
  * esp_host_near() - Is a host on this machine, so that no port between the two drops packets?
  * @h:	bucket; no lock is needed
  *
- * A loss that counts (esp_budget_lost()) has shown a queue between the two.
+ * A loss that counts (esp_budget_lost()) has shown a queue between the two, for ESP_SOLE_NS.
  *
  * Return: true if so; false, too, after BUSY, until the bucket is full again
  */
