@@ -68,7 +68,7 @@ model-report: ## what faults cost messages, predicted and measured: all of perfo
 sim-report: ## the data centre, simulated: every figure and table of datacentre.rst
 	@selftests/bench/sim-report.sh
 
-bench: ## ESP beside TCP and others, as figures and pictures (an hour)
+bench: ## ESP beside TCP and others, as figures and pictures (an hour and a half)
 	@selftests/bench/bench-speed.sh
 	@selftests/bench/bench-programs.sh
 	@selftests/bench/bench-incast.sh

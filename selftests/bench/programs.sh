@@ -55,13 +55,13 @@ server()
 	until_true 100 in_tcp n1 "$2" && { [ "$1" != esp ] || until_true 100 listens "$2"; } || die "$3, $1: doesn't start"
 }
 
-# stop PORT: end the server, and wait until its port is free.
+# stop PORT [SIGNAL]: end the server, which must still run, and wait until its port is free.
 stop()
 {
-	kill "$SERVER"
-	wait "$SERVER"
-	until_true 60 free "$1" || die "the server of port $1 doesn't end"
-} 2>/dev/null
+	kill "-${2:-TERM}" "$SERVER" || die "the server of port $1 has ended by itself"
+	{ wait "$SERVER"; } 2>/dev/null	# the shell's word that it was killed
+	[ -z "$1" ] || until_true 60 free "$1" || die "the server of port $1 doesn't end"
+}
 free() { ! in_tcp n1 "$1"; }
 
 # client PROTO COMMAND...: run a client on n0; its output is in $TMP/out. All of its data goes the
@@ -123,9 +123,8 @@ iperf_native()
 	client native esp perf -t $SECONDS_LONG -l 128K -j -c "$(mac n1 v1)%v0:5202"
 	value iperf3-1 rate Gbit/s native "$(awk -F '[:,}]' '{ for (i = 1; i < NF; i++) if ($i ~ /"bits_per_second"/) v = $(i + 1) }
 		END { if (v) printf "%.2f", v / 1e9 }' "$TMP/out")"
-	kill $SERVER
-	wait $SERVER
-} 2>/dev/null
+	stop ''
+}
 
 web()
 {
@@ -208,8 +207,7 @@ postgres()
 	client "$1" pgbench -h 10.1.0.2 -U postgres -i -q postgres
 	client "$1" pgbench -h 10.1.0.2 -U postgres -S -c 8 -j 1 -T $SECONDS_LONG postgres
 	value pgbench rate transactions/s "$1" "$(sed -n 's/^tps = \([0-9.]*\) .*/\1/p' "$TMP/out")"
-	kill -INT "$SERVER"
-	stop 5432
+	stop 5432 INT
 }
 
 latency()
