@@ -32,6 +32,7 @@
 #include "core/window.h"
 #include "core/rtt.h"
 #include "core/ackq.h"
+#include "core/tokens.h"
 #include "netns.h"
 
 #define ESP_MTU_MIN	128	/* smallest MTU of a device that carries ESP */
@@ -214,7 +215,7 @@ struct esp_opt {
 	/**
 	 * @grant: what the peer was granted: recv_announced, edge, tokens, rcv_mem_pressure.
 	 * While it is queued, the context that holds the ACK queue's lock writes it, see
-	 * core/ackq.h
+	 * core/ackq_types.h
 	 */
 	struct esp_grant	grant;
 	/** @to_ack: packets consumed since the last ACK */

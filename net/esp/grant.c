@@ -315,7 +315,7 @@ bool esp_grant_due(struct esp_opt *esp)
 bool esp_grant_arrived(struct sock *sk, struct esp_frame *f)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	bool pump = esp_ackq_arrived(&esp->link->ackq, &esp->grant, f->pkt_seq,
+	bool pump = esp_tokens_arrived(&esp->link->ackq, &esp->grant, f->pkt_seq,
 				     f->segs);
 	bool anew = esp->expiries;
 
@@ -428,7 +428,7 @@ void esp_ackq_leave(struct sock *sk, bool void_tokens)
 		__sock_put(sk);
 	}
 	if (void_tokens)
-		esp_ackq_void(q, &esp->grant);
+		esp_tokens_void(q, &esp->grant);
 	esp_ackq_ended(q, &esp->grant);
 	esp_timer_clear(esp, ESP_T_RRQ);
 	esp_ack_pump(q);
@@ -450,7 +450,7 @@ void esp_expiry(struct sock *sk)
 	u32 edge;
 
 	sock_owned_by_me(sk);
-	if (!esp->link || (!esp_ackq_void(&esp->link->ackq, g) &&
+	if (!esp->link || (!esp_tokens_void(&esp->link->ackq, g) &&
 			   !grant_packets_due(esp)))
 		return;
 	q = &esp->link->ackq;

@@ -134,7 +134,7 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 		/*
 		 * A grant up to the old end does not mean that the new one has come to the peer.
 		 * One packet more means nothing, either: a peer grants it in any case
-		 * (grant_want()).
+		 * (esp_grant_want()).
 		 */
 		if (esp_after(esp->snd.edge, esp->told_before + 1) ||
 		    !esp_before(esp->snd.edge, esp->told_end))

@@ -552,7 +552,7 @@ void esp_data_rcv(struct sock *sk, struct sk_buff *skb)
 		esp_part_forget(sk);
 	if (esp->grant.ooo_pkts)
 		ooo_consume(sk, &c);
-	if ((esp_ackq_consumed(&esp->link->ackq, &esp->grant) || pump) &&
+	if ((esp_tokens_consumed(&esp->link->ackq, &esp->grant) || pump) &&
 	    !esp_ackq_paced(&esp->link->ackq, esp->progress_us))
 		esp_ack_pump(&esp->link->ackq);
 	if (!esp_after(esp->ooo_high, esp->recv_seq)) {

@@ -7,13 +7,13 @@
  *
  *	host-ackq-fuzz [SEED | FILE]...	all seeds, or these, or bytes; one with its trace
  *
- * Sockets send transmissions to a receiver that decides by the real ackq.c, with
+ * Sockets send transmissions to a receiver that decides by the real ackq.c, with tokens.c,
  * budget.c, turn.c and overdue.c, or by the seed's policy; a few lines here repeat the rest of
  * grant.c and rcv_data.c. Frames come in any order and get lost, grants expire, sockets
  * close, policies, budget and memory change. Senders lie about round trips, BUSY
  * and what they have left.
  *
- * Other processors: wherever ackq.c reads a shared word without its lock,
+ * Other processors: wherever ackq.c or tokens.c reads a shared word without its lock,
  * another socket's whole operation may run first (turn()). The invariants are
  * checked whenever nothing is half done.
  */
@@ -40,6 +40,7 @@ static bool locked;
 #define atomic_sub_return(n, a)	(turn(), (atomic_sub_return)(n, a))
 #define atomic_xchg(a, v)	(turn(), (atomic_xchg)(a, v))
 
+#include "core/tokens.c"
 #include "core/ackq.c"
 
 #define SOCKS		8
@@ -324,7 +325,7 @@ static void enqueue_ack(struct sk *s, bool answer)
 static void leave(struct sk *s)
 {
 	unpark(s);
-	esp_ackq_void(&q, &s->g);
+	esp_tokens_void(&q, &s->g);
 	esp_ackq_ended(&q, &s->g);
 	s->timer = false;
 	esp_ack_pump(&q);
@@ -335,7 +336,7 @@ static void expiry(struct sk *s)
 	struct esp_grant *g = &s->g;
 
 	s->timer = false;
-	if (!esp_ackq_void(&q, g) && !packets_due(s))
+	if (!esp_tokens_void(&q, g) && !packets_due(s))
 		return;
 	if (++s->expiries > EXPIRIES) {
 		s->expiries = 0;
@@ -394,7 +395,7 @@ static void consume(struct sk *s, u32 seq, struct consumed *c)
 	}
 	if ((f & TXF) && s->g.recv_announced) {
 		unpark(s);
-		esp_ackq_void(&q, &s->g);
+		esp_tokens_void(&q, &s->g);
 		esp_ackq_ended(&q, &s->g);
 		s->timer = false;
 		s->expiries = 0;
@@ -419,7 +420,7 @@ static void arrive(struct sk *s, u32 seq)
 	note_bounds();	/* a round may have enlarged the bucket */
 	if (seq != s->recv_seq && !s->g.ooo_pkts++)
 		esp_ackq_gap(&q);
-	pump = esp_ackq_arrived(&q, &s->g, seq, 1);
+	pump = esp_tokens_arrived(&q, &s->g, seq, 1);
 	s->expiries = 0;
 	if (seq != s->recv_seq) {
 		s->at[seq % RING] = HERE;
@@ -432,7 +433,7 @@ static void arrive(struct sk *s, u32 seq)
 	consume(s, seq, &c);
 	while (s->recv_seq != s->next && s->at[s->recv_seq % RING] == HERE)
 		consume(s, s->recv_seq, &c);
-	if ((esp_ackq_consumed(&q, &s->g) || pump) && !esp_ackq_paced(&q, clock_ns / 1000))
+	if ((esp_tokens_consumed(&q, &s->g) || pump) && !esp_ackq_paced(&q, clock_ns / 1000))
 		esp_ack_pump(&q);
 	if (!s->g.recv_announced) {
 		ack_out(s);
@@ -655,7 +656,7 @@ static bool turn_was_due(int open)
 	    (open > q.leaves_at || q.leaves_at == INT_MAX))
 		return false;
 	return t && !pump_due && (open <= 0 || open + n <= budget.size) &&
-	       bucket_allows(&q, container_of(t, struct esp_host, turn), n);
+	       esp_bucket_allows(&q, container_of(t, struct esp_host, turn), n);
 }
 
 /* The invariants of hosts and budget. */

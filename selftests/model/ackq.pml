@@ -133,7 +133,7 @@ inline reserve(fast)
 }
 #endif
 
-/* grant_extend(), rules 14 and 17; there is memory */
+/* esp_grant_extend(), rules 14 and 17; there is memory */
 inline extend(g)
 {
 	r = g_recv[g];
@@ -267,7 +267,7 @@ inline esp_ack_pump()
 #define BUCKET_ROOM(h)	(HOST_CAP > h_open[h] -> HOST_CAP - h_open[h] : 0)
 #define HOST_CAP	(count <= 1 -> MAX(CAP, SOLE) : CAP)
 
-/* bucket_allows(): each of the two tests is a read of its own */
+/* esp_bucket_allows(): each of the two tests is a read of its own */
 inline bucket_allows(h, m)
 {
 	ok = (h_open[h] == 0);
@@ -311,7 +311,7 @@ inline turn_take()
 		:: else
 		fi;
 		r = g_recv[j];
-		d_step {	/* grant_want(): others write one word of it */
+		d_step {	/* esp_grant_want(): others write one word of it */
 			e = (g_edge[j] < r || g_expired[j] -> r : g_edge[j]);
 			n = MIN(GRANT, (e < PKTS -> PKTS - e : 1));
 			n = MIN(n, MAX(CAP / 2, 1));
@@ -468,7 +468,7 @@ inline esp_enqueue_ack()
 	fi
 }
 
-/* bucket_ready(), with the lock: ok if the host takes part again */
+/* esp_bucket_ready(), with the lock: ok if the host takes part again */
 inline bucket_ready(h)
 {
 #ifdef SEED
@@ -489,7 +489,7 @@ inline bucket_ready(h)
 #endif
 }
 
-/* ackq_tokens_back(), rules 14 and 16 */
+/* tokens_back(), rules 14 and 16 */
 inline tokens_back(m)
 {
 #ifdef BREAK_ORDER
@@ -517,7 +517,7 @@ inline tokens_back(m)
 	d_step { ok = false; o = 0 }
 }
 
-/* esp_ackq_void(), rule 16 */
+/* esp_tokens_void(), rule 16 */
 inline esp_ackq_void()
 {
 	d_step { t = g_open[me]; g_open[me] = 0 };
@@ -561,7 +561,7 @@ inline esp_ackq_leave()
 /* esp_data_rcv(), token_arrived(), data_consume(), ack_consumed(), rules 10 and 16 */
 inline esp_data_rcv()
 {
-	t = g_open[me];		/* esp_ackq_arrived() */
+	t = g_open[me];		/* esp_tokens_arrived() */
 	do
 	:: t == 0 -> break
 	:: else ->
@@ -596,7 +596,7 @@ inline esp_data_rcv()
 	:: else
 	fi;
 #endif
-	ok = g_queued[me];	/* esp_ackq_consumed() */
+	ok = g_queued[me];	/* esp_tokens_consumed() */
 #ifdef BREAK_TRIM_LOCK
 	ok = false;
 #endif

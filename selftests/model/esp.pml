@@ -305,7 +305,7 @@ hidden byte progress, opened, grew, sent, stop, pump, ask, at_once, due, answer,
 
 #else
 
-/* esp_ackq_wants(), esp_grant_due(), grant_want(), rule 14 */
+/* esp_ackq_wants(), esp_grant_due(), esp_grant_want(), rule 14 */
 #define WANTS(i)	(MAX(r_edge[i], r_seq[i]) < r_end[i])
 #define DUE(i)		(WANTS(i) || r_expired[i])
 #define WANT_FROM(i)	(r_edge[i] < r_seq[i] || r_expired[i] -> r_seq[i] : r_edge[i])
@@ -318,7 +318,7 @@ hidden byte progress, opened, grew, sent, stop, pump, ask, at_once, due, answer,
 /* grant_sole() */
 #define SOLE_NOW(i)	(SOLE > Q && count <= 1 && r_sole[i] && !r_expired[i] && r_ooo[i] == 0)
 
-/* esp_host_cap(), bucket_room(), bucket_allows(), bucket_quantum() */
+/* esp_host_cap(), esp_bucket_room(), esp_bucket_allows(), esp_bucket_quantum() */
 #define HOST_MOST	(count <= 1 -> MAX(SOLE, Q) : CAP)
 #ifdef BUSY
 #define HOST_CAP(i)	(r_cap[i] < CAP && r_cap[i] < HOST_MOST -> r_cap[i] : HOST_MOST)
@@ -772,7 +772,7 @@ inline hold(i)
 #endif
 }
 
-/* grant_extend(): n tokens are reserved; rules 14, 17 and 20 */
+/* esp_grant_extend(): n tokens are reserved; rules 14, 17 and 20 */
 inline extend(i)
 {
 	base = MAX(r_seq[i], r_edge[i]);
@@ -917,7 +917,7 @@ inline link_grant(i, head)
 	r_turn[i] = r_class[i] && !r_expired[i]
 }
 
-/* bucket_ready(), esp_turn_unpark(), rule 14 */
+/* esp_bucket_ready(), esp_turn_unpark(), rule 14 */
 inline bucket_ready(i)
 {
 	ready = false;
@@ -1129,7 +1129,7 @@ inline ack_timeout(i)
 #define ALLOWED(i, s)	true
 #endif
 
-/* ackq_tokens_back(): r_open has fallen by m; rules 14 and 16 */
+/* tokens_back(): r_open has fallen by m; rules 14 and 16 */
 inline tokens_back(i, m)
 {
 	bucket_ready(i);
@@ -1137,7 +1137,7 @@ inline tokens_back(i, m)
 	pump = pump || (qlen > 0 && (ready || open == 0 || open <= leaves_at))
 }
 
-/* esp_ackq_void(), rule 16 */
+/* esp_tokens_void(), rule 16 */
 inline esp_ackq_void(i)
 {
 	tmp = r_open[i];
@@ -1302,7 +1302,7 @@ inline esp_gap_timeout(i)
 	fi
 }
 
-/* esp_grant_arrived(), esp_ackq_arrived(), rules 16 and 17 */
+/* esp_grant_arrived(), esp_tokens_arrived(), rules 16 and 17 */
 inline token_arrived(i, s)
 {
 #ifdef BUSY
@@ -1452,7 +1452,7 @@ inline esp_data_rcv(i, s)
 			consume(i, seq)
 		:: else -> break
 		od;
-		/* esp_ackq_consumed(), rule 16 */
+		/* esp_tokens_consumed(), rule 16 */
 		lim = LEFT(i);
 		if
 #ifdef BREAK_VOID

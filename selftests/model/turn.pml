@@ -139,7 +139,7 @@ hidden byte stay, sole, pump, ready, gave_long, gave_short;
 #define TURN_FIFO	(nth + 1 >= EVERY)
 #endif
 
-/* esp_host_cap(), esp_host_most(), bucket_room(), bucket_allows(), bucket_quantum() */
+/* esp_host_cap(), esp_host_most(), esp_bucket_room(), esp_bucket_allows(), esp_bucket_quantum() */
 #define HOST_MOST	(count <= 1 && alone -> MAX(Q, SOLE) : CAP)
 #ifdef BUSY
 #define HOST_CAP(h)	(h_cap[h] < CAP -> h_cap[h] : HOST_MOST)
@@ -204,7 +204,7 @@ inline turn_place(h)
 	h_best[h] = best
 }
 
-/* bucket_ready(), esp_turn_unpark(): j is the next grant of host h */
+/* esp_bucket_ready(), esp_turn_unpark(): j is the next grant of host h */
 inline bucket_ready(h)
 {
 	ready = false;
@@ -394,7 +394,7 @@ inline esp_ack_pump()
 	od
 }
 
-/* ackq_tokens_back() */
+/* tokens_back() */
 inline tokens_back(i, m)
 {
 	g_open[i] = g_open[i] - m;

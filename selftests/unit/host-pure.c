@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CFLAGS: -fsanitize=address,undefined -fno-sanitize-recover=all
-// SOURCES: net/esp/core/wire.c net/esp/core/window.c net/esp/core/rtt.c net/esp/core/policy.c net/esp/core/turn.c net/esp/core/budget.c net/esp/core/overdue.c net/esp/core/ackq.c
+// SOURCES: net/esp/core/wire.c net/esp/core/window.c net/esp/core/rtt.c net/esp/core/policy.c net/esp/core/turn.c net/esp/core/budget.c net/esp/core/overdue.c net/esp/core/tokens.c net/esp/core/ackq.c
 /*
  * Run the KUnit tests of the files of pure decisions in user space, and compare
  * the documentation's frames with those of the tests. Must run in the project's
@@ -13,6 +13,7 @@
 #include "core/rtt.h"
 #include "core/policy.h"
 #include "core/ackq.h"
+#include "core/tokens.h"
 
 /* As much of KUnit as the tests use. */
 struct kunit {

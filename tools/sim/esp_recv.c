@@ -193,7 +193,7 @@ void ackq_leave(struct esp_sk *sk)
 	struct esp_ackq *q = queue_of(sk);
 
 	esp_ackq_remove(q, &sk->grant);
-	esp_ackq_void(q, &sk->grant);
+	esp_tokens_void(q, &sk->grant);
 	esp_ackq_ended(q, &sk->grant);
 	timer_clear(sk, T_RRQ);
 	esp_ack_pump(q);
@@ -233,7 +233,7 @@ void expiry(struct esp_sk *sk)
 	struct esp_ackq *q = queue_of(sk);
 	struct esp_grant *g = &sk->grant;
 
-	if (!esp_ackq_void(q, g) && !packets_due(sk))
+	if (!esp_tokens_void(q, g) && !packets_due(sk))
 		return;
 	state.expiries++;
 	if (++sk->expiries > EXPIRIES) {
@@ -425,7 +425,7 @@ static void ack_consumed(struct esp_sk *sk, u32 ask)
 /* esp_grant_arrived() */
 static bool tokens_arrived(struct esp_sk *sk, u32 seq)
 {
-	bool pump = esp_ackq_arrived(queue_of(sk), &sk->grant, seq, 1), anew = sk->expiries;
+	bool pump = esp_tokens_arrived(queue_of(sk), &sk->grant, seq, 1), anew = sk->expiries;
 
 	sk->expiries = 0;
 	if ((sk->grant.granted_once || sk->host->npeers == 1) &&
@@ -480,7 +480,7 @@ void data_rcv(struct esp_sk *sk, struct packet *p)
 	}
 	pump = tokens_arrived(sk, p->seq);
 	ask = consume_ooo(sk, consume(sk, p->flags, p->len, 0));
-	if (esp_ackq_consumed(q, &sk->grant) || pump)
+	if (esp_tokens_consumed(q, &sk->grant) || pump)
 		esp_ack_pump(q);
 	if (!esp_after(sk->ooo_high, sk->recv_seq)) {
 		sk->ooo_high = sk->recv_seq;

@@ -15,6 +15,7 @@
 
 #include "core/window.h"
 #include "core/ackq.h"
+#include "core/tokens.h"
 #include "sim.h"
 
 /* Defaults of sysctl.c, and constants of the files named. */

@@ -10,10 +10,11 @@
  *      arrivals, TXF, expiry, close: tokens ----+
  *
  * Turns go by host and length (turn.h). Hosts whose bucket has no room for a grant wait aside until
- * their packets arrive (budget.h). Under the seed's policy, esp_ack_queue takes the place of struct
- * esp_turns, and a single sender's grant leaves at once (esp_ackq_fast()).
+ * their packets arrive (budget.h, tokens.h). Under the seed's policy, esp_ack_queue takes the place
+ * of struct esp_turns, and a single sender's grant leaves at once (esp_ackq_fast()).
  */
 #include "ackq.h"
+#include "tokens.h"
 
 /* How often does a turn go by waiting time? */
 static void ackq_order(struct esp_ackq *q, const struct esp_policy *p)
@@ -81,13 +82,6 @@ static bool ackq_adaptive(const struct esp_ackq *q)
 	return READ_ONCE(q->policy.adaptive);
 }
 
-/* Add tokens of @g: its own, and those of its host. */
-static void grant_tokens(struct esp_grant *g, u32 n)
-{
-	atomic_add(n, &g->outstanding);
-	atomic_add(n, &g->host->outstanding);
-}
-
 /**
  * esp_ackq_forget() - Forget a host
  * @q:	queue
@@ -119,72 +113,6 @@ static bool ackq_reserve(struct esp_ackq *q, u32 n, bool fast)
 			return false;
 	} while (!atomic_try_cmpxchg(&q->outstanding, &open, open + n));
 	return true;
-}
-
-/*
- * Move the edge of @g by up to @n packets; the caller has reserved tokens for them, unless the
- * sender is @near: then the link doesn't count them.
- * Tokens that aren't needed go back: @n tells how many were. Returns false if no grant at all can
- * be given, because memory is short.
- */
-static bool grant_extend(struct esp_ackq *q, struct esp_grant *g, u32 *n, bool near)
-{
-	u32 recv_seq = READ_ONCE(g->recv_seq);
-	u32 burst = READ_ONCE(q->policy.burst_length);
-	u32 base = esp_after(recv_seq, g->edge) ? recv_seq : g->edge;
-	u32 limit = q->ops->room(g, recv_seq);
-	u32 edge, take, most, open;
-
-	if (g->expired && base != recv_seq) {
-		/*
-		 * Repeat the grant that expired. No new packet is granted until each packet of
-		 * that grant has a token. esp_ackq_consumed() takes back the tokens of packets
-		 * that are here.
-		 */
-		open = atomic_read(&g->outstanding);
-		take = base - recv_seq > open ? base - recv_seq - open : 0;
-		most = g->expired > 1 ? 1 : *n;
-		if (take <= most)
-			g->expired = 0;
-		else
-			take = most;
-		WRITE_ONCE(g->token_start, recv_seq);
-		goto out;
-	}
-	g->expired = 0;
-	WRITE_ONCE(g->granted_once, 1);
-	if (burst && esp_after(limit, recv_seq + burst))
-		limit = recv_seq + burst;
-	edge = base + *n;
-	if (esp_after(edge, limit))
-		edge = limit;
-	take = esp_after(edge, base) ? edge - base : 0;
-	if (take > *n)
-		take = *n;
-	if (esp_before(g->edge, recv_seq))
-		WRITE_ONCE(g->token_start, recv_seq);
-	WRITE_ONCE(g->edge, base + take);
-out:
-	if (near) {
-		WRITE_ONCE(g->near, g->near + take);
-		atomic_add(take, &g->outstanding);
-	} else {
-		grant_tokens(g, take);
-		if (take < *n)
-			atomic_sub_return(*n - take, &q->outstanding);
-	}
-	*n = take;
-	return take || g->edge != recv_seq;
-}
-
-/* Packets that the next grant of @g may be for; at least 1, because a sender may ask again. */
-static u32 grant_want(const struct esp_grant *g)
-{
-	u32 recv_seq = READ_ONCE(g->recv_seq), edge = READ_ONCE(g->edge), end = READ_ONCE(g->end);
-
-	if (esp_before(edge, recv_seq) || g->expired)
-		edge = recv_seq;
-	return esp_before(edge, end) ? end - edge : 1;
 }
 
 /*
@@ -235,24 +163,18 @@ bool esp_ackq_due(const struct esp_ackq *q, struct esp_grant *g)
 bool esp_ackq_fast(struct esp_ackq *q, struct esp_grant *g)
 {
 	bool near = ackq_near(q, g);
-	u32 n = near ? grant_want(g) : esp_policy_grant(&q->policy);
+	u32 n = near ? esp_grant_want(g) : esp_policy_grant(&q->policy);
 	bool ok;
 
 	if (!near &&
 	    (ackq_adaptive(q) || READ_ONCE(q->qlen) || !ackq_reserve(q, n, true)))
 		return false;
-	ok = grant_extend(q, g, &n, near);
+	ok = esp_grant_extend(q, g, &n, near);
 	if (!ok)
 		WRITE_ONCE(g->rcv_mem_pressure, 1);
-	/* a queued grant may have waited for tokens that grant_extend() gave back */
+	/* a queued grant may have waited for tokens that esp_grant_extend() gave back */
 	esp_ack_pump(q);
 	return ok;
-}
-
-/* Size of a grant, packets. */
-static u32 ackq_quantum(const struct esp_ackq *q)
-{
-	return esp_budget_quantum(q->budget);
 }
 
 /*
@@ -302,72 +224,12 @@ static int sole_leaves_at(struct esp_ackq *q, struct esp_grant *g, int limit, u3
 	return at;
 }
 
-/* Packets that the host of @g may still get. */
-static u32 bucket_room(struct esp_ackq *q, const struct esp_host *h)
-{
-	int room = esp_host_cap(q->budget, h, atomic_read(&q->esp_recv_count)) -
-		   atomic_read(&h->outstanding);
-
-	return max(room, 0);
-}
-
-/*
- * May host @h get @n packets? If nothing is on its way from it, one grant is allowed, however
- * small its bucket is.
- */
-static bool bucket_allows(struct esp_ackq *q, const struct esp_host *h, u32 n)
-{
-	return atomic_read(&h->outstanding) <= 0 || bucket_room(q, h) >= n;
-}
-
-/* Does the bucket of @h have its largest size, so that a larger budget would enlarge it? */
-static bool bucket_full(struct esp_ackq *q, const struct esp_host *h)
-{
-	int senders = atomic_read(&q->esp_recv_count);
-
-	return !READ_ONCE(h->busy) &&
-	       esp_host_cap(q->budget, h, senders) >= esp_host_most(q->budget, h, senders);
-}
-
-/*
- * Size of a grant for a host: a small bucket gets it in two parts at least, so that the host does
- * not stand still while the first one is on its way.
- */
-static u32 bucket_quantum(struct esp_ackq *q, const struct esp_host *h, u32 n)
-{
-	u32 cap = esp_host_cap(q->budget, h, atomic_read(&q->esp_recv_count));
-
-	return min(n, max(cap / 2, 1u));
-}
-
-/* Let a parked host take part again, if its next grant may leave. Returns whether it does. */
-static bool bucket_ready(struct esp_ackq *q, struct esp_host *h)
-	__must_hold(&q->lock)
-{
-	struct esp_turn_grant *t;
-	struct esp_grant *g;
-
-	lockdep_assert_held(&q->lock);
-	if (!h->turn.parked)
-		return false;
-	if (esp_turn_fifo(&q->turns))
-		t = list_first_entry(&h->turn.grants, struct esp_turn_grant, link);
-	else
-		t = list_first_entry(&h->turn.class[__ffs(h->turn.classes)], struct esp_turn_grant,
-				     in_class);
-	g = container_of(t, struct esp_grant, turn);
-	if (!bucket_allows(q, h, bucket_quantum(q, h, min(ackq_quantum(q), grant_want(g)))))
-		return false;
-	esp_turn_unpark(&q->turns, &h->turn);
-	return true;
-}
-
 /* Put @g among the grants of its host. A grant that has expired is one of the shortest. */
 static void turn_add(struct esp_ackq *q, struct esp_grant *g, bool first)
 {
 	esp_turn_add(&q->turns, &g->host->turn, &g->turn, g->expired ? 0 : READ_ONCE(g->class),
 		     first);
-	bucket_ready(q, g->host);
+	esp_bucket_ready(q, g->host);
 }
 
 /* Queue @g at the head, or at the tail: among the grants of its host, if the budget decides. */
@@ -399,7 +261,7 @@ void esp_ackq_park(struct esp_ackq *q, struct esp_grant *g)
 	g->expired = min_t(u8, g->expired, 1);	/* something has come since */
 	link_grant(q, g, false);
 	spin_unlock_bh(&q->lock);
-	smp_mb();	/* write qlen before outstanding is read; pairs with ackq_tokens_back() */
+	smp_mb();	/* write qlen before outstanding is read; pairs with tokens_back() */
 }
 
 /**
@@ -455,7 +317,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 {
 	struct esp_budget *b = q->budget;
 	int open = atomic_read(&q->outstanding), limit, at;
-	u32 quantum = ackq_quantum(q), room;
+	u32 quantum = esp_budget_quantum(q->budget), room;
 	struct esp_turn_grant *t;
 	struct esp_host *h;
 	struct esp_turn *th;
@@ -470,7 +332,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		h = container_of(th, struct esp_host, turn);
 		t = esp_turn_next(&q->turns, th);
 		g = container_of(t, struct esp_grant, turn);
-		*n = bucket_quantum(q, h, min(quantum, grant_want(g)));
+		*n = esp_bucket_quantum(q, h, min(quantum, esp_grant_want(g)));
 		now = q->ops->now();
 		due = esp_overdue_look(&q->overdue, now, esp_budget_due(b));
 		sole = grant_sole(q, g);
@@ -478,7 +340,7 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		at = sole ? sole_leaves_at(q, g, limit, *n) : limit - (int)*n;
 		if (open > 0 && open > at) {
 			WRITE_ONCE(q->leaves_at, at);
-			smp_mb();	/* pairs with ackq_tokens_back() */
+			smp_mb();	/* pairs with tokens_back() */
 			open = atomic_read(&q->outstanding);
 			if (open <= 0 || open <= at)
 				continue;
@@ -492,11 +354,11 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 			WRITE_ONCE(q->until, until ? until : 1);
 			return NULL;
 		}
-		if (bucket_allows(q, h, *n))
+		if (esp_bucket_allows(q, h, *n))
 			break;
-		esp_turn_park(&q->turns, th, bucket_full(q, h));
-		smp_mb();	/* write parked before outstanding is read; ackq_tokens_back() */
-		if (bucket_allows(q, h, *n))
+		esp_turn_park(&q->turns, th, esp_bucket_full(q, h));
+		smp_mb();	/* write parked before outstanding is read; tokens_back() */
+		if (esp_bucket_allows(q, h, *n))
 			esp_turn_unpark(&q->turns, th);
 	}
 	if (!th) {
@@ -506,9 +368,9 @@ static struct esp_grant *turn_take(struct esp_ackq *q, u32 *n, u32 *wait)
 		return NULL;
 	}
 	/* a short message, or a sole host, gets all that it wants, as far as the budget goes */
-	room = max_t(int, bucket_room(q, h), 1);
+	room = max_t(int, esp_bucket_room(q, h), 1);
 	if ((!esp_turn_fifo(&q->turns) || th->link.next == th->link.prev) && limit > open)
-		*n = max(*n, min3(grant_want(g), (u32)(limit - open),
+		*n = max(*n, min3(esp_grant_want(g), (u32)(limit - open),
 				  (u32)(sole ? ESP_GRANT_MAX : ESP_SLACK_FRAMES)));
 	*n = min(*n, room);
 	return g;
@@ -531,9 +393,9 @@ static void ackq_pump_turns(struct esp_ackq *q)
 				q->ops->later(q, wait);
 			return;
 		}
-		turns = DIV_ROUND_UP(n, ackq_quantum(q));
+		turns = DIV_ROUND_UP(n, esp_budget_quantum(q->budget));
 		atomic_add(n, &q->outstanding);
-		if (!grant_extend(q, g, &n, false))
+		if (!esp_grant_extend(q, g, &n, false))
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		now = q->ops->now();
 		esp_overdue_granted(&q->overdue, g->host, n, now + esp_budget_due(q->budget));
@@ -574,7 +436,7 @@ static void ackq_pump_seed(struct esp_ackq *q)
 			return;
 		}
 		g = first_grant(q);
-		if (!grant_extend(q, g, &n, false))
+		if (!esp_grant_extend(q, g, &n, false))
 			WRITE_ONCE(g->rcv_mem_pressure, 1);
 		unlink_grant(q, g);
 		spin_unlock_bh(&q->lock);
@@ -641,7 +503,7 @@ bool esp_ackq_remove(struct esp_ackq *q, struct esp_grant *g)
  * @edge:	end of the first burst that the sender was told
  *
  * The rest of that burst is on its way, and has its tokens: other senders wait for it.
- * Some of it may be here already, and packets beyond it, too: esp_ackq_consumed() takes
+ * Some of it may be here already, and packets beyond it, too: esp_tokens_consumed() takes
  * surplus tokens back. The caller starts the RRQ timer, once recv_seq has moved.
  */
 void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
@@ -670,7 +532,7 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 		 */
 		spin_lock_bh(&q->lock);
 		room = max_t(u32, q->budget->size, ESP_PORT_FRAMES) - atomic_read(&q->outstanding);
-		n = min3(n, bucket_room(q, g->host), (u32)max(room, 0));
+		n = min3(n, esp_bucket_room(q, g->host), (u32)max(room, 0));
 		now = q->ops->now();
 		esp_burst_begins(q->budget, &g->window, now);
 		if (now - g->ended > esp_burst_window(q->budget))
@@ -678,12 +540,12 @@ void esp_ackq_announced(struct esp_ackq *q, struct esp_grant *g, u32 recv_seq,
 		WRITE_ONCE(q->leaves_at, INT_MAX);	/* a sole sender is none any more */
 		esp_overdue_granted(&q->overdue, g->host, n, now + esp_budget_due(q->budget));
 		atomic_add(n, &q->outstanding);
-		grant_tokens(g, n);
+		esp_grant_tokens(g, n);
 		spin_unlock_bh(&q->lock);
 		return;
 	}
 	atomic_add(n, &q->outstanding);
-	grant_tokens(g, n);
+	esp_grant_tokens(g, n);
 }
 
 /**
@@ -709,38 +571,12 @@ void esp_ackq_left(struct esp_grant *g, u32 end)
 		WRITE_ONCE(g->class, class);
 }
 
-/*
- * Give @n tokens of @g back; it keeps @left. Those that the link counts come back first. Returns
- * true if a grant may leave now: the caller pumps.
- */
-static bool ackq_tokens_back(struct esp_ackq *q, struct esp_grant *g, int n, int left)
-{
-	int near = min_t(int, g->near, left), open;
-	struct esp_host *h = g->host;
-	bool ready = false;
-
-	n -= g->near - near;
-	if (g->near != near)
-		WRITE_ONCE(g->near, near);
-	if (!n)
-		return false;
-	atomic_sub_return(n, &h->outstanding);	/* full barrier before parked is read */
-	if (READ_ONCE(h->turn.parked)) {
-		spin_lock_bh(&q->lock);
-		ready = bucket_ready(q, h);
-		spin_unlock_bh(&q->lock);
-	}
-	/* full barrier before qlen and leaves_at are read */
-	open = atomic_sub_return(n, &q->outstanding);
-	return READ_ONCE(q->qlen) && (ready || open <= 0 || open <= READ_ONCE(q->leaves_at));
-}
-
 /**
  * esp_ackq_gap() - Take note that packets of a sender are missing
  * @q:	queue
  *
  * A sender with a gap is no sole one (esp_grant.ooo_pkts, which the caller has written). So the
- * caller's esp_ackq_arrived() for the packet after the gap asks it to pump.
+ * caller's esp_tokens_arrived() for the packet after the gap asks it to pump.
  */
 void esp_ackq_gap(struct esp_ackq *q)
 {
@@ -779,7 +615,7 @@ bool esp_ackq_came(struct esp_ackq *q, struct esp_grant *g, u32 count, u32 bytes
 		return false;
 	spin_lock_bh(&q->lock);
 	esp_host_round(q->budget, h, now);
-	ready = bucket_ready(q, h);
+	ready = esp_bucket_ready(q, h);
 	spin_unlock_bh(&q->lock);
 	return ready;
 }
@@ -832,92 +668,6 @@ void esp_ackq_lost(struct esp_ackq *q, struct esp_grant *g)
 	spin_lock_bh(&q->lock);
 	esp_budget_lost(q->budget, g->host, atomic_read(&q->outstanding), q->ops->now());
 	spin_unlock_bh(&q->lock);
-}
-
-/**
- * esp_ackq_arrived() - Account for packets that have arrived for the first time
- * @q:		queue
- * @g:		grant; the caller owns its socket
- * @seq:	number of the first one
- * @count:	packets
- *
- * Return: true if the caller is to pump
- */
-bool esp_ackq_arrived(struct esp_ackq *q, struct esp_grant *g, u32 seq,
-		      u32 count)
-{
-	u32 edge = READ_ONCE(g->edge), lo = READ_ONCE(g->token_start), end = seq + count;
-	int n = atomic_read(&g->outstanding), take;
-
-	if (esp_before(seq, lo))
-		seq = lo;
-	if (esp_after(end, edge))
-		end = edge;
-	if (!esp_before(seq, end))
-		return false;	/* these packets had no tokens */
-	do {
-		take = min_t(int, n, end - seq);
-		if (take <= 0)
-			return false;
-	} while (!atomic_try_cmpxchg(&g->outstanding, &n, n - take));
-	return ackq_tokens_back(q, g, take, n - take);
-}
-
-/* Drop tokens of @g beyond the packets that can still come. Returns their number. */
-static int grant_trim(struct esp_grant *g)
-{
-	u32 edge = READ_ONCE(g->edge);
-	int left = esp_after(edge, g->recv_seq) ? edge - g->recv_seq : 0;
-	int n = atomic_read(&g->outstanding);
-
-	if (esp_after(g->recv_seq, g->token_start))
-		g->token_start = g->recv_seq;	/* before the comparison wraps */
-	if (n <= left)
-		return 0;
-	atomic_set(&g->outstanding, left);
-	return n - left;
-}
-
-/**
- * esp_ackq_consumed() - Drop surplus tokens after recv_seq has advanced
- * @q:	queue
- * @g:	grant; the caller owns its socket
- *
- * Only packets before the edge can come under a token. There are more tokens than such
- * packets in two cases: an expired grant was repeated (rule 17) and some of its packets
- * were here; or the sender was ahead of its grant.
- *
- * Return: true if the caller is to pump
- */
-bool esp_ackq_consumed(struct esp_ackq *q, struct esp_grant *g)
-{
-	int n;
-
-	if (smp_load_acquire(&g->queued)) {	/* unlink_grant() */
-		/* other contexts extend a queued grant */
-		spin_lock_bh(&q->lock);
-		n = grant_trim(g);
-		spin_unlock_bh(&q->lock);
-	} else {
-		n = grant_trim(g);
-	}
-	return n && ackq_tokens_back(q, g, n, atomic_read(&g->outstanding));
-}
-
-/**
- * esp_ackq_void() - Take all tokens of a socket back (TXF, expiry, RST)
- * @q:	queue
- * @g:	grant; the caller owns its socket
- *
- * Return: number of tokens; the caller pumps
- */
-int esp_ackq_void(struct esp_ackq *q, struct esp_grant *g)
-{
-	int n = atomic_xchg(&g->outstanding, 0);
-
-	if (n)
-		ackq_tokens_back(q, g, n, 0);
-	return n;
 }
 
 /**
@@ -982,6 +732,6 @@ void esp_ackq_policy(struct esp_ackq *q, const struct esp_policy *p)
 	WRITE_ONCE(q->policy.burst_length, p->burst_length);
 	WRITE_ONCE(q->policy.first_pool, p->first_pool);
 	spin_unlock_bh(&q->lock);
-	smp_mb();	/* write the policy before outstanding is read; ackq_tokens_back() */
+	smp_mb();	/* write the policy before outstanding is read; tokens_back() */
 	esp_ack_pump(q);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of ackq.c, which follow those of policy.c. Included by suite.c, and in
+ * Tests of ackq.c and tokens.c, which follow those of policy.c. Included by suite.c, and in
  * user space by selftests/unit/host-pure.c.
  */
 
@@ -93,9 +93,9 @@ static void t_arrive(int i)
 	bool pump;
 
 	t.now += 1000;		/* the time of 8 frames: the pace has no say */
-	pump = esp_ackq_arrived(&t.q, &t.g[i], seq, 1);
+	pump = esp_tokens_arrived(&t.q, &t.g[i], seq, 1);
 	t.g[i].recv_seq = seq + 1;
-	if ((esp_ackq_consumed(&t.q, &t.g[i]) || pump) &&
+	if ((esp_tokens_consumed(&t.q, &t.g[i]) || pump) &&
 	    !esp_ackq_paced(&t.q, t.now / 1000))
 		esp_ack_pump(&t.q);
 }
@@ -103,7 +103,7 @@ static void t_arrive(int i)
 static void t_end(int i)
 {
 	esp_ackq_remove(&t.q, &t.g[i]);
-	esp_ackq_void(&t.q, &t.g[i]);
+	esp_tokens_void(&t.q, &t.g[i]);
 	esp_ackq_ended(&t.q, &t.g[i]);
 	esp_ack_pump(&t.q);
 }
@@ -260,17 +260,17 @@ static void ackq_arrived__any_order(struct kunit *test)
 	t_announce(0, 3);
 	s = t.g[0].recv_seq;	/* two packets of the first burst are still to come */
 	KUNIT_EXPECT_EQ(test, t_open(0), 34);
-	esp_ackq_arrived(&t.q, &t.g[0], s + 1, 1);		/* of the first burst */
+	esp_tokens_arrived(&t.q, &t.g[0], s + 1, 1);		/* of the first burst */
 	KUNIT_EXPECT_EQ(test, t_open(0), 33);
-	esp_ackq_arrived(&t.q, &t.g[0], s + 20, 1);
+	esp_tokens_arrived(&t.q, &t.g[0], s + 20, 1);
 	KUNIT_EXPECT_EQ(test, t_open(0), 32);
-	esp_ackq_arrived(&t.q, &t.g[0], s + 2, 1);
+	esp_tokens_arrived(&t.q, &t.g[0], s + 2, 1);
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 31);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.h[0].outstanding), 31);
-	esp_ackq_arrived(&t.q, &t.g[0], s - 1, 1);		/* consumed before */
+	esp_tokens_arrived(&t.q, &t.g[0], s - 1, 1);		/* consumed before */
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
-	esp_ackq_arrived(&t.q, &t.g[0], t.g[0].edge, 1);	/* not granted */
+	esp_tokens_arrived(&t.q, &t.g[0], t.g[0].edge, 1);	/* not granted */
 	KUNIT_EXPECT_EQ(test, t_open(0), 31);
 }
 
@@ -327,8 +327,8 @@ static void ackq_park__expired(struct kunit *test)
 	t_announce(1, 0);
 	t_announce(2, 0);
 	edge = t.g[0].edge;
-	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 8);
-	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 0);
+	KUNIT_EXPECT_EQ(test, esp_tokens_void(&t.q, &t.g[0]), 8);
+	KUNIT_EXPECT_EQ(test, esp_tokens_void(&t.q, &t.g[0]), 0);
 	esp_budget_limits(&t.b, 4, 4, 64);
 	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0], false));
 	esp_ack_pump(&t.q);
@@ -358,14 +358,14 @@ static void ackq_consumed__no_phantom_tokens(struct kunit *test)
 	t_hog(0);
 	s = t.g[0].recv_seq;
 	for (i = 1; i < 32; i++)	/* all packets but the first */
-		esp_ackq_arrived(&t.q, &t.g[0], s + i, 1);
-	KUNIT_EXPECT_EQ(test, esp_ackq_void(&t.q, &t.g[0]), 1);
+		esp_tokens_arrived(&t.q, &t.g[0], s + i, 1);
+	KUNIT_EXPECT_EQ(test, esp_tokens_void(&t.q, &t.g[0]), 1);
 	KUNIT_EXPECT_TRUE(test, esp_ackq_expired(&t.q, &t.g[0], false));
 	esp_ack_pump(&t.q);
 	KUNIT_EXPECT_EQ(test, t_open(0), 32);
-	esp_ackq_arrived(&t.q, &t.g[0], s, 1);
+	esp_tokens_arrived(&t.q, &t.g[0], s, 1);
 	t.g[0].recv_seq = s + 32;
-	esp_ackq_consumed(&t.q, &t.g[0]);
+	esp_tokens_consumed(&t.q, &t.g[0]);
 	KUNIT_EXPECT_EQ(test, t_open(0), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.h[0].outstanding), 0);

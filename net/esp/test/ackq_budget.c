@@ -307,14 +307,14 @@ static void ackq_budget__leaves_at(struct kunit *test)
 	tb_announce(2, 1000);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);
 	do {
-		pump = esp_ackq_arrived(&t.q, &t.g[2], t.g[2].recv_seq++, 1);
+		pump = esp_tokens_arrived(&t.q, &t.g[2], t.g[2].recv_seq++, 1);
 		KUNIT_EXPECT_EQ(test, pump, atomic_read(&t.q.outstanding) <= most);
 	} while (!pump);
 	/* a packet that is missing may have been what the grant waited for */
 	esp_ack_pump(&t.q);
 	t.g[2].ooo_pkts = 1;
 	esp_ackq_gap(&t.q);
-	KUNIT_EXPECT_TRUE(test, esp_ackq_arrived(&t.q, &t.g[2], t.g[2].recv_seq++, 1));
+	KUNIT_EXPECT_TRUE(test, esp_tokens_arrived(&t.q, &t.g[2], t.g[2].recv_seq++, 1));
 }
 
 /* A host whose bucket is empty waits aside, and others get what it may not have. */
@@ -377,7 +377,7 @@ static void ackq_budget__expired(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&bt.h[0].outstanding), 16);
 	for (i = 0; i < 6; i++) {
 		t.now += 10 * MS;
-		esp_ackq_void(&t.q, &t.g[0]);
+		esp_tokens_void(&t.q, &t.g[0]);
 		esp_ackq_expired(&t.q, &t.g[0], i);
 		esp_ack_pump(&t.q);
 	}
