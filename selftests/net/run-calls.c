@@ -71,6 +71,13 @@ static void set(int fd, int level, int name, int v)
 	must(!setsockopt(fd, level, name, &v, sizeof(v)));
 }
 
+/* Fail with the error of a connection that the peer has reset meanwhile. */
+static void not_reset(int fd)
+{
+	errno = option(fd, SOL_SOCKET, SO_ERROR);
+	must(!errno);
+}
+
 /* Read and set the options that programs use. */
 static void options(int fd, int family)
 {
@@ -81,9 +88,10 @@ static void options(int fd, int family)
 	must(option(fd, SOL_SOCKET, SO_DOMAIN) == family);
 	must(option(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM);
 	must(option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP);
-	must(option(fd, SOL_SOCKET, SO_ERROR) == 0);
+	not_reset(fd);
 	must(!option(fd, SOL_SOCKET, SO_ACCEPTCONN));
 	must(!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len));
+	not_reset(fd);
 	must(info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
 	must(info.tcpi_snd_mss > 0);
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 0);
