@@ -3,11 +3,12 @@
  * The budget of a receiving link, the buckets of its sending hosts, and first bursts.
  *
  *   budget = BDP + min(BDP / 2, 32) + 8 + grow		packets granted and not yet arrived
- *   a sole sender's: BDP + 44 + 8 + grow, or BDP + 4 * 44 + 8 + grow on this machine
+ *   a sole sender's: BDP + 44 + 8 + grow
  *
  *   BDP	rate of the link times base round trip
  *   + BDP / 2	a queue at the port, so that the link stays full while senders differ
  *   + 44	a GSO packet
+ *   + 8	a host that is late
  *   + grow	what hosts and cards take longer than the wire; the link's use shows it
  *
  * All times are nanoseconds of one clock. A caller on another processor may have read it a
