@@ -208,9 +208,10 @@ static void ackq_budget__sole_memory(struct kunit *test)
  */
 static void ackq_budget__near(struct kunit *test)
 {
-	u32 i;
+	u32 base, i;
 
 	tb_init();
+	base = bt.b.base.v;
 	tb_announce(2, 1000);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);	/* the budget */
 	esp_host_came_whole(&bt.h[0], true, false);
@@ -232,6 +233,10 @@ static void ackq_budget__near(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tb_granted(0), 600u);
 	KUNIT_EXPECT_EQ(test, t.g[0].near, 600u);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t.q.outstanding), 21);
+	/* its round trips are not the link's */
+	esp_ackq_rtt(&t.q, &t.g[0], 1, 1, t.now + ESP_SOLE_NS);
+	KUNIT_EXPECT_EQ(test, bt.b.base.v, base);
+	KUNIT_EXPECT_EQ(test, bt.h[0].base, 1000u);
 	/* without memory there is no grant */
 	t.room[0] = 0;
 	for (i = 0; i < 600; i++)
