@@ -35,6 +35,12 @@ void esp_ack_now(struct sock *sk)
 	esp_timer_set(esp, ESP_T_ACK, esp->last_ack_us + ESP_DUP_ACK_US);
 }
 
+/* Does an ACK leave at @at, or before? One that may wait for ESP_LATER_US is no reason to wait. */
+static bool ack_leaves_by(const struct esp_opt *esp, u64 at)
+{
+	return esp->ack_pending && READ_ONCE(esp->deadline[ESP_T_ACK]) <= at;
+}
+
 /* Arm the socket's own hrtimer, @us after the frame to be acknowledged (esp_ack_rcv()). */
 static void ack_within(struct esp_opt *esp, u32 us)
 {
@@ -54,7 +60,7 @@ void esp_ack_soon(struct sock *sk, u32 us)
 	struct esp_opt *esp = esp_sk(sk);
 	u32 delay = READ_ONCE(esp->ns->conf.ack_delay_us);
 
-	if (esp->ack_pending)
+	if (ack_leaves_by(esp, esp->progress_us + max(us, delay)))
 		return;
 	if (us <= delay) {
 		esp_ack_wait(esp, esp->progress_us + delay - esp_ack_early(delay));
@@ -74,7 +80,7 @@ static void ack_fin(struct sock *sk)
 
 	if (!us)
 		esp_send_ack(sk);
-	else if (!esp->ack_pending)
+	else if (!ack_leaves_by(esp, esp->progress_us + us))
 		ack_within(esp, us);
 }
 
@@ -147,7 +153,8 @@ void esp_ack_consumed(struct sock *sk, struct esp_consumed *c)
 	else if (sk->sk_state == TCP_CLOSE_WAIT)
 		ack_fin(sk);
 	else if (c->bytes)
-		esp_ack_soon(sk, 0);
+		esp_ack_soon(sk, c->later && READ_ONCE(esp->ns->conf.ack_delay_us) ?
+			     ESP_LATER_US : 0);
 }
 
 /**
@@ -181,6 +188,7 @@ void esp_ack_timeout(struct sock *sk)
 	if (!esp->ack_pending)
 		return;
 	ESP_INC(sock_net(sk), AckDelayed);
+	esp->replies = 0;
 	esp_send_ack(sk);
 	if (esp->ack_pending)	/* no memory for the ACK: try again soon */
 		esp_timer_set(esp, ESP_T_ACK, esp_now() + USEC_PER_MSEC);

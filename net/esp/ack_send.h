@@ -11,6 +11,7 @@ struct esp_consumed {
 	bool	begins;		/* TXS: a transmission has begun */
 	bool	ask;		/* TXS: a grant is due */
 	bool	at_once;	/* TXF, most FINs: an ACK leaves now */
+	bool	later;		/* ESP_GRANT_LATER: the ACK may wait for data */
 	bool	end;		/* end of a message: TXF or EOR */
 	u32	packets;	/* number of packets */
 };

@@ -58,6 +58,7 @@ static void conn_learn_features(struct esp_opt *esp, u8 features)
 {
 	esp->peer_parts = !!(features & ESP_FEATURE_PARTS);
 	esp->peer_left = !!(features & ESP_FEATURE_LEFT);
+	esp->peer_later = !!(features & ESP_FEATURE_LATER);
 }
 
 /* Set the fields that depend on the peer's handshake frame. */
@@ -486,11 +487,11 @@ static enum skb_drop_reason listen_syn(struct sock *sk, struct esp_dev *ed, stru
 		.type		= sk->sk_type,
 		.ts_ecr		= in->ts_val,
 	};
-	u8 own = ESP_FEATURE_PARTS | ESP_FEATURE_TCP | ESP_FEATURE_LEFT;
+	u8 own = ESP_FEATURES_KNOWN;
 
 	/* its owner may set another option just now, in the same word */
-	if (data_race(!!esp_sk(sk)->user_crc))
-		own |= ESP_FEATURE_CRC32C;
+	if (data_race(!esp_sk(sk)->user_crc))
+		own &= ~ESP_FEATURE_CRC32C;
 	f.features = esp_agree(own, in->features);
 	if (!in->peer_cookie || in->pkt_seq != esp_isn(in->peer_cookie)) {
 		ESP_INC(net, InCookie);
@@ -678,7 +679,7 @@ static bool echo_find_slot(struct sock *sk, struct esp_dev *ed, struct sk_buff *
  */
 static bool echo_fits(struct sock *sk, struct esp_dev *ed, struct sk_buff *skb, u32 *slot)
 {
-	u8 all = ESP_FEATURE_PARTS | ESP_FEATURE_TCP | ESP_FEATURE_LEFT, without = 0;
+	u8 all = ESP_FEATURES_KNOWN & ~ESP_FEATURE_CRC32C, without = 0;
 	struct esp_frame *f = &ESP_RX(skb)->f;
 
 	if (!(f->opts & ESP_HAS(ESP_OPT_CRC))) {

@@ -188,6 +188,10 @@ struct esp_opt {
 	u8			waits_for_queue:1;
 	/** @idle_reads: receiving: reads left in which the reader does the work of its backlog */
 	u8			idle_reads:6;
+	/** @sent_later: the data packet that was sent last has ESP_GRANT_LATER */
+	u8			sent_later:1;
+	/** @replies: receiving: the last packet was sent within ESP_LATER_US after one had come */
+	u8			replies:1;
 	/** @retransmits: expirations of the retransmission timer in a row */
 	u8			retransmits;
 	/** @probes: timeouts and probes in a row without an answer */
@@ -415,6 +419,8 @@ struct esp_opt {
 	u8			peer_parts;
 	/** @peer_left: the peer knows ESP_OPT_LEFT and ESP_GRANT_BUSY */
 	u8			peer_left;
+	/** @peer_later: the peer knows ESP_GRANT_LATER */
+	u8			peer_later;
 	/** @mss_told: payload that this end's device takes, as the peer was told last, bytes */
 	u16			mss_told;
 

@@ -7,10 +7,17 @@
 #include "dev.h"
 #include "link.h"
 
+/*
+ * Packets without a loss after which a packet gets ESP_GRANT_LATER. An ACK of its own costs both
+ * hosts 2 to 3 us, ESP_LATER_US / ESP_LOSSLESS. So even if the next packet gets lost, and is
+ * retransmitted that much later, it has cost no more than ACKs of all packets would have.
+ */
+#define ESP_LOSSLESS	16384
+
 /**
  * struct esp_peer - another host, as a link sees it
  *
- * esp_link.lock guards all fields but @host. @min_rtt is read without it.
+ * esp_link.lock guards all fields but @host and @lossless. @min_rtt is read without it.
  */
 struct esp_peer {
 	/** @node: in esp_link.peers */
@@ -23,6 +30,12 @@ struct esp_peer {
 	u32			socks;
 	/** @begins: those of @socks on which the peer may begin a transmission */
 	u32			begins;
+	/**
+	 * @lossless: packets that the peer has acknowledged since one was last retransmitted, up to
+	 * ESP_LOSSLESS or a few more. The owners of its sockets write it without a lock: that a
+	 * count gets lost changes little
+	 */
+	u32			lossless;
 	/** @min_rtt: smallest round trip of the last ten seconds (rule 22) */
 	struct esp_min_rtt	min_rtt;
 	/** @host: its bucket, which the ACK queue guards */

@@ -112,12 +112,12 @@ u32 esp_ack_each(struct sock *sk)
  * @own:	ESP_FEATURE_* of this end
  * @peers:	those in the peer's SYN
  *
- * Return: CRC32C if one end wants it; PARTS, TCP and LEFT if both have them
+ * Return: CRC32C if one end wants it; the others if both have them
  */
 u8 esp_agree(u8 own, u8 peers)
 {
 	return ((own | peers) & ESP_FEATURE_CRC32C) |
-	       (own & peers & (ESP_FEATURE_PARTS | ESP_FEATURE_TCP | ESP_FEATURE_LEFT));
+	       (own & peers & ESP_FEATURES_KNOWN & ~ESP_FEATURE_CRC32C);
 }
 
 /**
@@ -139,11 +139,11 @@ void esp_hello(struct sock *sk, struct esp_frame *f)
 	f->burst = esp_own_burst(sk);
 	f->to_ack = esp_packets_to_ack(sk);
 	/* one end's wish is enough for a CRC; the end that answers a SYN knows both */
-	f->features = ESP_FEATURE_PARTS | ESP_FEATURE_LEFT;
-	if (esp->tcp_name)
-		f->features |= ESP_FEATURE_TCP;
-	if (esp->user_crc || esp->crc)
-		f->features |= ESP_FEATURE_CRC32C;
+	f->features = ESP_FEATURES_KNOWN;
+	if (!esp->tcp_name)
+		f->features &= ~ESP_FEATURE_TCP;
+	if (!esp->user_crc && !esp->crc)
+		f->features &= ~ESP_FEATURE_CRC32C;
 	if (READ_ONCE(esp->handshake_unconfirmed)) {
 		f->opts |= ESP_HAS(ESP_OPT_ADVICE);
 		f->advice = esp->syn_advice;

@@ -6,6 +6,10 @@
 #include "esp.h"
 #include "dev.h"
 
+/* The features of this version, ESP_FEATURE_*. */
+#define ESP_FEATURES_KNOWN	(ESP_FEATURE_CRC32C | ESP_FEATURE_PARTS | ESP_FEATURE_TCP | \
+				 ESP_FEATURE_LEFT | ESP_FEATURE_LATER)
+
 struct esp_dev;
 
 u32 esp_packet_max(struct sock *sk);

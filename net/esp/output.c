@@ -56,6 +56,7 @@ static void frame_fill(struct esp_opt *esp, struct esp_frame *f, u8 flags,
 	memset_startat(f, 0, peer_cookie);
 	f->version = ESP_VERSION;
 	f->busy = len && esp->peer_left && esp_devq_link_busy(&esp->sk);
+	f->later = 0;
 	f->flags = flags;
 	f->opts = 0;
 	f->sport = esp->sport;
@@ -231,6 +232,16 @@ static bool packet_is_alone(const struct sock *sk, const struct sk_buff *skb)
 	       skb_queue_len(&sk->sk_write_queue) == 1 && !esp_has_rate(sk);
 }
 
+/*
+ * May the ACK of a packet come later, because losses are rare? Only the last packet of a
+ * transmission can wait: an ACK brings more data on their way. Nagle's rule waits for each ACK.
+ */
+static bool packet_waits(const struct esp_opt *esp, const struct sk_buff *skb)
+{
+	return (ESP_TX(skb)->flags & ESP_TXF) && esp->peer_later && esp->nodelay &&
+	       READ_ONCE(esp->peer->lossless) >= ESP_LOSSLESS;
+}
+
 /* Hand a frame with payload to the device, and let it keep its socket until it has left. */
 static int owned_xmit(struct sock *sk, struct sk_buff *skb)
 {
@@ -273,6 +284,8 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
+	f.later = !again && packet_waits(esp, skb);
+	esp->sent_later = f.later;
 	/* a single packet that is a whole transmission needs no LEFT */
 	if ((cb->flags & ESP_TXS) && !((cb->flags & ESP_TXF) && cb->segs == 1)) {
 		if (!again) {
@@ -310,6 +323,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		esp->stats.tx_packets += cb->segs;
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
+		esp->replies = esp->sent_at - esp->progress_us < ESP_LATER_US;
 	}
 	if (!skb->len || (!again && packet_is_alone(sk, skb))) {	/* a FIN, or small */
 		esp_devq_follow(out, sk);

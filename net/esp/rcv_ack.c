@@ -109,10 +109,20 @@ static void ack_recover(struct sock *sk, struct esp_frame *f, u32 now)
 	}
 }
 
+/* Count packets that the peer has got. */
+static void ack_count(struct esp_opt *esp, u32 packets)
+{
+	u32 n = READ_ONCE(esp->peer->lossless);
+
+	if (n < ESP_LOSSLESS)
+		WRITE_ONCE(esp->peer->lossless, n + packets);
+}
+
 /* Take the acknowledgment and the grant of a frame. */
 static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 {
 	struct esp_opt *esp = esp_sk(sk);
+	u32 una = esp->snd.una_seq;
 	bool held = esp->snd.on_hold;
 	unsigned int res;
 
@@ -145,6 +155,7 @@ static void ack_take(struct sock *sk, struct esp_frame *f, u64 now, bool late)
 	if (res & ESP_ACK_PROGRESS) {
 		esp->opened_at = 0;
 		WRITE_ONCE(esp->retransmits, 0);
+		ack_count(esp, esp->snd.una_seq - una);
 		esp_clean_write_queue(sk);
 		if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
 			sk->sk_write_space(sk);

@@ -105,11 +105,12 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 		/* a first burst may be all that there is */
 		c->ask = !READ_ONCE(esp->link->ackq.policy.adaptive) || esp_grant_due(esp);
 	}
+	c->later = f->later && (flags & ESP_TXF) && esp->peer_later && esp->replies;
 	if ((flags & ESP_TXF) && g->recv_announced) {
 		esp_ackq_leave(sk, true);
 		WRITE_ONCE(esp->expiries, 0);
 		esp_peer_advise(sk);
-		c->at_once = true;
+		c->at_once |= !c->later;
 		c->begins = false;
 		c->ask = false;
 	}

@@ -172,11 +172,13 @@ void esp_timer_cancel(struct sock *sk)
  */
 u32 esp_rto(struct esp_opt *esp)
 {
+	bool later = esp->sent_later && esp->snd.una_seq != esp->snd.send_next;
 	const struct esp_conf *conf = &esp->ns->conf;
 	u32 hi = 1000 * READ_ONCE(conf->rto_max_ms);
 
 	return esp_rtt_backoff(esp_rtt_timeout(&esp->rtt,
-					       READ_ONCE(conf->ack_delay_us),
+					       READ_ONCE(conf->ack_delay_us) +
+					       (later ? ESP_LATER_US : 0),
 					       READ_ONCE(conf->rto_min_us), hi),
 			       esp->retransmits, hi);
 }

@@ -21,6 +21,7 @@
 #include "esp.h"
 #include "dev.h"
 #include "dev_queue.h"
+#include "first_burst.h"
 #include "memory.h"
 #include "negotiate.h"
 #include "output.h"
@@ -428,6 +429,7 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 	if (esp_before(to, esp_tx_end(skb)) &&
 	    !esp_split(sk, skb, to - ESP_TX(skb)->seq))
 		return NULL;
+	WRITE_ONCE(esp_sk(sk)->peer->lossless, 0);
 	if (parts)
 		esp_send_in_parts(sk, skb);
 	else

@@ -216,8 +216,10 @@ round()
 	done
 	run pingpong-16384 "esp tcp sctp tipc lo unix" pingpong -s 16384 -n 2000
 	run pingpong-1048576 "esp tcp sctp tipc lo unix" pingpong -s 1048576 -n 100
-	for k in 1 16 256; do
-		run rr-$k "esp tcp sctp tipc lo unix" rr -k $k -n 8000
+	run rr-1 "esp tcp sctp tipc lo unix" rr -k 1 -n 8000
+	# ESP's ACKs come later after 16,384 packets without a loss
+	for k in 16 256; do
+		run rr-$k "esp tcp sctp tipc lo unix" rr -k $k -n 100000
 	done
 	run rr-10000 "esp tcp sctp tipc lo unix" rr -k 10000 -n 40000
 	run connect "esp tcp sctp tipc lo unix" connect -n 1000

@@ -37,7 +37,8 @@ static unsigned int valid_frame(u8 *data)
 	};
 	struct esp_frame f = {
 		.version = ESP_VERSION, .flags = flags[rnd(sizeof(flags))],
-		.grant = rnd(32768), .busy = rnd(2), .sport = 1 + rnd(65535), .dport = 1 + rnd(65535),
+		.grant = rnd(ESP_GRANT_MOST + 1), .busy = rnd(2), .later = rnd(2),
+		.sport = 1 + rnd(65535), .dport = 1 + rnd(65535),
 		.cookie = rnd(~0u), .pkt_seq = rnd(~0u), .ack_seq = rnd(~0u),
 		.ts_val = rnd(~0u), .ts_ecr = rnd(~0u), .opts = rnd(2) ? rnd(512) : 0,
 		.peer_cookie = rnd(~0u), .mss = rnd(65536), .advice = rnd(65536),

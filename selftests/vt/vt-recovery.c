@@ -280,20 +280,25 @@ FIXTURE_TEARDOWN(cable)
 	pthread_join(wire_thread, NULL);
 }
 
+static void there_and_back(int fd[2])
+{
+	char c;
+
+	MUST(send(fd[0], "x", 1, 0));
+	MUST(recv(fd[1], &c, 1, 0));
+	MUST(send(fd[1], "y", 1, 0));
+	MUST(recv(fd[0], &c, 1, 0));
+}
+
 /*
  * Make a connection, and send messages each way, so that both ends know the round
  * trip. The first sample may be far off, because the cable's thread is just starting.
  */
 static void open_cable(int fd[2], int l)
 {
-	char c;
-
 	connect_through(l, SOCK_STREAM, fd);
 	do {
-		MUST(send(fd[0], "x", 1, 0));
-		MUST(recv(fd[1], &c, 1, 0));
-		MUST(send(fd[1], "y", 1, 0));
-		MUST(recv(fd[0], &c, 1, 0));
+		there_and_back(fd);
 		nap_us(20 * RTT_US);
 	} while (get_info(fd[0]).rtt_us + get_info(fd[0]).rttvar_us > 3 * RTT_US / 2);
 }
@@ -385,6 +390,47 @@ RECOVERS(lost_small, 100, LAST, .from = 0, .what = DATA)
 RECOVERS(lost_last_ack, 4 * MSS, LAST, .from = 1, .what = ACK, .first = 1)
 RECOVERS(lost_acks, 65536, FEW, .from = 1, .what = ACK, .count = 3)
 RECOVERS(lost_permission, 1 << 20, LAST, .from = 1, .what = ACK, .first = 10)
+
+#define LATER	(10 * ESP_LATER_US / RTT_US)
+#define MANY	25	/* messages of 1 MiB: more packets without a loss than LATER needs */
+
+/*
+ * Rule 10: when losses are rare, the ACK of a message waits for a reply, as long as the user
+ * replies. A loss costs that time once; then losses are repaired as soon as before.
+ */
+TEST_F(cable, lost_later)
+{
+	int took, i;
+
+	open_cable(self->fd, self->l);
+	for (i = 0; i < MANY; i++)
+		ASSERT_GE(message(self->fd, 1 << 20), 10);
+	EXPECT_EQ(0, counter(A, "OutRetrans"));
+	there_and_back(self->fd);
+	took = message(self->fd, 100);
+	tell("the ACK waits for a reply", took);
+	EXPECT_GE(took, LATER);
+	EXPECT_LE(took, LATER + FEW);
+	took = message(self->fd, 100);
+	tell("the user does not reply any more", took);
+	EXPECT_LE(took, FEW);
+	there_and_back(self->fd);
+	nap_us(10 * RTT_US);	/* the reply's ACK must not be on the packet that is lost */
+	add_rule((struct rule){ .from = 0, .what = DATA });
+	took = message(self->fd, 100);
+	tell("lost", took);
+	EXPECT_EQ(1, hits());
+	EXPECT_GE(took, LATER);
+	EXPECT_LE(took, LATER + LAST + FEW);
+	there_and_back(self->fd);
+	nap_us(10 * RTT_US);
+	add_rule((struct rule){ .from = 0, .what = DATA });
+	took = message(self->fd, 100);
+	tell("lost again", took);
+	EXPECT_EQ(2, hits());
+	EXPECT_LE(took, LAST);
+	EXPECT_EQ(2, counter(A, "OutRetrans"));
+}
 
 static void rrq_lost(struct __test_metadata *_metadata, int fd[2], int l, int times)
 {

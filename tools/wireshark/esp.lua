@@ -57,6 +57,7 @@ local f = {
 	grant	= ProtoField.uint16("ethesp.grant", "Grant", base.UNIT_STRING,
 				    { " packet", " packets" }),
 	busy	= ProtoField.bool("ethesp.busy", "The sender's own link is busy"),
+	later	= ProtoField.bool("ethesp.later", "The ACK may come later"),
 	sport	= ProtoField.uint16("ethesp.srcport", "Source port"),
 	dport	= ProtoField.uint16("ethesp.dstport", "Destination port"),
 	port	= ProtoField.uint16("ethesp.port", "Source or destination port"),
@@ -547,8 +548,9 @@ local function header(tvb)
 		version	= bit32.rshift(tvb(0, 1):uint(), 4),
 		hlen	= bit32.band(tvb(0, 1):uint(), 15) * 4,
 		flags	= tvb(1, 1):uint(),
-		grant	= bit32.band(tvb(2, 2):uint(), 0x7fff),
+		grant	= bit32.band(tvb(2, 2):uint(), 0x3fff),
 		busy	= tvb(2, 1):uint() >= 0x80,
+		later	= bit32.btest(tvb(2, 1):uint(), 0x40),
 		sport	= tvb(4, 2):uint(),
 		dport	= tvb(6, 2):uint(),
 		cookie	= tvb(8, 4):uint(),
@@ -579,6 +581,7 @@ local function show_header(tvb, tree, h)
 	end
 	tree:add(f.grant, tvb(2, 2), h.grant)
 	tree:add(f.busy, tvb(2, 1), h.busy)
+	tree:add(f.later, tvb(2, 1), h.later)
 	tree:add(f.sport, tvb(4, 2))
 	tree:add(f.dport, tvb(6, 2))
 	tree:add(f.port, tvb(4, 2)):set_hidden(true)

@@ -46,7 +46,7 @@ enum esp_wire_flags {
  * @grant:	packets beyond @ack_seq that the addressee may send, at most ESP_GRANT_MOST;
  *		0: HOLD: its packets are received, but it has to wait. While the
  *		addressee has announced no transmission: its first burst, packets. In a
- *		packet with payload, ESP_GRANT_BUSY may be set, too
+ *		packet with payload, ESP_GRANT_BUSY and ESP_GRANT_LATER may be set, too
  * @sport:	source port
  * @dport:	destination port
  * @cookie:	cookie that the addressee chose; 0 in SYN and in a datagram
@@ -74,9 +74,16 @@ struct esp_wire {
 	__u16	csum;
 };
 
-#define ESP_GRANT_MOST	0x7fff	/* largest grant, packets */
+#define ESP_GRANT_MOST	0x3fff	/* largest grant, packets */
 /* Bit of esp_wire.grant: the sender's own link is busy. Only with ESP_FEATURE_LEFT. */
 #define ESP_GRANT_BUSY	0x8000
+/*
+ * Bit of esp_wire.grant, with ESP_TXF: the sender does not take the packet for lost before
+ * ESP_LATER_US are over, so its ACK may wait that long for data to ride on. Only with
+ * ESP_FEATURE_LATER.
+ */
+#define ESP_GRANT_LATER	0x4000
+#define ESP_LATER_US	40000	/* longest time that an ACK waits after ESP_GRANT_LATER, us */
 
 /**
  * enum esp_wire_opt - options: type, length (with these two bytes), value
@@ -126,6 +133,8 @@ enum esp_wire_opt {
 #define ESP_FEATURE_TCP		0x04
 /* Bit of ESP_OPT_FEATURES: the sender knows ESP_OPT_LEFT and ESP_GRANT_BUSY. */
 #define ESP_FEATURE_LEFT	0x08
+/* Bit of ESP_OPT_FEATURES: the sender knows ESP_GRANT_LATER. */
+#define ESP_FEATURE_LATER	0x10
 
 /**
  * struct esp_wire_range - consecutive packets that an RRQ asks for

@@ -182,6 +182,7 @@ enum esp_malformed esp_wire_parse(const u8 *data, unsigned int avail,
 	f->flags = data[1];
 	f->grant = get16(data + 2) & ESP_GRANT_MOST;
 	f->busy = data[2] >> 7;
+	f->later = data[2] >> 6 & 1;
 	memcpy(&f->sport, data + 4, 2);
 	memcpy(&f->dport, data + 6, 2);
 	f->cookie = get32(data + 8);
@@ -260,7 +261,7 @@ void esp_wire_build(u8 *data, const struct esp_frame *f)
 
 	data[0] = f->version << 4 | hlen / 4;
 	data[1] = f->flags;
-	put16(data + 2, f->grant | f->busy << 15);
+	put16(data + 2, f->grant | f->busy << 15 | f->later << 14);
 	memcpy(data + 4, &f->sport, 2);
 	memcpy(data + 6, &f->dport, 2);
 	put32(data + 8, f->cookie);

@@ -59,8 +59,10 @@ struct esp_frame {
 	u16	version:4;
 	/** @busy: ESP_GRANT_BUSY: the own link of the sender of the frame is busy */
 	u16	busy:1;
+	/** @later: ESP_GRANT_LATER: the ACK of the packet may wait for ESP_LATER_US */
+	u16	later:1;
 	/** @opts: options present, bits of ESP_HAS() */
-	u16	opts:11;
+	u16	opts:10;
 	/** @grant: packets after @ack_seq that the addressee may send, see struct esp_wire */
 	u16	grant;
 	/** @len: payload, bytes */

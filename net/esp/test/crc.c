@@ -94,7 +94,7 @@ static void crc__client(struct kunit *test)
 		new_conn(&c, i);
 		fuzz_connect(test, &c, wish, &f);
 		KUNIT_EXPECT_EQ(test, f.features,
-				ESP_FEATURE_PARTS | ESP_FEATURE_LEFT |
+				ESP_FEATURE_PARTS | ESP_FEATURE_LEFT | ESP_FEATURE_LATER |
 				(wish ? ESP_FEATURE_CRC32C : 0));
 		c.wish = agreed;
 		hello_frame(&c, &f, ESP_SYN | ESP_ACK);

@@ -229,6 +229,7 @@ static u32 fuzz_valid(void)
 		f.part_size = f.part_at + f.len + (one_in(2) ? 0 : rnd(4000));
 	}
 	f.busy = one_in(4);
+	f.later = one_in(4);
 	if (!(f.opts & (ESP_HAS(ESP_OPT_PART) | ESP_HAS(ESP_OPT_BURST))) && one_in(4)) {
 		f.opts |= ESP_HAS(ESP_OPT_LEFT);
 		f.left = one_in(4) ? rnd(65536) : f.pkt_seq + rnd(64);

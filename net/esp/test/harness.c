@@ -30,6 +30,7 @@ static struct {
 	bool			crc;	/* peers want a CRC */
 	bool			parts;	/* peers take packets in parts */
 	bool			left;	/* peers know ESP_OPT_LEFT */
+	bool			later;	/* peers know ESP_GRANT_LATER */
 	bool			queued;	/* the next device has a queue */
 	int			type;	/* SOCK_STREAM or SOCK_SEQPACKET */
 	atomic_t		refuse;	/* frames that the device does not take */
@@ -55,6 +56,7 @@ struct t_conn {
 	bool		wish;		/* the peer wants a CRC */
 	bool		parts;		/* the peer takes packets in parts */
 	bool		left;		/* the peer knows ESP_OPT_LEFT */
+	bool		later;		/* the peer knows ESP_GRANT_LATER */
 	bool		crc;		/* both sides agreed on a CRC */
 	bool		untimed;	/* ts_ecr is no valid sample, so that the budget stays */
 };
@@ -133,6 +135,7 @@ static int packet_init(struct kunit *test)
 	fx.parts = false;
 	fx.type = SOCK_STREAM;
 	fx.left = false;
+	fx.later = false;
 	atomic_set(&fx.refuse, 0);
 	atomic_set(&fx.takes, 0);
 	fx.page = NULL;
@@ -498,6 +501,7 @@ static void new_conn(struct t_conn *c, int nr)
 	c->wish = fx.crc;
 	c->parts = fx.parts;
 	c->left = fx.left;
+	c->later = fx.later;
 }
 
 /* Add the options of a handshake's frame. */
@@ -508,8 +512,8 @@ static void add_hello(struct t_conn *c, struct esp_frame *f)
 		f->opts = ESP_HAS(ESP_OPT_TYPE);
 	f->opts |= ESP_HAS(ESP_OPT_COOKIE) | ESP_HAS(ESP_OPT_MSS) | ESP_HAS(ESP_OPT_BURST);
 	f->features = (c->wish ? ESP_FEATURE_CRC32C : 0) | (c->parts ? ESP_FEATURE_PARTS : 0) |
-		      (c->left ? ESP_FEATURE_LEFT : 0);
-	if (f->flags & ESP_SYN ? f->features : (c->parts || c->left) && !c->crc)
+		      (c->left ? ESP_FEATURE_LEFT : 0) | (c->later ? ESP_FEATURE_LATER : 0);
+	if (f->flags & ESP_SYN ? f->features : (f->features & ~ESP_FEATURE_CRC32C) && !c->crc)
 		f->opts |= ESP_HAS(ESP_OPT_FEATURES);
 	f->peer_cookie = c->cookie;
 	f->mss = T_MSS;

@@ -75,6 +75,7 @@
 #include "left.c"
 #include "timeout.c"
 #include "rcv_ack.c"
+#include "later.c"
 #include "timer.c"
 #include "offload.c"
 #include "gro.c"
@@ -148,6 +149,7 @@ PACKET_SUITE(send);
 PACKET_SUITE(left);
 PACKET_SUITE(timeout);
 PACKET_SUITE(ack);
+PACKET_SUITE(later);
 PACKET_SUITE(timer);
 PACKET_SUITE(offload);
 PACKET_SUITE(gro);
@@ -173,7 +175,7 @@ kunit_test_suites(&esp_wire_suite, &esp_window_suite, &esp_rtt_suite,
 		  &esp_listen_suite, &esp_connect_suite, &esp_tcp_suite,
 		  &esp_input_suite, &esp_close_suite, &esp_receive_suite, &esp_permission_suite,
 		  &esp_burst_suite, &esp_send_suite, &esp_left_suite, &esp_timeout_suite,
-		  &esp_ack_suite, &esp_timer_suite, &esp_offload_suite,
+		  &esp_ack_suite, &esp_later_suite, &esp_timer_suite, &esp_offload_suite,
 		  &esp_gro_suite, &esp_fuzz_suite, &esp_crc_suite, &esp_parts_suite,
 		  &esp_nomem_suite, &esp_read_suite, &esp_noqueue_suite, &esp_queue_suite,
 		  &esp_choice_suite);

@@ -44,7 +44,7 @@ static void wire_layout__offsets(struct kunit *test)
 static void wire_build__as_struct(struct kunit *test)
 {
 	struct esp_frame f = {
-		.version = 1, .flags = ESP_ACK | ESP_TXF, .grant = 0x1122, .busy = 1,
+		.version = 1, .flags = ESP_ACK | ESP_TXF, .grant = 0x1122, .busy = 1, .later = 1,
 		.sport = cpu_to_be16(0x3344), .dport = cpu_to_be16(0x5566),
 		.cookie = 0x778899aa, .pkt_seq = 0xbbccddee,
 		.ack_seq = 0xff001122, .ts_val = 0x33445566,
@@ -56,7 +56,7 @@ static void wire_build__as_struct(struct kunit *test)
 	esp_wire_build((u8 *)&h, &f);
 	KUNIT_EXPECT_EQ(test, h.ver_hlen, 0x18);
 	KUNIT_EXPECT_EQ(test, h.flags, f.flags);
-	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.grant), ESP_GRANT_BUSY | 0x1122);
+	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.grant), ESP_GRANT_BUSY | ESP_GRANT_LATER | 0x1122);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.sport), 0x3344);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(h.dport), 0x5566);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(h.cookie), 0x778899aau);
@@ -80,22 +80,26 @@ static void plain_frame(u8 *data)
 	esp_wire_build(data, &f);
 }
 
-/* BUSY is no part of the grant. */
-static void wire_parse__busy(struct kunit *test)
+/* BUSY and LATER are no part of the grant. */
+static void wire_parse__grant_bits(struct kunit *test)
 {
 	static const u16 grants[] = { 0, 1, 0x1234, ESP_GRANT_MOST };
-	unsigned int i, busy;
+	unsigned int i, busy, later;
 	struct esp_frame f;
 	u8 d[64];
 
 	for (i = 0; i < ARRAY_SIZE(grants); i++) {
 		for (busy = 0; busy < 2; busy++) {
-			plain_frame(d);
-			d[2] = grants[i] >> 8 | busy << 7;
-			d[3] = grants[i];
-			KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 36, 36, &f), ESP_WIRE_OK);
-			KUNIT_EXPECT_EQ(test, f.grant, grants[i]);
-			KUNIT_EXPECT_EQ(test, (unsigned int)f.busy, busy);
+			for (later = 0; later < 2; later++) {
+				plain_frame(d);
+				d[2] = grants[i] >> 8 | busy << 7 | later << 6;
+				d[3] = grants[i];
+				KUNIT_EXPECT_EQ(test, (int)esp_wire_parse(d, 36, 36, &f),
+						ESP_WIRE_OK);
+				KUNIT_EXPECT_EQ(test, f.grant, grants[i]);
+				KUNIT_EXPECT_EQ(test, (unsigned int)f.busy, busy);
+				KUNIT_EXPECT_EQ(test, (unsigned int)f.later, later);
+			}
 		}
 	}
 }
@@ -109,7 +113,8 @@ static void example_syn_frame(struct esp_frame *f)
 		.sport = cpu_to_be16(50000), .dport = cpu_to_be16(4660),
 		.pkt_seq = esp_isn(EXAMPLE_A), .ts_val = 1000000,
 		.peer_cookie = EXAMPLE_A, .mss = 1468, .type = 1,
-		.features = ESP_FEATURE_PARTS | ESP_FEATURE_LEFT, .to_ack = 8,
+		.features = ESP_FEATURE_PARTS | ESP_FEATURE_LEFT | ESP_FEATURE_LATER,
+		.to_ack = 8,
 	};
 }
 
@@ -548,7 +553,7 @@ static void wire_frame__kinds(struct kunit *test)
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_layout__offsets),
 	KUNIT_CASE(wire_build__as_struct),
-	KUNIT_CASE(wire_parse__busy),
+	KUNIT_CASE(wire_parse__grant_bits),
 	KUNIT_CASE(wire_parse__example),
 	KUNIT_CASE(wire_build__example),
 	KUNIT_CASE(wire_build__options),
