@@ -201,6 +201,8 @@ int esp_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 		return -EINVAL;
 	if (copy_from_sockptr(&v, val, sizeof(v)))
 		return -EFAULT;
+	if (name == ESP_TCP_SOCKET)
+		return esp_tcp_take_options(sock, v);
 	lock_sock(sk);
 	if (name == ESP_TCP_DEST)
 		err = opt_set_tcp_dest(sk, val, len);

@@ -6,7 +6,8 @@
  * listener stands for a TCP port only if its process has the descriptor of TCP's listener
  * (ESP_TCP_LISTENER). A client that wants a TCP server names the IP address that it asks for
  * (ESP_TCP_DEST), in its SYN. Only a listener of that kind answers, and only if TCP's listener
- * would. The client takes no other answer.
+ * would. The client takes no other answer. Its socket, and the listener, get the options of TCP's
+ * socket (ESP_TCP_SOCKET).
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -18,6 +19,7 @@
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
+#include <net/tcp.h>
 #include <net/tcp_states.h>
 #include "esp.h"
 #include "tcp.h"
@@ -138,6 +140,12 @@ bool esp_tcp_accepts(const struct sock *sk, const struct net_device *dev, u64 na
 	return name_is_v4(name) ? dev_has_v4(dev, name) : dev_has_v6(dev, name);
 }
 
+static bool sock_is_tcp(const struct sock *sk)
+{
+	return sk && (sk->sk_family == AF_INET || sk->sk_family == AF_INET6) &&
+	       sk->sk_type == SOCK_STREAM && sk->sk_protocol == IPPROTO_TCP;
+}
+
 /**
  * esp_tcp_get() - find the TCP listener of a descriptor
  * @net:	namespace in which it has to be
@@ -154,9 +162,8 @@ struct sock *esp_tcp_get(const struct net *net, int fd, int *err)
 	if (!sock)
 		return NULL;
 	tcp = sock->sk;
-	if (tcp && (tcp->sk_family == AF_INET || tcp->sk_family == AF_INET6) &&
-	    tcp->sk_type == SOCK_STREAM && tcp->sk_protocol == IPPROTO_TCP &&
-	    net_eq(sock_net(tcp), net) && esp_tcp_listens(tcp, inet_sk(tcp)->inet_sport)) {
+	if (sock_is_tcp(tcp) && net_eq(sock_net(tcp), net) &&
+	    esp_tcp_listens(tcp, inet_sk(tcp)->inet_sport)) {
 		sock_hold(tcp);
 	} else {
 		*err = -EINVAL;
@@ -204,6 +211,20 @@ u16 esp_tcp_port(const struct sock *sk)
 	return tcp && esp_tcp_listens(tcp, inet_sk(tcp)->inet_sport) ? inet_sk(tcp)->inet_num : 0;
 }
 
+/* Has a TCP socket keys by which segments are signed, or had some? */
+static bool tcp_is_signed(const struct sock *tcp)
+{
+#ifdef CONFIG_TCP_MD5SIG
+	if (rcu_access_pointer(tcp_sk(tcp)->md5sig_info))
+		return true;
+#endif
+#ifdef CONFIG_TCP_AO
+	if (rcu_access_pointer(tcp_sk(tcp)->ao_info))
+		return true;
+#endif
+	return false;
+}
+
 /**
  * esp_tcp_signed() - does a socket stand for a TCP listener that demands signed segments?
  * @sk:	listener; it need not be locked
@@ -218,17 +239,7 @@ bool esp_tcp_signed(const struct sock *sk)
 {
 	const struct sock *tcp = READ_ONCE(esp_sk(sk)->tcp);
 
-	if (!tcp)
-		return false;
-#ifdef CONFIG_TCP_MD5SIG
-	if (rcu_access_pointer(tcp_sk(tcp)->md5sig_info))
-		return true;
-#endif
-#ifdef CONFIG_TCP_AO
-	if (rcu_access_pointer(tcp_sk(tcp)->ao_info))
-		return true;
-#endif
-	return false;
+	return tcp && tcp_is_signed(tcp);
 }
 
 /**
@@ -248,6 +259,127 @@ u32 esp_tcp_cookie(struct sock *sk, u32 cookie)
 	if (!tcp || esp_tcp_gone(sk))
 		return get_random_u32();
 	return siphash_2u64(cookie, (unsigned long)tcp, &esp_sk(sk)->ns->secret);
+}
+
+/*
+ * Has a TCP socket an option whose effect a connection by ESP would lack? Such an option may
+ * protect the connection (keys, policies, filters), or the user waits for what it gives.
+ */
+static bool tcp_has_more(const struct sock *tcp)
+{
+	const struct tcp_sock *tp = tcp_sk(tcp);
+
+	sock_owned_by_me(tcp);
+#ifdef CONFIG_XFRM
+	if (rcu_access_pointer(tcp->sk_policy[0]) || rcu_access_pointer(tcp->sk_policy[1]))
+		return true;
+#endif
+	return tcp_is_signed(tcp) || rcu_access_pointer(tcp->sk_filter) ||
+	       inet_csk(tcp)->icsk_ulp_ops || inet_test_bit(TRANSPARENT, tcp) ||
+	       tp->repair || tp->save_syn || tp->recvmsg_inq ||
+	       sock_flag(tcp, SOCK_RCVTSTAMP) || READ_ONCE(tcp->sk_tsflags) ||
+	       sock_flag(tcp, SOCK_ZEROCOPY) || sock_flag(tcp, SOCK_TXTIME) ||
+	       READ_ONCE(tcp->sk_peek_off) >= 0 || READ_ONCE(tcp->sk_max_pacing_rate) != ~0UL;
+}
+
+/* Flags of a socket that are copied, see SO_* of their names. */
+static const u8 tcp_flags[] = {
+	SOCK_DBG, SOCK_LOCALROUTE, SOCK_BROADCAST, SOCK_URGINLINE, SOCK_RXQ_OVFL,
+	SOCK_WIFI_STATUS, SOCK_NOFCS, SOCK_SELECT_ERR_QUEUE, SOCK_LINGER, SOCK_KEEPOPEN,
+};
+
+/* Give a socket the options of SOL_SOCKET that a TCP socket has. The caller owns both. */
+static void take_core_options(struct sock *sk, const struct sock *tcp)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tcp_flags); i++)
+		sock_valbool_flag(sk, tcp_flags[i], sock_flag(tcp, tcp_flags[i]));
+	sk->sk_reuse = tcp->sk_reuse ? SK_CAN_REUSE : SK_NO_REUSE;
+	sk->sk_no_check_tx = tcp->sk_no_check_tx;
+	WRITE_ONCE(sk->sk_priority, READ_ONCE(tcp->sk_priority));
+	WRITE_ONCE(sk->sk_mark, READ_ONCE(tcp->sk_mark));
+	WRITE_ONCE(sk->sk_rcvlowat, READ_ONCE(tcp->sk_rcvlowat));
+	WRITE_ONCE(sk->sk_rcvtimeo, READ_ONCE(tcp->sk_rcvtimeo));
+	WRITE_ONCE(sk->sk_sndtimeo, READ_ONCE(tcp->sk_sndtimeo));
+	WRITE_ONCE(sk->sk_lingertime, READ_ONCE(tcp->sk_lingertime));
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	WRITE_ONCE(sk->sk_ll_usec, READ_ONCE(tcp->sk_ll_usec));
+	WRITE_ONCE(sk->sk_prefer_busy_poll, READ_ONCE(tcp->sk_prefer_busy_poll));
+	WRITE_ONCE(sk->sk_busy_poll_budget, READ_ONCE(tcp->sk_busy_poll_budget));
+#endif
+	/* TCP chooses the size of a buffer that the user has not set */
+	if (tcp->sk_userlocks & SOCK_SNDBUF_LOCK)
+		WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(tcp->sk_sndbuf));
+	if (tcp->sk_userlocks & SOCK_RCVBUF_LOCK)
+		WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(tcp->sk_rcvbuf));
+	sk->sk_userlocks |= tcp->sk_userlocks & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK);
+}
+
+/* Give a socket the options of TCP's own level. Nagle's rule is no option here, but a default. */
+static void take_tcp_options(struct esp_opt *esp, const struct sock *tcp)
+{
+	const struct tcp_sock *tp = tcp_sk(tcp);
+
+	esp->cork = !!(tp->nonagle & TCP_NAGLE_CORK);
+	esp->keep_idle = READ_ONCE(tp->keepalive_time) / HZ;
+	esp->keep_intvl = READ_ONCE(tp->keepalive_intvl) / HZ;
+	esp->keep_cnt = READ_ONCE(tp->keepalive_probes);
+	esp->user_timeout_ms = READ_ONCE(inet_csk(tcp)->icsk_user_timeout);
+}
+
+static int take_options(struct sock *sk, const struct sock *tcp)
+{
+	sock_owned_by_me(sk);
+	if (sk->sk_state != TCP_CLOSE)
+		return -EISCONN;
+	if (tcp_has_more(tcp))
+		return -EOPNOTSUPP;
+	take_core_options(sk, tcp);
+	take_tcp_options(esp_sk(sk), tcp);
+	return 0;
+}
+
+/**
+ * esp_tcp_take_options() - take the options of a TCP socket (ESP_TCP_SOCKET)
+ * @sock:	socket that is not connected
+ * @fd:		the caller's descriptor of a TCP socket
+ *
+ * No permission is asked for again (SO_MARK, SO_PRIORITY, SO_SNDBUFFORCE): the caller has a socket
+ * with these values already. Takes the lock of TCP's socket, then that of @sock.
+ *
+ * Return: 0; EBADF, ENOTSOCK; EINVAL: no TCP socket; EXDEV: another namespace's; EISCONN;
+ * EOPNOTSUPP: @sock is no stream socket, or TCP's has an option that ESP lacks; ENOMEM
+ */
+int esp_tcp_take_options(struct socket *sock, int fd)
+{
+	struct sock *sk = sock->sk, *tcp;
+	struct socket *from;
+	int err, reserve;
+
+	if (sk->sk_type != SOCK_STREAM)
+		return -EOPNOTSUPP;
+	from = sockfd_lookup(fd, &err);
+	if (!from)
+		return err;
+	tcp = from->sk;
+	if (!sock_is_tcp(tcp)) {
+		err = -EINVAL;
+	} else if (!net_eq(sock_net(tcp), sock_net(sk))) {
+		err = -EXDEV;
+	} else {
+		lock_sock(tcp);
+		lock_sock(sk);
+		err = take_options(sk, tcp);
+		reserve = READ_ONCE(tcp->sk_reserved_mem);
+		release_sock(sk);
+		release_sock(tcp);
+		if (!err && reserve)
+			err = sock_setsockopt(sock, SOL_SOCKET, SO_RESERVE_MEM,
+					      KERNEL_SOCKPTR(&reserve), sizeof(reserve));
+	}
+	sockfd_put(from);
+	return err;
 }
 
 /**

@@ -9,6 +9,7 @@
 
 struct sock *esp_tcp_get(const struct net *net, int fd, int *err);
 int esp_tcp_set_listener(struct sock *sk, int fd);
+int esp_tcp_take_options(struct socket *sock, int fd);
 int esp_tcp_set_dest(struct sock *sk, sockptr_t val, unsigned int len);
 u16 esp_tcp_port(const struct sock *sk);
 u32 esp_tcp_cookie(struct sock *sk, u32 cookie);

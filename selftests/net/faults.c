@@ -292,10 +292,12 @@ static bool options(void)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 	socklen_t len = sizeof(int);
-	int fd, v = 0;
+	int fd, tcp, v = 0;
 
 	enter(A);
 	DO(fd = socket(AF_ESP, SOCK_STREAM, 0));
+	DO(tcp = socket(AF_INET, SOCK_STREAM, 0));
+	DO(set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp));
 	DO(setsockopt(fd, SOL_ESP, ESP_TCP_DEST, &dest, sizeof(dest)));
 	DO(set_int(fd, SOL_SOCKET, SO_RCVBUF, 100000));
 	DO(set_int(fd, SOL_ESP, ESP_NODELAY, 0));

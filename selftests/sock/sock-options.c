@@ -86,7 +86,7 @@ TEST_F(hosts, malformed)
 	EXPECT_EQ(0, setsockopt(fd, SOL_ESP, ESP_KEEPCNT, &v, 4));
 	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, 0, 1));
 	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_RECVERR, 1));
-	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_TCP_DEST + 1, 1));
+	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_TCP_SOCKET + 1, 1));
 	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, -1, 1));
 	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_MTU, 1));
 	EXPECT_ERRNO(ENOPROTOOPT, set_int(fd, SOL_ESP, ESP_STATS, 1));
@@ -95,7 +95,8 @@ TEST_F(hosts, malformed)
 	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, 0));
 	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, ESP_RECVERR));
 	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, ESP_TCP_DEST));
-	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, ESP_TCP_DEST + 1));
+	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, ESP_TCP_SOCKET));
+	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, SOL_ESP, ESP_TCP_SOCKET + 1));
 	EXPECT_EQ(-ENOPROTOOPT, get_int(fd, IPPROTO_TCP, 1));
 
 	/* getsockopt() fills as much as fits into the buffer */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ESP in the place of TCP: ESP_TCP_LISTENER and ESP_TCP_DEST. A client that wants a TCP server gets
+ * ESP in the place of TCP: ESP_TCP_LISTENER, ESP_TCP_DEST and ESP_TCP_SOCKET. A client that wants a TCP server gets
  * no other one, whoever has the port (run.rst, "Security").
  */
 #include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/net_tstamp.h>
 #include <netinet/tcp.h>
 #include "sock-hosts.h"
 
@@ -422,6 +424,124 @@ TEST_F(hosts, with_crc)
 	EXPECT_EQ(1, send(fd, "x", 1, 0));
 	EXPECT_EQ(1, recv(child, &c, 1, 0));
 	EXPECT_EQ('x', c);
+}
+
+static const struct {
+	int level, name, esp_level, esp_name, value;
+} taken[] = {
+	{ SOL_SOCKET, SO_REUSEADDR, SOL_SOCKET, SO_REUSEADDR, 1 },
+	{ SOL_SOCKET, SO_PRIORITY, SOL_SOCKET, SO_PRIORITY, 3 },
+	{ SOL_SOCKET, SO_MARK, SOL_SOCKET, SO_MARK, 7 },
+	{ SOL_SOCKET, SO_RCVLOWAT, SOL_SOCKET, SO_RCVLOWAT, 5 },
+	{ SOL_SOCKET, SO_KEEPALIVE, SOL_SOCKET, SO_KEEPALIVE, 1 },
+	{ SOL_SOCKET, SO_BROADCAST, SOL_SOCKET, SO_BROADCAST, 1 },
+	{ SOL_SOCKET, SO_OOBINLINE, SOL_SOCKET, SO_OOBINLINE, 1 },
+	{ SOL_SOCKET, SO_DONTROUTE, SOL_SOCKET, SO_DONTROUTE, 1 },
+	{ SOL_SOCKET, SO_NO_CHECK, SOL_SOCKET, SO_NO_CHECK, 1 },
+	{ IPPROTO_TCP, TCP_CORK, SOL_ESP, ESP_CORK, 1 },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, SOL_ESP, ESP_KEEPIDLE, 77 },
+	{ IPPROTO_TCP, TCP_KEEPINTVL, SOL_ESP, ESP_KEEPINTVL, 8 },
+	{ IPPROTO_TCP, TCP_KEEPCNT, SOL_ESP, ESP_KEEPCNT, 3 },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT, SOL_ESP, ESP_USER_TIMEOUT, 1234 },
+};
+
+/* A socket takes the options of a TCP socket, and what the user of that has not set stays. */
+TEST_F(hosts, takes_options)
+{
+	struct linger linger = { 1, 9 }, l = { 0 };
+	struct timeval wait = { 3, 0 }, t = { 0 };
+	int plain, tcp, fd, sndbuf, i;
+	socklen_t len = sizeof(t);
+
+	enter(A);
+	plain = MUST(socket(AF_INET6, SOCK_STREAM, 0));
+	tcp = MUST(socket(AF_INET, SOCK_STREAM, 0));
+	for (i = 0; i < (int)ARRAY_SIZE(taken); i++)
+		ASSERT_EQ(0, set_int(tcp, taken[i].level, taken[i].name, taken[i].value)) {
+			TH_LOG("option %d", i);
+		}
+	MUST(setsockopt(tcp, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	MUST(setsockopt(tcp, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)));
+	MUST(set_int(tcp, SOL_SOCKET, SO_RCVBUF, 50000));
+	fd = esp_socket(A, SOCK_STREAM);
+	sndbuf = get_int(fd, SOL_SOCKET, SO_SNDBUF);
+	ASSERT_EQ(0, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp));
+	for (i = 0; i < (int)ARRAY_SIZE(taken); i++)
+		EXPECT_EQ(taken[i].value, get_int(fd, taken[i].esp_level, taken[i].esp_name)) {
+			TH_LOG("option %d", i);
+		}
+	MUST(getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, &len));
+	EXPECT_EQ(wait.tv_sec, t.tv_sec);
+	len = sizeof(l);
+	MUST(getsockopt(fd, SOL_SOCKET, SO_LINGER, &l, &len));
+	EXPECT_EQ(1, l.l_onoff);
+	EXPECT_EQ(9, l.l_linger);
+	EXPECT_EQ(100000, get_int(fd, SOL_SOCKET, SO_RCVBUF));
+	EXPECT_EQ(sndbuf, get_int(fd, SOL_SOCKET, SO_SNDBUF));
+	EXPECT_EQ(1, get_int(fd, SOL_ESP, ESP_NODELAY));
+	/* options that are off are taken, too, and the defaults are ESP's */
+	ASSERT_EQ(0, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, plain));
+	EXPECT_EQ(0, get_int(fd, SOL_ESP, ESP_CORK));
+	EXPECT_EQ(0, get_int(fd, SOL_SOCKET, SO_MARK));
+	EXPECT_EQ(0, get_int(fd, SOL_SOCKET, SO_KEEPALIVE));
+	EXPECT_EQ(get_int(esp_socket(A, SOCK_STREAM), SOL_ESP, ESP_KEEPIDLE),
+		  get_int(fd, SOL_ESP, ESP_KEEPIDLE));
+}
+
+static const struct {
+	int level, name, value;
+} lacking[] = {
+	{ SOL_SOCKET, SO_TIMESTAMP, 1 },
+	{ SOL_SOCKET, SO_TIMESTAMPNS, 1 },
+	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_SOFTWARE },
+	{ SOL_SOCKET, SO_ZEROCOPY, 1 },
+	{ SOL_SOCKET, SO_PEEK_OFF, 0 },
+	{ SOL_SOCKET, SO_MAX_PACING_RATE, 1000000 },
+	{ IPPROTO_TCP, TCP_SAVE_SYN, 1 },
+	{ IPPROTO_TCP, TCP_INQ, 1 },
+	{ IPPROTO_TCP, TCP_REPAIR, 1 },
+	{ IPPROTO_IP, IP_TRANSPARENT, 1 },
+};
+
+/* It takes none if one would have no effect, and of no other socket. */
+TEST_F(hosts, refuses_options)
+{
+	struct sock_filter code = { BPF_RET | BPF_K, 0, 0, ~0u };
+	struct sock_fprog filter = { 1, &code };
+	int tcp, fd, i, p[2];
+
+	enter(A);
+	fd = esp_socket(A, SOCK_STREAM);
+	for (i = 0; i < (int)ARRAY_SIZE(lacking); i++) {
+		tcp = MUST(socket(AF_INET, SOCK_STREAM, 0));
+		MUST(set_int(tcp, SOL_SOCKET, SO_MARK, 7));
+		/* a kernel may lack it */
+		if (set_int(tcp, lacking[i].level, lacking[i].name, lacking[i].value)) {
+			TH_LOG("option %d: %s", i, strerror(errno));
+			continue;
+		}
+		EXPECT_EQ(-1, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp)) {
+			TH_LOG("option %d", i);
+		}
+		EXPECT_EQ(EOPNOTSUPP, errno);
+		EXPECT_EQ(0, get_int(fd, SOL_SOCKET, SO_MARK));
+		close(tcp);
+	}
+	tcp = MUST(socket(AF_INET, SOCK_STREAM, 0));
+	MUST(setsockopt(tcp, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)));
+	EXPECT_ERRNO(EOPNOTSUPP, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp));
+	MUST(setsockopt(tcp, SOL_SOCKET, SO_DETACH_FILTER, &i, sizeof(i)));
+	EXPECT_EQ(0, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp));
+	EXPECT_ERRNO(EBADF, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, -1));
+	EXPECT_ERRNO(ENOTSOCK, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, STDIN_FILENO));
+	EXPECT_ERRNO(EINVAL, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, fd));
+	EXPECT_ERRNO(EINVAL, set_int(fd, SOL_ESP, ESP_TCP_SOCKET,
+				     MUST(socket(AF_INET, SOCK_DGRAM, 0))));
+	EXPECT_ERRNO(EXDEV, set_int(esp_socket(B, SOCK_STREAM), SOL_ESP, ESP_TCP_SOCKET, tcp));
+	EXPECT_ERRNO(EOPNOTSUPP, set_int(esp_socket(A, SOCK_DGRAM), SOL_ESP, ESP_TCP_SOCKET, tcp));
+	make_pair(SOCK_STREAM, p);
+	EXPECT_ERRNO(EXDEV, set_int(p[1], SOL_ESP, ESP_TCP_SOCKET, tcp));
+	EXPECT_ERRNO(EISCONN, set_int(p[0], SOL_ESP, ESP_TCP_SOCKET, tcp));
 }
 
 TEST_HARNESS_MAIN

@@ -67,6 +67,7 @@ static void remember_silent(uint64_t key)
  * @route:	to the peer
  * @esp:	the peer's address
  * @err:	errno for the program if TCP is no alternative
+ * @ask:	socket for questions about routes and neighbours
  */
 struct attempt {
 	int fd;
@@ -77,6 +78,7 @@ struct attempt {
 	struct route route;
 	struct sockaddr_esp esp;
 	int err;
+	int ask;
 };
 
 /* Is it a TCP socket that was not used yet? */
@@ -94,18 +96,13 @@ static bool is_fresh(int fd)
 
 static const char *find_route(struct attempt *a)
 {
-	const char *text;
 	uint32_t mark = 0;
 	int ifindex = 0;
 
 	sys_getsockopt(a->fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
 	sys_getsockopt(a->fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
-	a->err = EHOSTUNREACH;
-	text = run_why_not_ask(a->fd);
-	if (text)
-		return text;
-	if (run_route(&a->to, run_name_any(&a->from) ? NULL : &a->from, ifindex, mark, a->sport,
-		      a->port, &a->route))
+	if (run_route(a->ask, &a->to, run_name_any(&a->from) ? NULL : &a->from, ifindex, mark,
+		      a->sport, a->port, &a->route))
 		return "no route";
 	if (a->route.type == RTN_LOCAL)
 		return "this host";
@@ -113,7 +110,7 @@ static const char *find_route(struct attempt *a)
 		return "no route";
 	if (a->route.gateway)
 		return "it is behind a router";
-	if (!run_name_any(&a->from) && run_ifindex_of(&a->from) != a->route.ifindex)
+	if (!run_name_any(&a->from) && run_ifindex_of(a->ask, &a->from) != a->route.ifindex)
 		return "bound to an address of another device";
 	if (run_name_any(&a->from)) {
 		int family = a->from.family;
@@ -164,7 +161,7 @@ static const char *find_neighbour(struct attempt *a, int64_t until)
 	int state, err;
 
 	for (;;) {
-		err = run_neighbour(&a->to, a->route.ifindex, a->esp.sesp_addr, &state);
+		err = run_neighbour(a->ask, &a->to, a->route.ifindex, a->esp.sesp_addr, &state);
 		if (!err)
 			break;
 		if (err == -ENODEV)
@@ -255,9 +252,8 @@ static int connect_esp(struct attempt *a, int fd, int64_t until)
 	socklen_t len;
 	int err;
 
-	err = run_copy_options(a->fd, fd);
-	if (err)
-		return err;
+	if (sys_setsockopt(fd, SOL_ESP, ESP_TCP_SOCKET, &a->fd, sizeof(a->fd)))
+		return -errno;
 	to.family = IN6_IS_ADDR_V4MAPPED(&to.addr) ? AF_INET : AF_INET6;
 	len = run_name_put(&to, a->port, &dest);
 	if (sys_setsockopt(fd, SOL_ESP, ESP_TCP_DEST, &dest, len))
@@ -324,8 +320,10 @@ static const char *put_in_place(struct attempt *a, int fd)
 	if (text)
 		return text;
 	copy_owner(a->fd, fd);
-	if (flags < 0 || fdflags < 0 || syscall(SYS_getsockname, fd, &own, &len) ||
-	    sys_fcntl(fd, F_SETFL, flags & (O_NONBLOCK | O_ASYNC)))
+	if (flags < 0 || fdflags < 0 || syscall(SYS_getsockname, fd, &own, &len))
+		return fails;
+	flags &= O_NONBLOCK | O_ASYNC;
+	if (flags != O_NONBLOCK && sys_fcntl(fd, F_SETFL, flags))	/* as it was made */
 		return fails;
 	for (i = 0; i < RUN_EPOLLS; i++) {
 		epfds[i] = atomic_load(&slot->interests[i].epfd) - 1;
@@ -353,8 +351,7 @@ static const char *put_in_place(struct attempt *a, int fd)
 	return NULL;
 }
 
-/* Try to connect by ESP. Returns NULL, or why it isn't connected. */
-static const char *attempt(struct attempt *a)
+static const char *attempt_asking(struct attempt *a)
 {
 	int64_t until = now_ms() + run_wait_ms;
 	struct slot *slot = run_slot_new(a->fd);
@@ -383,6 +380,20 @@ static const char *attempt(struct attempt *a)
 			a->err = EHOSTUNREACH;
 	}
 	sys_close(fd);
+	return text;
+}
+
+/* Try to connect by ESP. Returns NULL, or why it isn't connected. */
+static const char *attempt(struct attempt *a)
+{
+	const char *text;
+
+	a->err = EHOSTUNREACH;
+	text = run_ask(a->fd, &a->ask);
+	if (text)
+		return text;
+	text = attempt_asking(a);
+	sys_close(a->ask);
 	return text;
 }
 

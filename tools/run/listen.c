@@ -63,14 +63,14 @@ static int out_of_the_way(int fd)
 }
 
 /* Return the device that the listener is restricted to; 0: none, -1: one without ESP. */
-static int device_of(int fd, const struct name *local)
+static int device_of(int fd, int ask, const struct name *local)
 {
 	char dev[IF_NAMESIZE] = "";
 	int ifindex = 0;
 
 	sys_getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
 	if (!run_name_any(local))
-		ifindex = run_ifindex_of(local);
+		ifindex = run_ifindex_of(ask, local);
 	else
 		return ifindex;
 	/* it can't be reached from other hosts, and must stay so */
@@ -184,7 +184,7 @@ static bool bind_hidden(int fd, struct slot *slot, int backlog)
 	struct sockaddr_storage own;
 	socklen_t len = sizeof(own);
 	struct name local;
-	int hidden, shared, ifindex, protocol, only = 0;
+	int hidden, shared, ifindex, protocol, ask, only = 0;
 	char name[NAME_STRLEN];
 	const char *text;
 	in_port_t port;
@@ -199,12 +199,13 @@ static bool bind_hidden(int fd, struct slot *slot, int backlog)
 		run_log("at %s: TCP, it has an option that ESP lacks", name);
 		return false;
 	}
-	text = run_why_not_ask(fd);
+	text = run_ask(fd, &ask);
 	if (text) {		/* a peer's address could not be found */
 		run_log("at %s: TCP, %s", name, text);
 		return false;
 	}
-	ifindex = device_of(fd, &local);
+	ifindex = device_of(fd, ask, &local);
+	sys_close(ask);
 	if (ifindex < 0) {
 		run_log("at %s: TCP, the address is no Ethernet device's", name);
 		return false;
@@ -241,6 +242,7 @@ static bool bind_hidden(int fd, struct slot *slot, int backlog)
 	slot->armed = shared >= 0;
 	slot->timeo = timeout_of(fd);
 	slot->local = local;
+	slot->sport = port;
 	sys_getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	if (!run_name_any(&local) && !IN6_IS_ADDR_V4MAPPED(&local.addr))
 		only = 1;
@@ -294,10 +296,11 @@ static bool arm(int fd, struct slot *slot)
 	if (!syscall(SYS_getsockname, slot->hidden, &own, &len))
 		port = own.sesp_port;
 	run_name_text(&slot->local, port, name);
-	errno = -run_copy_options(fd, slot->hidden);
-	/* an option that was copied may be the library's own */
-	sys_setsockopt(slot->hidden, SOL_SOCKET, SO_RCVTIMEO, &slot->timeo, sizeof(slot->timeo));
-	if (errno || syscall(SYS_listen, slot->hidden, slot->backlog)) {
+	if (sys_setsockopt(slot->hidden, SOL_ESP, ESP_TCP_SOCKET, &fd, sizeof(fd)) ||
+	    /* an option that was copied may be the library's own */
+	    sys_setsockopt(slot->hidden, SOL_SOCKET, SO_RCVTIMEO, &slot->timeo,
+			   sizeof(slot->timeo)) ||
+	    syscall(SYS_listen, slot->hidden, slot->backlog)) {
 		listens = errno == EADDRINUSE ? esp_of(slot->hidden, fd) : -1;
 		if (listens < 0) {
 			run_log("at %s: TCP, no ESP listener: %s", name, run_error());
@@ -336,6 +339,7 @@ struct slot *run_waits(int fd)
 		return NULL;
 	switch (atomic_load(&slot->kind)) {
 	case OTHER:
+	case CONNECTED:
 		return NULL;
 	case LISTENER:
 		if (run_listener(fd))
@@ -701,7 +705,11 @@ PUBLIC int shutdown(int fd, int how)
 
 PUBLIC int close(int fd)
 {
+	struct slot *slot = run_slot(fd);
+
 	run_uncover(fd);
+	if (slot && atomic_load(&slot->kind) == CONNECTED)
+		run_unknown(fd);
 	return REAL(close)(fd);
 }
 

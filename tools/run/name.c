@@ -101,7 +101,7 @@ static void local_of(const struct name *peer, int ifindex, struct name *local)
 	struct route route;
 
 	memset(local, 0, sizeof(*local));
-	if (!run_name_any(peer) && !run_route(peer, NULL, ifindex, 0, 0, 0, &route))
+	if (!run_name_any(peer) && !run_route(-1, peer, NULL, ifindex, 0, 0, 0, &route))
 		*local = route.source;
 	local->family = peer->family;
 }
@@ -119,25 +119,18 @@ static void find_peer(const struct sockaddr_esp *esp, struct name *peer)
 void run_name_accepted(int fd, const struct sockaddr_esp *esp, const struct slot *listener)
 {
 	struct slot *slot = run_slot_new(fd);
-	struct sockaddr_esp own;
-	socklen_t len = sizeof(own);
 
 	if (!slot)
 		return;
 	run_forget(fd);
 	atomic_store(&slot->kind, UNKNOWN);
-	if (syscall(SYS_getsockname, fd, &own, &len))
-		return;
 	slot->esp = *esp;
-	slot->sport = own.sesp_port;
+	slot->sport = listener->sport;
 	memset(&slot->peer, 0, sizeof(slot->peer));
 	run_name_of(esp->sesp_addr, esp->sesp_ifindex, listener->prefer,
 		    listener->local.family == AF_INET6, &slot->peer);
 	slot->peer.family = listener->local.family;
-	if (run_name_any(&listener->local))
-		local_of(&slot->peer, esp->sesp_ifindex, &slot->local);
-	else
-		slot->local = listener->local;
+	slot->local = listener->local;
 	atomic_store(&slot->kind, CONNECTED);
 }
 
@@ -145,6 +138,15 @@ static bool same_esp(const struct sockaddr_esp *a, const struct sockaddr_esp *b)
 {
 	return a->sesp_port == b->sesp_port && a->sesp_ifindex == b->sesp_ifindex &&
 	       !memcmp(a->sesp_addr, b->sesp_addr, ETH_ALEN);
+}
+
+/* Get the names of a connection that a slot remembers. Few programs ask for their own. */
+static void remembered(struct slot *slot, struct name *local, struct name *peer)
+{
+	if (run_name_any(&slot->local))
+		local_of(&slot->peer, slot->esp.sesp_ifindex, &slot->local);
+	*local = slot->local;
+	*peer = slot->peer;
 }
 
 /* Find both names of an ESP socket: the slot's if that remembers this socket. */
@@ -164,16 +166,13 @@ static void names_of(int fd, struct name *local, struct name *peer)
 	len = sizeof(esp);
 	if (syscall(SYS_getpeername, fd, &esp, &len)) {
 		/* the socket is not connected any more */
-		if (slot && atomic_load(&slot->kind) == CONNECTED && slot->sport == own.sesp_port) {
-			*local = slot->local;
-			*peer = slot->peer;
-		}
+		if (slot && atomic_load(&slot->kind) == CONNECTED && slot->sport == own.sesp_port)
+			remembered(slot, local, peer);
 		goto out;
 	}
 	if (slot && atomic_load(&slot->kind) == CONNECTED && slot->sport == own.sesp_port &&
 	    same_esp(&slot->esp, &esp)) {
-		*local = slot->local;
-		*peer = slot->peer;
+		remembered(slot, local, peer);
 	} else {
 		find_peer(&esp, peer);
 		local_of(peer, esp.sesp_ifindex, local);

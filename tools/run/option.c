@@ -77,7 +77,7 @@ static const int ip6_without_effect[] = {
 	IPV6_FREEBIND, IPV6_MINHOPCOUNT, IPV6_ADDR_PREFERENCES, IPV6_UNICAST_IF,
 };
 
-/* Options of SOL_SOCKET that run_copy_options(), connect() and listen() handle. */
+/* Options of SOL_SOCKET that ESP_TCP_SOCKET copies, or connect() and listen() handle. */
 static const int sol_copied[] = {
 	SO_REUSEADDR, SO_REUSEPORT, SO_PRIORITY, SO_MARK, SO_RCVLOWAT, SO_LINGER, SO_RCVTIMEO,
 	SO_SNDTIMEO, SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_BUF_LOCK,
@@ -93,22 +93,6 @@ static const int sol_flags[] = {
 
 static const int sol_without_effect[] = {
 	SO_BSDCOMPAT, SO_BUSY_POLL_BUDGET, SO_INCOMING_CPU, SO_CNX_ADVICE, SO_TXREHASH,
-};
-
-/* Options that an ESP socket would lack, and whose state can be read. 0 is off. */
-static const struct {
-	int level;
-	int name;
-} lacked[] = {
-	{ SOL_SOCKET,	SO_TIMESTAMP },
-	{ SOL_SOCKET,	SO_TIMESTAMPNS },
-	{ SOL_SOCKET,	SO_TIMESTAMPING },
-	{ SOL_SOCKET,	SO_ZEROCOPY },
-	{ IPPROTO_TCP,	TCP_REPAIR },
-	{ IPPROTO_TCP,	TCP_SAVE_SYN },
-	{ IPPROTO_TCP,	TCP_ULP },
-	{ IPPROTO_TCP,	TCP_INQ },
-	{ IPPROTO_IP,	IP_TRANSPARENT },
 };
 
 static bool among(const int *names, size_t n, int name)
@@ -180,92 +164,6 @@ static bool is_off(int level, int name, const void *val, socklen_t len)
 		return len < sizeof(rate) ? v == -1 : rate == ~0UL;
 	}
 	return len == sizeof(v) && !v;
-}
-
-static void copy(int from, int to, int level, int name, size_t size)
-{
-	char val[sizeof(struct timeval)], now[sizeof(val)];
-
-	if (!sys_getsockopt(from, level, name, val, size) &&
-	    (sys_getsockopt(to, level, name, now, size) || memcmp(val, now, size)))
-		sys_setsockopt(to, level, name, val, size);
-}
-
-/* Copy a buffer size that the program has set; the kernel reports it doubled. */
-static void copy_buffer(int from, int to, int name)
-{
-	int size;
-
-	if (sys_getsockopt(from, SOL_SOCKET, name, &size, sizeof(size)))
-		return;
-	size /= 2;
-	sys_setsockopt(to, SOL_SOCKET, name, &size, sizeof(size));
-}
-
-static void copy_tcp_option(int from, int to, int tcp, int esp)
-{
-	int v;
-
-	if (!sys_getsockopt(from, IPPROTO_TCP, tcp, &v, sizeof(v)) && v)
-		sys_setsockopt(to, SOL_ESP, esp, &v, sizeof(v));
-}
-
-/*
- * Does the kernel say that a TCP socket has an option which an ESP socket would lack? Another
- * process may have set it.
- */
-static bool lacks_one(int fd)
-{
-	unsigned long rate = ~0UL;
-	int peek = -1;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(lacked); i++) {
-		int v = 0;
-
-		if (!sys_getsockopt(fd, lacked[i].level, lacked[i].name, &v, sizeof(v)) && v)
-			return true;
-	}
-	if (!sys_getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &peek, sizeof(peek)) && peek >= 0)
-		return true;
-	return !sys_getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) &&
-	       rate != ~0UL && rate != ~0U;	/* ESP paces with fq only */
-}
-
-/* Copy the options of a TCP socket. Returns 0, or -EOPNOTSUPP: no ESP socket can take its place. */
-int run_copy_options(int from, int to)
-{
-	int on = 0, lock = 0;
-	size_t i;
-
-	if (lacks_one(from))
-		return -EOPNOTSUPP;
-	copy(from, to, SOL_SOCKET, SO_REUSEADDR, sizeof(int));
-	copy(from, to, SOL_SOCKET, SO_PRIORITY, sizeof(int));
-	copy(from, to, SOL_SOCKET, SO_MARK, sizeof(int));
-	copy(from, to, SOL_SOCKET, SO_RCVLOWAT, sizeof(int));
-	copy(from, to, SOL_SOCKET, SO_LINGER, sizeof(struct linger));
-	copy(from, to, SOL_SOCKET, SO_RCVTIMEO, sizeof(struct timeval));
-	copy(from, to, SOL_SOCKET, SO_SNDTIMEO, sizeof(struct timeval));
-	copy(from, to, SOL_SOCKET, SO_BUSY_POLL, sizeof(int));
-	copy(from, to, SOL_SOCKET, SO_PREFER_BUSY_POLL, sizeof(int));
-	copy(from, to, SOL_SOCKET, SO_RESERVE_MEM, sizeof(int));
-	for (i = 0; i < ARRAY_SIZE(sol_flags); i++) {
-		if (!sys_getsockopt(from, SOL_SOCKET, sol_flags[i], &on, sizeof(on)) && on)
-			sys_setsockopt(to, SOL_SOCKET, sol_flags[i], &on, sizeof(on));
-	}
-	sys_getsockopt(from, SOL_SOCKET, SO_BUF_LOCK, &lock, sizeof(lock));
-	if (lock & 1)
-		copy_buffer(from, to, SO_SNDBUF);
-	if (lock & 2)
-		copy_buffer(from, to, SO_RCVBUF);
-	for (i = 0; i < ARRAY_SIZE(same); i++) {
-		/* Nagle's rule is the default of TCP only */
-		if (same[i].tcp != TCP_NODELAY)
-			copy_tcp_option(from, to, same[i].tcp, same[i].esp);
-	}
-	copy(from, to, SOL_SOCKET, SO_KEEPALIVE, sizeof(int));
-	return 0;
 }
 
 /*
@@ -436,12 +334,19 @@ PUBLIC int getsockopt(int fd, int level, int name, void *__restrict val,
 PUBLIC int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	struct slot *slot = run_slot(fd);
-	int ret;
+	int ret, err = errno;
 
 	if (level == SOL_SOCKET && name == SO_ZEROCOPY && slot &&
 	    atomic_load(&slot->kind) == CONNECTED && run_is_esp(fd)) {
 		errno = EOPNOTSUPP;
 		return -1;
+	}
+	/* most programs set such an option of each connection; the kernel knows what it is */
+	if (level == IPPROTO_TCP && esp_option(name) && slot &&
+	    atomic_load(&slot->kind) == CONNECTED) {
+		if (!sys_setsockopt(fd, SOL_ESP, esp_option(name), val, len))
+			return 0;
+		errno = err;
 	}
 	ret = REAL(setsockopt)(fd, level, name, val, len);
 	if (!ret && is_lacking(level, name) && !is_off(level, name, val, len))

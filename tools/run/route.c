@@ -114,6 +114,11 @@ static uint32_t u32_of(const struct rtattr *attr)
 	return value;
 }
 
+static int open_socket(void)
+{
+	return syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+}
+
 /* Receive a datagram of the kernel's answer; ignore those of other processes. */
 static int receive(int fd, char *buf)
 {
@@ -129,18 +134,25 @@ static int receive(int fd, char *buf)
 	return n;
 }
 
-/* Ask the kernel; @each gets the messages of the answer until it returns other than 0. */
-static int ask(struct request *r, int (*each)(const struct nlmsghdr *nlh, void *data), void *data)
+/*
+ * Ask the kernel by @fd, or by a socket of its own, @fd -1. @each gets the messages of the answer
+ * until it returns other than 0, which it does for a single message only: then the socket has no
+ * more of this answer.
+ */
+static int ask(int fd, struct request *r, int (*each)(const struct nlmsghdr *nlh, void *data),
+	       void *data)
 {
+	int own = fd < 0 ? open_socket() : -1;
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	union {
 		struct nlmsghdr nlh;
 		char data[ROOM];
 	} buf;
-	int fd = syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	struct nlmsghdr *nlh;
 	int n, err = 0;
 
+	if (fd < 0)
+		fd = own;
 	if (fd < 0)
 		return -errno;
 	if (syscall(SYS_sendto, fd, &r->nlh, r->nlh.nlmsg_len, 0, &kernel, sizeof(kernel)) < 0)
@@ -164,25 +176,30 @@ static int ask(struct request *r, int (*each)(const struct nlmsghdr *nlh, void *
 fail:
 	err = -errno;
 out:
-	sys_close(fd);
+	if (own >= 0)
+		sys_close(own);
 	return err;
 }
 
 /*
- * Why can't the program ask for the network that the TCP socket @tcp is in? NULL: it can. A socket
- * stays in the namespace in which it was made, wherever setns() takes the program.
+ * Make a socket for questions about the network that the TCP socket @tcp is in. Returns NULL, or
+ * why the program can't ask: then *@fd is -1. A socket stays in the namespace in which it was made,
+ * wherever setns() takes the program.
  */
-const char *run_why_not_ask(int tcp)
+const char *run_ask(int tcp, int *fd)
 {
-	int fd = syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	uint64_t here = 0, there = 0;
 
-	if (fd < 0)
+	*fd = open_socket();
+	if (*fd < 0)
 		return run_no_socket(AF_NETLINK);
-	sys_getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &here, sizeof(here));
+	sys_getsockopt(*fd, SOL_SOCKET, SO_NETNS_COOKIE, &here, sizeof(here));
 	sys_getsockopt(tcp, SOL_SOCKET, SO_NETNS_COOKIE, &there, sizeof(there));
-	sys_close(fd);
-	return here == there ? NULL : "its socket is of another network namespace";
+	if (here == there)
+		return NULL;
+	sys_close(*fd);
+	*fd = -1;
+	return "its socket is of another network namespace";
 }
 
 static int take_route(const struct nlmsghdr *nlh, void *data)
@@ -204,11 +221,11 @@ static int take_route(const struct nlmsghdr *nlh, void *data)
 }
 
 /*
- * Find the route to @to from the source @from, NULL: any, through the device @ifindex, 0: any. With
- * @dport it is TCP's from @sport, 0: any, because rules for routes may ask for these. Returns 0 or
- * -errno.
+ * Ask by @fd, see ask(), for the route to @to from the source @from, NULL: any, through the device
+ * @ifindex, 0: any. With @dport it is TCP's from @sport, 0: any, because rules for routes may ask
+ * for these. Returns 0 or -errno.
  */
-int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
+int run_route(int fd, const struct name *to, const struct name *from, int ifindex, uint32_t mark,
 	      in_port_t sport, in_port_t dport, struct route *route)
 {
 	uint8_t tcp = IPPROTO_TCP;
@@ -235,7 +252,7 @@ int run_route(const struct name *to, const struct name *from, int ifindex, uint3
 	}
 	if (sport)
 		put(&r.nlh, RTA_SPORT, &sport, sizeof(sport));
-	return ask(&r, take_route, route);
+	return ask(fd, &r, take_route, route);
 }
 
 struct entry {
@@ -263,10 +280,10 @@ static int take_entry(const struct nlmsghdr *nlh, void *data)
 }
 
 /*
- * Find a neighbour's MAC address. Returns 0: @mac is right as far as the kernel knows; -EAGAIN,
- * -ENOENT: not yet.
+ * Ask by @fd for a neighbour's MAC address. Returns 0: @mac is right as far as the kernel knows;
+ * -EAGAIN, -ENOENT: not yet.
  */
-int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *state)
+int run_neighbour(int fd, const struct name *to, int ifindex, unsigned char *mac, int *state)
 {
 	struct request r;
 	struct ndmsg *nd = prepare(&r, RTM_GETNEIGH, 0, sizeof(*nd));
@@ -276,7 +293,7 @@ int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *s
 	nd->ndm_family = af(to);
 	nd->ndm_ifindex = ifindex;
 	put_addr(&r.nlh, NDA_DST, to);
-	err = ask(&r, take_entry, &e);
+	err = ask(fd, &r, take_entry, &e);
 	*state = e.state;
 	if (!err)
 		memcpy(mac, e.mac, ETH_ALEN);
@@ -347,7 +364,7 @@ bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, st
 
 	nd->ndm_family = any ? AF_UNSPEC : family;
 	put_u32(&r.nlh, NDA_IFINDEX, ifindex);
-	return !ask(&r, compare_entry, &s) && s.found;
+	return !ask(-1, &r, compare_entry, &s) && s.found;
 }
 
 struct holder {
@@ -375,13 +392,13 @@ static int compare_addr(const struct nlmsghdr *nlh, void *data)
 	return 0;
 }
 
-/* Return the device that has this address of the host, or 0. */
-int run_ifindex_of(const struct name *name)
+/* Ask by @fd for the device that has this address of the host. Returns its number, or 0. */
+int run_ifindex_of(int fd, const struct name *name)
 {
 	struct holder h = { .name = name };
 	struct request r;
 	struct ifaddrmsg *ifa = prepare(&r, RTM_GETADDR, NLM_F_DUMP, sizeof(*ifa));
 
 	ifa->ifa_family = af(name);
-	return ask(&r, compare_addr, &h) ? 0 : h.ifindex;
+	return ask(fd, &r, compare_addr, &h) ? 0 : h.ifindex;
 }

@@ -117,8 +117,9 @@ struct interest {
  * @accepts:	LISTENER: the process in which a thread has the lock of accept_bounded(); 0: none
  * @prefer:	LISTENER: preferred family of names
  * @esp:	CONNECTED: the peer's address
- * @sport:	CONNECTED: own port
- * @local:	CONNECTED: own name; LISTENER: the name that it is bound to
+ * @sport:	CONNECTED, LISTENER: own port
+ * @local:	CONNECTED: own name, unspecified: not looked up yet; LISTENER: the name that it is
+ *		bound to
  * @peer:	CONNECTED: the peer's name
  * @interests:	epoll instances that the descriptor was added to
  * @more:	there are more of them
@@ -207,6 +208,7 @@ struct memory *run_map_memory(void);
 struct slot *run_slot_new(int fd);
 void run_raise(atomic_int *highest, int fd);
 void run_forget(int fd);
+void run_unknown(int fd);
 void run_interest(int epfd, int op, int fd, const struct epoll_event *event);
 void run_leave_epolls(int fd);
 void run_copies(int fd, int copy);
@@ -231,12 +233,12 @@ struct route {
 	struct name source;
 };
 
-const char *run_why_not_ask(int tcp);
-int run_route(const struct name *to, const struct name *from, int ifindex, uint32_t mark,
+const char *run_ask(int tcp, int *fd);
+int run_route(int fd, const struct name *to, const struct name *from, int ifindex, uint32_t mark,
 	      in_port_t sport, in_port_t dport, struct route *route);
-int run_neighbour(const struct name *to, int ifindex, unsigned char *mac, int *state);
+int run_neighbour(int fd, const struct name *to, int ifindex, unsigned char *mac, int *state);
 bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, struct name *name);
-int run_ifindex_of(const struct name *name);
+int run_ifindex_of(int fd, const struct name *name);
 
 /* name.c */
 #define NAME_STRLEN 64
@@ -264,9 +266,6 @@ int fcntl64(int fd, int cmd, ...);
 int __poll_chk(struct pollfd *fds, unsigned long n, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, unsigned long n, const struct timespec *timeout,
 		const sigset_t *mask, size_t size);
-
-/* option.c */
-int run_copy_options(int from, int to);
 
 /* real.c */
 void *run_real(enum run_call call);

@@ -112,18 +112,39 @@ struct slot *run_slot_new(int fd)
 	return run_slot(fd);
 }
 
+/* Does the slot remember what was done with a socket before it was connected, or listened? */
+static bool remembers(const struct slot *slot)
+{
+	size_t i;
+
+	for (i = 0; i < RUN_EPOLLS; i++) {
+		if (atomic_load(&slot->interests[i].epfd))
+			return true;
+	}
+	return slot->more || slot->copied;
+}
+
 /* Forget what was done with another socket of this number, unless that is the parent's. */
 void run_forget(int fd)
 {
 	struct slot *slot = run_slot(fd);
 	size_t i;
 
-	if (!slot || run_is_vfork_child())
+	if (!slot || !remembers(slot) || run_is_vfork_child())
 		return;
 	for (i = 0; i < RUN_EPOLLS; i++)
 		atomic_store(&slot->interests[i].epfd, 0);
 	slot->more = false;
 	slot->copied = false;
+}
+
+/* Forget which kind of socket has this number, unless that is the parent's. */
+void run_unknown(int fd)
+{
+	struct slot *slot = run_slot(fd);
+
+	if (slot && atomic_load(&slot->kind) != UNKNOWN && !run_is_vfork_child())
+		atomic_store(&slot->kind, UNKNOWN);
 }
 
 PUBLIC int socket(int domain, int type, int protocol)
@@ -132,8 +153,8 @@ PUBLIC int socket(int domain, int type, int protocol)
 	struct slot *slot = run_slot(fd);
 
 	/* a listener that was closed unseen has a descriptor to close, which listen() does */
-	if (slot && atomic_load(&slot->kind) != LISTENER && !run_is_vfork_child())
-		atomic_store(&slot->kind, UNKNOWN);
+	if (slot && atomic_load(&slot->kind) != LISTENER)
+		run_unknown(fd);
 	run_forget(fd);
 	return fd;
 }

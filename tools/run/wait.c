@@ -8,6 +8,21 @@
 
 #define FEW 256		/* most descriptors for which no memory is allocated */
 
+/*
+ * Return the slot of a listener for which epoll_ctl() was called; NULL: it is none. Programs change
+ * the events of a connection with each message, so only what is added is looked at.
+ */
+static struct slot *listener_in_epoll(int op, int fd)
+{
+	struct slot *slot = run_slot(fd);
+
+	if (op == EPOLL_CTL_ADD)
+		return run_waits(fd);
+	if (!slot || atomic_load(&slot->kind) != LISTENER)
+		return NULL;
+	return op == EPOLL_CTL_MOD ? run_waits(fd) : run_listener(fd);
+}
+
 PUBLIC int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	int ret = REAL(epoll_ctl)(epfd, op, fd, event);
@@ -17,7 +32,7 @@ PUBLIC int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (ret)
 		return ret;
 	run_interest(epfd, op, fd, event);
-	waits = op == EPOLL_CTL_DEL ? run_listener(fd) : run_waits(fd);
+	waits = listener_in_epoll(op, fd);
 	if (waits)
 		run_epoll(waits, epfd, op, event);
 	errno = err;

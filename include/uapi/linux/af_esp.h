@@ -97,6 +97,11 @@ struct sockaddr_esp {
  * @ESP_TCP_DEST:	(struct sockaddr_in or sockaddr_in6, set; stream) IP address of the TCP
  *			server that connect() wants: it fails with ECONNREFUSED unless a socket
  *			with ESP_TCP_LISTENER answers. The port doesn't count
+ * @ESP_TCP_SOCKET:	(int, set; stream) descriptor of a TCP socket of the caller. The socket gets
+ *			those of its options that ESP has. It must not be connected, and must not
+ *			listen (EISCONN). EOPNOTSUPP: it has one that a connection by ESP would
+ *			lack (struct tcp_md5sig, SO_TIMESTAMPING, TCP_ULP ...); EINVAL: no TCP
+ *			socket; EXDEV: it is of another network namespace
  * @ESP_RECVERR:	not an option, but the type of the control message that
  *			recvmsg() with MSG_ERRQUEUE returns: struct sock_extended_err
  */
@@ -119,6 +124,7 @@ enum esp_sockopt {
 	ESP_CRC32C			= 16,
 	ESP_TCP_LISTENER		= 17,
 	ESP_TCP_DEST			= 18,
+	ESP_TCP_SOCKET			= 19,
 };
 
 /**

@@ -181,4 +181,9 @@ static inline void esp_user_flags(struct msghdr *msg)
 }
 #endif
 
+#ifdef ESP_OLD_INET_FLAGS
+#define inet_test_bit(nr, sk)	inet_test_bit_##nr(sk)
+#define inet_test_bit_TRANSPARENT(sk) (inet_sk(sk)->transparent)
+#endif
+
 #endif /* _ESP_COMPAT_H */

@@ -31,3 +31,4 @@ lacks net/dropreason-core.h SKB_DROP_REASON_TCP_LISTEN_OVERFLOW ESP_OLD_DROP_LIS
 lacks net/dropreason-core.h SKB_DROP_REASON_SOCKET_CLOSE ESP_OLD_DROP_SOCKET_CLOSE
 lacks net/dropreason-core.h SKB_DROP_REASON_SKB_BAD_GSO ESP_OLD_DROP_BAD_GSO
 lacks linux/skbuff.h sk_skb_reason_drop ESP_OLD_REASON_DROP
+lacks net/inet_sock.h 'INET_FLAGS_TRANSPARENT' ESP_OLD_INET_FLAGS
