@@ -14,6 +14,9 @@
  * network card, virtual or not, the core lets esp_gso_segment() segment the packet.
  */
 #include <linux/delay.h>
+#include <linux/if_vlan.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
 #include <net/gro.h>
 #include "esp.h"
 #include "dev.h"
@@ -306,6 +309,43 @@ static bool gro_append(struct sk_buff *p, struct sk_buff *skb,
 	return true;
 }
 
+/* Key of the hashes that frames get; set once. */
+static siphash_key_t gro_hash_key;
+
+/*
+ * Set the hash of a frame, by which RPS chooses a processor, and qdiscs behind a bridge a queue.
+ * The core's dissector doesn't know the protocol: to both of them all frames would be one flow.
+ * Returns false if the frame has the hash of a flow already, or must get none.
+ */
+static bool gro_set_hash(struct sk_buff *skb, const struct esp_wire *h)
+{
+	const u8 *mac = eth_hdr(skb)->h_source;
+	u32 hash;
+
+	if (skb->l4_hash || skb->sw_hash || skb->dev->type != ARPHRD_ETHER)
+		return false;
+	hash = siphash_3u32(get_unaligned((const u32 *)mac),
+			    get_unaligned((const u16 *)(mac + sizeof(u32))),
+			    (__force u32)h->sport << 16 | (__force u32)h->dport, &gro_hash_key);
+	__skb_set_sw_hash(skb, hash ? hash : 1, true);
+	return true;
+}
+
+/*
+ * Has a packet that waits come by the same link as a frame? The core has compared the two, but
+ * before the frame had its hash, so that they were different.
+ */
+static bool gro_same_link(const struct sk_buff *p, const struct sk_buff *skb)
+{
+	return p->sw_hash && p->hash == skb->hash && p->dev == skb->dev &&
+	       !p->slow_gro && !skb->slow_gro &&
+	       skb_vlan_tag_present(p) == skb_vlan_tag_present(skb) &&
+	       (!skb_vlan_tag_present(p) ||
+		(p->vlan_proto == skb->vlan_proto && p->vlan_tci == skb->vlan_tci)) &&
+	       !skb_metadata_differs(p, skb) &&
+	       !compare_ether_header(skb_mac_header(p), skb_mac_header(skb));
+}
+
 /*
  * Merge a received frame with a packet that waits, let it wait, or let it pass. @head has
  * the packets of the same device and source address that wait. A frame that ends a GSO
@@ -318,14 +358,18 @@ static struct sk_buff *esp_gro_receive(struct list_head *head,
 	unsigned int offset = skb_gro_offset(skb);
 	struct sk_buff *p, *kept = NULL;
 	struct esp_wire *at, h;
-	bool full;
+	bool full, hashed;
 
 	NAPI_GRO_CB(skb)->flush = 1;
 	at = skb_gro_header(skb, offset + ESP_HLEN, offset);
 	if (!at)
 		return NULL;
 	h = *at;
+	/* what is in a tunnel, or after a VLAN tag, has the hash of that, or none */
+	hashed = !offset && gro_set_hash(skb, &h);
 	list_for_each_entry(p, head, list) {
+		if (hashed)
+			NAPI_GRO_CB(p)->same_flow = gro_same_link(p, skb);
 		if (!NAPI_GRO_CB(p)->same_flow)
 			continue;
 		if (gro_same_connection((struct esp_wire *)(p->data + offset), &h))
@@ -380,6 +424,7 @@ static struct packet_offload esp_offload = {
 void esp_offload_init(void)
 {
 	esp_offload.type = esp_ethertype;
+	get_random_bytes(&gro_hash_key, sizeof(gro_hash_key));
 	dev_add_offload(&esp_offload);
 }
 

@@ -320,7 +320,7 @@ check "a transfer survives it" goes_on
 # speed HOST DEV: print the speed of DEV's link as ESP knows it, and where it is from.
 speed() { in_host "$1" awk -v dev="$2" '$1 == dev { print $9, $10 }' /proc/net/esp/dev; }
 # is_json_speed MBIT FROM: "esp show -j dev" has them for w0.
-is_json_speed() { in_host n0 esp show -j dev | grep -qF "{\"ifname\":\"w0\",\"enabled\":true,\"mbit\":$1,\"mbit_from\":\"$2\"}"; }
+is_json_speed() { in_host n0 esp show -j dev | grep -qF "{\"ifname\":\"w0\",\"enabled\":true,\"mbit\":$1,\"mbit_from\":\"$2\",\"gro\":"; }
 
 # A fast machine has measured one.
 read -r mbit from <<<"$(speed n0 w0)"
@@ -329,8 +329,25 @@ check "... and shown so" eval 'in_host n0 esp show dev | grep -qE "^w0 +yes +.*$
 check "... and in JSON" is_json_speed "$([ "$mbit" = 0 ] && echo null || echo "$mbit")" "$from"
 sysctl n0 dev/w0/rate_mbit 2500
 check "its administrator tells it" [ "$(speed n0 w0)" = "2500 set" ]
-check "... and it is shown" eval 'in_host n0 esp show dev | grep -qE "^w0 +yes +2500 Mbit/s \(set\)$"'
+check "... and it is shown" eval 'in_host n0 esp show dev | grep -qE "^w0 +yes +2500 Mbit/s \(set\) +(yes|no) +(yes|no) +(-|0)$"'
 check "... and in JSON" is_json_speed 2500 set
+
+# offloads_shown: GRO, VLAN offload and the mask of RPS, as ethtool and sysfs have them. A kernel
+# for one processor has no RPS.
+offloads_shown()
+{
+	nsenter --net=/run/netns/n0 unshare -m bash -c '
+		rps=/sys/class/net/w0/queues/rx-0/rps_cpus text=- json=null
+		mount -t sysfs none /sys && ethtool -K w0 gro on rxvlan off || exit
+		[ ! -e $rps ] || { text=1 json=\"1\"; echo 1 >$rps; }
+		esp show dev | grep -qE "^w0 .* yes +no +$text$" && ethtool -K w0 gro off &&
+			esp show -j dev | grep -q "\"w0\",.*\"gro\":false,\"rx_vlan_offload\":false,\"rps_cpus\":$json}"
+		status=$?
+		ethtool -K w0 rxvlan on
+		[ ! -e $rps ] || echo 0 >$rps
+		exit $status'
+}
+check "offloads and RPS are shown" offloads_shown
 for value in -1 10000001 99999999999999999999 nonsense ""; do
 	check "a speed of '$value' is refused, or changes nothing" eval '! sysctl n0 dev/w0/rate_mbit "$value" ||
 		[ -z "$value" ]'

@@ -6,14 +6,18 @@
 #include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <glob.h>
 #include <libmnl/libmnl.h>
 #include <linux/esp_diag.h>
+#include <linux/ethtool.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include "esp.h"
 
 #define BIT(n)		(1U << (n))
@@ -434,18 +438,87 @@ static bool read_speed(FILE *file, const char *name, unsigned int *mbit, char fr
 	return false;
 }
 
+/* Ask the driver of a device for a value. Returns -1 if it tells none. */
+static int ask_driver(const char *name, unsigned int command)
+{
+	struct ethtool_value value = { .cmd = command };
+	struct ifreq request = { .ifr_data = (void *)&value };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
+
+	if (fd < 0)
+		return -1;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	ret = ioctl(fd, SIOCETHTOOL, &request);
+	close(fd);
+	return ret ? -1 : (int)value.data;
+}
+
+/*
+ * Read which processors get frames of a device by RPS: the mask of its first queue that has one, as
+ * the kernel writes it, or "0". Returns false if it can't be known: sysfs may be of another
+ * network namespace.
+ */
+static bool read_rps(const char *name, char mask[64])
+{
+	unsigned int ifindex = 0;
+	bool found = false;
+	char path[NAME_MAX + 64];
+	glob_t queues;
+	FILE *file;
+	size_t i;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/ifindex", name);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%u", &ifindex) != 1)
+		ifindex = 0;
+	fclose(file);
+	snprintf(path, sizeof(path), "/sys/class/net/%s/queues/rx-*/rps_cpus", name);
+	if (!ifindex || ifindex != if_nametoindex(name) || glob(path, 0, NULL, &queues))
+		return false;
+	strcpy(mask, "0");
+	for (i = 0; i < queues.gl_pathc && !strcmp(mask, "0"); i++) {
+		char line[64] = "";
+
+		file = fopen(queues.gl_pathv[i], "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%63s", line) == 1) {
+			found = true;
+			if (strspn(line, "0,") < strlen(line))
+				strcpy(mask, line + strspn(line, "0,"));
+		}
+		fclose(file);
+	}
+	globfree(&queues);
+	return found;
+}
+
+static const char *yes_or_no(int value)
+{
+	return value < 0 ? "-" : value ? "yes" : "no";
+}
+
+static void show_bool(const char *name, int value)
+{
+	printf(",\"%s\":%s", name, value < 0 ? "null" : value ? "true" : "false");
+}
+
 static void show_dev_line(const struct show *show, const char *name, bool on, FILE *queues)
 {
-	char from[16] = "unknown";
+	int gro = ask_driver(name, ETHTOOL_GGRO), flags = ask_driver(name, ETHTOOL_GFLAGS);
+	int vlan = flags < 0 ? -1 : !!(flags & ETH_FLAG_RXVLAN);
+	char from[16] = "unknown", speed[64] = "unknown", rps[64];
+	bool has_rps = read_rps(name, rps);
 	unsigned int mbit = 0;
 
 	read_speed(queues, name, &mbit, from);
 	if (!show->json) {
-		printf("%-16s%-9s", name, on ? "yes" : "no");
 		if (mbit)
-			printf("%u Mbit/s (%s)\n", mbit, from);
-		else
-			puts("unknown");
+			snprintf(speed, sizeof(speed), "%u Mbit/s (%s)", mbit, from);
+		printf("%-16s%-9s%-26s%-5s%-6s%s\n", name, on ? "yes" : "no", speed,
+		       yes_or_no(gro), yes_or_no(vlan), has_rps ? rps : "-");
 		return;
 	}
 	printf("{\"ifname\":");
@@ -457,6 +530,13 @@ static void show_dev_line(const struct show *show, const char *name, bool on, FI
 		fputs("null", stdout);
 	printf(",\"mbit_from\":");
 	json_string(from);
+	show_bool("gro", gro);
+	show_bool("rx_vlan_offload", vlan);
+	printf(",\"rps_cpus\":");
+	if (has_rps)
+		json_string(rps);
+	else
+		fputs("null", stdout);
 	putchar('}');
 }
 
@@ -475,7 +555,8 @@ static void show_dev(const struct show *show)
 	if (show->json)
 		putchar('[');
 	else
-		printf("%-16s%-9s%s\n", "Device", "Enabled", "Speed");
+		printf("%-16s%-9s%-26s%-5s%-6s%s\n", "Device", "Enabled", "Speed", "GRO", "VLAN",
+		       "RPS");
 	for (i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 		char path[sizeof(dir) + NAME_MAX + sizeof("/enable")];

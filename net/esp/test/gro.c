@@ -381,7 +381,118 @@ static void gro__coalesced_lists(struct kunit *test)
 	close_conn(test, &c);
 }
 
+/* Make a full data frame of a connection. */
+static struct sk_buff *data_frame(struct kunit *test, struct t_conn *c, u8 flags, u32 seq)
+{
+	struct esp_frame f;
+
+	conn_frame(c, &f, flags | ESP_ACK, seq, T_MSS);
+	f.grant = c->grant;
+	return card_frame(test, c, &f);
+}
+
+/* All frames of a connection have one hash, whether they are coalesced or not; others another. */
+static void gro__hash(struct kunit *test)
+{
+	struct t_conn c[2];
+	struct napi_struct *napi;
+	struct sk_buff *skb;
+	u32 hash[2], i, j;
+
+	for (i = 0; i < 2; i++)
+		open_conn(test, &c[i], i, 64);
+	catch_frames(test, true);
+	napi = begin_poll(test);
+	for (j = 0; j < 3; j++)
+		for (i = 0; i < 2; i++)
+			gro_receive(napi, data_frame(test, &c[i], j ? 0 : ESP_TXS, c[i].seq + j));
+	for (i = 0; i < 2; i++)		/* one of them waits for nothing */
+		gro_receive(napi, data_frame(test, &c[i], ESP_TXF, c[i].seq + 100));
+	end_poll(napi);
+	for (i = 0; i < 2; i++) {
+		skb = next_caught(test);
+		KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->gso_segs, 3);
+		KUNIT_EXPECT_TRUE(test, skb->l4_hash && skb->sw_hash);
+		hash[i] = skb->hash;
+		kfree_skb(skb);
+		skb = next_caught(test);
+		KUNIT_EXPECT_FALSE(test, skb_is_gso(skb));
+		KUNIT_EXPECT_EQ(test, skb->hash, hash[i]);
+		kfree_skb(skb);
+	}
+	KUNIT_EXPECT_NE(test, hash[0], 0u);
+	KUNIT_EXPECT_NE(test, hash[0], hash[1]);
+	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&came));
+	catch_frames(test, false);
+	for (i = 0; i < 2; i++)
+		close_conn(test, &c[i]);
+}
+
+/* Frames that differ in what the hash does not cover are not coalesced: address, VLAN. */
+static void gro__hash_is_not_all(struct kunit *test)
+{
+	struct napi_struct *napi;
+	struct sk_buff *skb;
+	u32 hash = 0, i, v;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 64);
+	catch_frames(test, true);
+	for (v = 0; v < 4; v++) {
+		napi = begin_poll(test);
+		for (i = 0; i < 2; i++) {
+			skb = data_frame(test, &c, i ? 0 : ESP_TXS, c.seq + i);
+			if (v == 1)	/* to another address */
+				skb->data[ETH_ALEN - 1] ^= i;
+			if (v == 2 || (v == 3 && i))
+				__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), 5 + i);
+			gro_receive(napi, skb);
+		}
+		end_poll(napi);
+		skb = next_caught(test);
+		KUNIT_EXPECT_EQ_MSG(test, skb_is_gso(skb), !v, "case %u", v);
+		if (!v)
+			hash = skb->hash;
+		KUNIT_EXPECT_EQ_MSG(test, skb->hash, hash, "case %u", v);
+		kfree_skb(skb);
+		skb = skb_dequeue(&came);
+		KUNIT_EXPECT_EQ_MSG(test, !skb, !v, "case %u", v);
+		KUNIT_EXPECT_EQ_MSG(test, skb ? skb->hash : hash, hash, "case %u", v);
+		kfree_skb(skb);
+	}
+	catch_frames(test, false);
+	close_conn(test, &c);
+}
+
+/* A card's own hash of the flow stays. */
+static void gro__hash_of_card(struct kunit *test)
+{
+	struct napi_struct *napi;
+	struct sk_buff *skb;
+	struct t_conn c;
+	u32 i;
+
+	open_conn(test, &c, 0, 64);
+	catch_frames(test, true);
+	napi = begin_poll(test);
+	for (i = 0; i < 2; i++) {
+		skb = data_frame(test, &c, i ? 0 : ESP_TXS, c.seq + i);
+		skb_set_hash(skb, 0x1234, PKT_HASH_TYPE_L4);
+		gro_receive(napi, skb);
+	}
+	end_poll(napi);
+	skb = next_caught(test);
+	KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->gso_segs, 2);
+	KUNIT_EXPECT_EQ(test, skb->hash, 0x1234u);
+	kfree_skb(skb);
+	catch_frames(test, false);
+	close_conn(test, &c);
+}
+
 static struct kunit_case gro_cases[] = {
+	KUNIT_CASE(gro__hash),
+	KUNIT_CASE(gro__hash_is_not_all),
+	KUNIT_CASE(gro__hash_of_card),
 	KUNIT_CASE(gro__coalesced),
 	KUNIT_CASE(gro__coalesced_and_apart),
 	KUNIT_CASE(gro__coalesced_sums),
