@@ -127,6 +127,9 @@ static void conn_forget(struct sock *sk)
 	esp->expiries = 0;
 	esp->rrqs = 0;
 	esp->last_ack_us = 0;
+	esp->sent_later = 0;
+	esp->replies = 0;
+	esp->data_us = 0;
 	WRITE_ONCE(esp->crc, 0);
 	esp->late_cap = 0;
 	esp_grant_init(&esp->grant, 0);

@@ -101,6 +101,14 @@ void esp_timers_stop(struct sock *sk)
 	line_leave(esp_sk(sk));
 }
 
+/* When is the ACK due that a socket in line waits with? 0: with none; it may have the hrtimer. */
+static u64 line_deadline(const struct esp_opt *esp)
+{
+	u64 d = READ_ONCE(esp->deadline[ESP_T_ACK]);
+
+	return READ_ONCE(esp->ack_pending) == ESP_ACK_RIDES ? d : 0;
+}
+
 /*
  * Move sockets from the head of the line to later places. The caller has found that half of
  * the first socket's time is over, or more, so that its ACK has left, as a rule. A socket
@@ -124,12 +132,12 @@ static void line_follow(struct ack_line *line, u64 at, u32 wait)
 		if (!esp)
 			break;
 		was = esp->ack_at;
-		d = READ_ONCE(esp->deadline[ESP_T_ACK]);
+		d = line_deadline(esp);
 		if (d ? d <= was : was >= at || READ_ONCE(esp->progress_us) + wait <= was)
 			break;
 		WRITE_ONCE(esp->ack_at, d ? d : at);
 		smp_mb();	/* pairs with esp_ack_wait(): ack_at first */
-		d = READ_ONCE(esp->deadline[ESP_T_ACK]);
+		d = line_deadline(esp);
 		if (d && d <= was) {
 			WRITE_ONCE(esp->ack_at, was);
 			break;

@@ -190,7 +190,7 @@ struct esp_opt {
 	u8			idle_reads:6;
 	/** @sent_later: the data packet that was sent last has ESP_GRANT_LATER */
 	u8			sent_later:1;
-	/** @replies: receiving: the last packet was sent within ESP_LATER_US after one had come */
+	/** @replies: receiving: the last data were sent within ESP_LATER_US after @data_us */
 	u8			replies:1;
 	/** @retransmits: expirations of the retransmission timer in a row */
 	u8			retransmits;
@@ -222,6 +222,8 @@ struct esp_opt {
 	 * core/ackq_types.h
 	 */
 	struct esp_grant	grant;
+	/** @data_us: when data last came in order, microseconds */
+	u64			data_us;
 	/** @to_ack: packets consumed since the last ACK */
 	u32			to_ack;
 	/** @recv_seq: number of the next packet expected; read without the lock */

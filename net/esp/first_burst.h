@@ -32,8 +32,8 @@ struct esp_peer {
 	u32			begins;
 	/**
 	 * @lossless: packets that the peer has acknowledged since one was last retransmitted, up to
-	 * ESP_LOSSLESS or a few more. The owners of its sockets write it without a lock: that a
-	 * count gets lost changes little
+	 * ESP_LOSSLESS or a few more. The owners of its sockets write it without a lock. A count
+	 * may get lost, a loss not
 	 */
 	u32			lossless;
 	/** @min_rtt: smallest round trip of the last ten seconds (rule 22) */

@@ -142,6 +142,10 @@ static void connected_rcv(struct sock *sk, struct sk_buff *skb)
 		reason = SKB_DROP_REASON_TCP_ACK_UNSENT_DATA;
 		goto out;
 	}
+	if (unlikely(f->later && !esp->peer_later)) {	/* an older peer's grant has 15 bits */
+		f->grant |= ESP_GRANT_LATER;
+		f->later = 0;
+	}
 	sk_mark_napi_id(sk, skb);
 	late = esp_overtaken(esp, f, now);
 	if (!late)

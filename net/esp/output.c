@@ -232,14 +232,27 @@ static bool packet_is_alone(const struct sock *sk, const struct sk_buff *skb)
 	       skb_queue_len(&sk->sk_write_queue) == 1 && !esp_has_rate(sk);
 }
 
-/*
- * May the ACK of a packet come later, because losses are rare? Only the last packet of a
- * transmission can wait: an ACK brings more data on their way. Nagle's rule waits for each ACK.
- */
-static bool packet_waits(const struct esp_opt *esp, const struct sk_buff *skb)
+/* Is there time for a retransmission ESP_LATER_US later, before the user or a sysctl ends it? */
+static bool loss_may_wait(const struct esp_opt *esp)
 {
-	return (ESP_TX(skb)->flags & ESP_TXF) && esp->peer_later && esp->nodelay &&
-	       READ_ONCE(esp->peer->lossless) >= ESP_LOSSLESS;
+	u32 least = 4 * ESP_LATER_US / USEC_PER_MSEC;
+
+	return (!esp->user_timeout_ms || esp->user_timeout_ms >= least) &&
+	       READ_ONCE(esp->ns->conf.rto_max_ms) >= (int)least;
+}
+
+/*
+ * May the ACK of a packet come later, because losses are rare? It must be a whole transmission,
+ * because others have their ACK at once. Nagle's rule waits for each ACK, and a writer for space
+ * on the write queue.
+ */
+static bool packet_waits(struct sock *sk, const struct sk_buff *skb)
+{
+	const struct esp_opt *esp = esp_sk(sk);
+
+	return esp->peer_later && READ_ONCE(esp->peer->lossless) >= ESP_LOSSLESS &&
+	       !(~ESP_TX(skb)->flags & (ESP_TXS | ESP_TXF)) && ESP_TX(skb)->segs == 1 &&
+	       esp->nodelay && sk_stream_is_writeable(sk) && loss_may_wait(esp);
 }
 
 /* Hand a frame with payload to the device, and let it keep its socket until it has left. */
@@ -284,7 +297,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
-	f.later = !again && packet_waits(esp, skb);
+	f.later = !again && packet_waits(sk, skb);
 	esp->sent_later = f.later;
 	/* a single packet that is a whole transmission needs no LEFT */
 	if ((cb->flags & ESP_TXS) && !((cb->flags & ESP_TXF) && cb->segs == 1)) {
@@ -323,7 +336,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		esp->stats.tx_packets += cb->segs;
 		esp->stats.tx_bytes += skb->len;
 		ESP_ADD_NS(esp->ns, OutData, cb->segs);
-		esp->replies = esp->sent_at - esp->progress_us < ESP_LATER_US;
+		esp->replies = esp->sent_at - esp->data_us < ESP_LATER_US;
 	}
 	if (!skb->len || (!again && packet_is_alone(sk, skb))) {	/* a FIN, or small */
 		esp_devq_follow(out, sk);

@@ -114,8 +114,9 @@ static void ack_count(struct esp_opt *esp, u32 packets)
 {
 	u32 n = READ_ONCE(esp->peer->lossless);
 
+	/* a loss that another socket notes now must stay */
 	if (n < ESP_LOSSLESS)
-		WRITE_ONCE(esp->peer->lossless, n + packets);
+		cmpxchg(&esp->peer->lossless, n, n + packets);
 }
 
 /* Take the acknowledgment and the grant of a frame. */

@@ -105,12 +105,12 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 		/* a first burst may be all that there is */
 		c->ask = !READ_ONCE(esp->link->ackq.policy.adaptive) || esp_grant_due(esp);
 	}
-	c->later = f->later && (flags & ESP_TXF) && esp->peer_later && esp->replies;
+	c->later = f->later && esp->peer_later && esp->replies;
 	if ((flags & ESP_TXF) && g->recv_announced) {
 		esp_ackq_leave(sk, true);
 		WRITE_ONCE(esp->expiries, 0);
 		esp_peer_advise(sk);
-		c->at_once |= !c->later;
+		c->at_once = true;
 		c->begins = false;
 		c->ask = false;
 	}
@@ -123,6 +123,7 @@ static void data_consume(struct sock *sk, struct sk_buff *skb, struct esp_consum
 	data_update_recv_seq(esp, end);
 	if (c->begins)
 		esp_start_rrq_timer(esp);
+	esp->data_us = esp->progress_us;	/* esp_ack_rcv() has read the clock */
 	esp->stats.rx_packets += segs;
 	esp->stats.rx_bytes += len;
 	ESP_ADD_BH(esp->ns, InData, segs);
@@ -166,6 +167,7 @@ static void ooo_consume(struct sock *sk, struct esp_consumed *c)
 			continue;
 		}
 		data_consume(sk, skb, c);
+		c->later = false;	/* one that was retransmitted has no LATER */
 	}
 }
 

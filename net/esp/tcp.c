@@ -279,7 +279,8 @@ static bool tcp_has_more(const struct sock *tcp)
 	       tp->repair || tp->save_syn || tp->recvmsg_inq ||
 	       sock_flag(tcp, SOCK_RCVTSTAMP) || READ_ONCE(tcp->sk_tsflags) ||
 	       sock_flag(tcp, SOCK_ZEROCOPY) || sock_flag(tcp, SOCK_TXTIME) ||
-	       READ_ONCE(tcp->sk_peek_off) >= 0 || READ_ONCE(tcp->sk_max_pacing_rate) != ~0UL;
+	       READ_ONCE(tcp->sk_peek_off) >= 0 || READ_ONCE(tcp->sk_reserved_mem) ||
+	       READ_ONCE(tcp->sk_max_pacing_rate) != ~0UL;
 }
 
 /* Flags of a socket that are copied, see SO_* of their names. */
@@ -328,11 +329,45 @@ static void take_tcp_options(struct esp_opt *esp, const struct sock *tcp)
 	esp->user_timeout_ms = READ_ONCE(inet_csk(tcp)->icsk_user_timeout);
 }
 
+/* Does a socket poll longer, or in another way, than another one? */
+static bool sock_more_polling(const struct sock *a, const struct sock *b)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	return READ_ONCE(a->sk_ll_usec) > READ_ONCE(b->sk_ll_usec) ||
+	       READ_ONCE(a->sk_prefer_busy_poll) > READ_ONCE(b->sk_prefer_busy_poll) ||
+	       READ_ONCE(a->sk_busy_poll_budget) > READ_ONCE(b->sk_busy_poll_budget);
+#else
+	return false;
+#endif
+}
+
+/*
+ * Has a TCP socket an option that the caller may not set, although he has the socket? Its maker may
+ * have given it away, with one mark for one connection.
+ */
+static bool tcp_is_privileged(const struct sock *sk, const struct sock *tcp)
+{
+	struct user_namespace *ns = sock_net(sk)->user_ns;
+	u32 priority = READ_ONCE(tcp->sk_priority);
+
+	if ((READ_ONCE(tcp->sk_mark) != READ_ONCE(sk->sk_mark) || priority > TC_PRIO_INTERACTIVE) &&
+	    !ns_capable(ns, CAP_NET_RAW) && !ns_capable(ns, CAP_NET_ADMIN))
+		return true;
+	return (sock_flag(tcp, SOCK_DBG) || sock_more_polling(tcp, sk) ||
+		((tcp->sk_userlocks & SOCK_SNDBUF_LOCK) &&
+		 READ_ONCE(tcp->sk_sndbuf) / 2 > READ_ONCE(sysctl_wmem_max)) ||
+		((tcp->sk_userlocks & SOCK_RCVBUF_LOCK) &&
+		 READ_ONCE(tcp->sk_rcvbuf) / 2 > READ_ONCE(sysctl_rmem_max))) &&
+	       !ns_capable(ns, CAP_NET_ADMIN);
+}
+
 static int take_options(struct sock *sk, const struct sock *tcp)
 {
 	sock_owned_by_me(sk);
-	if (sk->sk_state != TCP_CLOSE)
+	if ((1 << sk->sk_state | 1 << tcp->sk_state) & ~(TCPF_CLOSE | TCPF_LISTEN))
 		return -EISCONN;
+	if (tcp_is_privileged(sk, tcp))
+		return -EPERM;
 	if (tcp_has_more(tcp))
 		return -EOPNOTSUPP;
 	take_core_options(sk, tcp);
@@ -345,17 +380,17 @@ static int take_options(struct sock *sk, const struct sock *tcp)
  * @sock:	socket that is not connected
  * @fd:		the caller's descriptor of a TCP socket
  *
- * No permission is asked for again (SO_MARK, SO_PRIORITY, SO_SNDBUFFORCE): the caller has a socket
- * with these values already. Takes the lock of TCP's socket, then that of @sock.
+ * Takes the lock of TCP's socket, then that of @sock.
  *
- * Return: 0; EBADF, ENOTSOCK; EINVAL: no TCP socket; EXDEV: another namespace's; EISCONN;
- * EOPNOTSUPP: @sock is no stream socket, or TCP's has an option that ESP lacks; ENOMEM
+ * Return: 0; EBADF, ENOTSOCK; EINVAL: no TCP socket; EXDEV: another namespace's; EISCONN: one of
+ * the two is connected; EPERM: TCP's has a mark, a priority or a size of a buffer that the caller
+ * may not set; EOPNOTSUPP: @sock is no stream socket, or TCP's has an option that ESP lacks
  */
 int esp_tcp_take_options(struct socket *sock, int fd)
 {
 	struct sock *sk = sock->sk, *tcp;
 	struct socket *from;
-	int err, reserve;
+	int err;
 
 	if (sk->sk_type != SOCK_STREAM)
 		return -EOPNOTSUPP;
@@ -371,12 +406,8 @@ int esp_tcp_take_options(struct socket *sock, int fd)
 		lock_sock(tcp);
 		lock_sock(sk);
 		err = take_options(sk, tcp);
-		reserve = READ_ONCE(tcp->sk_reserved_mem);
 		release_sock(sk);
 		release_sock(tcp);
-		if (!err && reserve)
-			err = sock_setsockopt(sock, SOL_SOCKET, SO_RESERVE_MEM,
-					      KERNEL_SOCKPTR(&reserve), sizeof(reserve));
 	}
 	sockfd_put(from);
 	return err;

@@ -51,6 +51,7 @@ static void send_timeout(struct sock *sk, u64 now)
 			WRITE_ONCE(esp->probes, esp->probes + 1);
 		if (esp->retransmits < 255)
 			WRITE_ONCE(esp->retransmits, esp->retransmits + 1);
+		esp->sent_later = 0;
 		esp->stats.timeouts++;
 		ESP_INC(sock_net(sk), Timeouts);
 		if (esp_devq_held(sk)) {	/* the peer may wait for what the device has */

@@ -410,6 +410,7 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 	bool parts = unlikely(esp_leaves_in_parts(sk, skb));
 
 	sock_owned_by_me(sk);
+	esp_sk(sk)->sent_later = 0;
 	if (esp_devq_holds(sk, skb))
 		return skb;
 	if (parts) {
@@ -429,7 +430,8 @@ struct sk_buff *esp_retransmit(struct sock *sk, struct sk_buff *skb, u32 from,
 	if (esp_before(to, esp_tx_end(skb)) &&
 	    !esp_split(sk, skb, to - ESP_TX(skb)->seq))
 		return NULL;
-	WRITE_ONCE(esp_sk(sk)->peer->lossless, 0);
+	if (!esp_sk(sk)->snd.on_hold)	/* the peer may have had no memory for it */
+		WRITE_ONCE(esp_sk(sk)->peer->lossless, 0);
 	if (parts)
 		esp_send_in_parts(sk, skb);
 	else
@@ -689,7 +691,7 @@ static u32 write_queue_unused(struct sock *sk)
 void esp_push_frames(struct sock *sk)
 {
 	struct esp_opt *esp = esp_sk(sk);
-	bool idle = esp->snd.una_seq == esp->snd.send_next;
+	bool idle = esp->snd.una_seq == esp->snd.send_next, later = esp->sent_later;
 	bool sent = false, one_frame;
 	u32 n, one;
 
@@ -725,6 +727,8 @@ void esp_push_frames(struct sock *sk)
 		esp->progress_us = sent ? esp->sent_at : esp_now();
 		esp->waiting_since = esp->progress_us;
 		esp_arm_send(sk, esp->progress_us);
+	} else if (sent && later && !esp->sent_later) {
+		esp_arm_send(sk, esp->sent_at);	/* this one is taken for lost earlier */
 	}
 }
 

@@ -508,7 +508,7 @@ TEST_F(hosts, refuses_options)
 {
 	struct sock_filter code = { BPF_RET | BPF_K, 0, 0, ~0u };
 	struct sock_fprog filter = { 1, &code };
-	int tcp, fd, i, p[2];
+	int tcp, fd, pid, i, p[2];
 
 	enter(A);
 	fd = esp_socket(A, SOCK_STREAM);
@@ -542,6 +542,26 @@ TEST_F(hosts, refuses_options)
 	make_pair(SOCK_STREAM, p);
 	EXPECT_ERRNO(EXDEV, set_int(p[1], SOL_ESP, ESP_TCP_SOCKET, tcp));
 	EXPECT_ERRNO(EISCONN, set_int(p[0], SOL_ESP, ESP_TCP_SOCKET, tcp));
+	/* another process may have let it listen already */
+	fd = listener(A, SOCK_STREAM, TCP_PORT, 5);
+	EXPECT_EQ(0, set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp));
+	/* a socket that is given away gives no more than one connection its mark */
+	MUST(set_int(tcp, SOL_SOCKET, SO_MARK, 7));
+	fd = esp_socket(A, SOCK_STREAM);
+	pid = MUST(fork());
+	if (!pid) {
+		MUST(setuid(65534));
+		_exit(set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp) != -1 || errno != EPERM);
+	}
+	EXPECT_EQ(0, reap(pid));
+	EXPECT_EQ(0, get_int(fd, SOL_SOCKET, SO_MARK));
+	MUST(set_int(tcp, SOL_SOCKET, SO_MARK, 0));
+	pid = MUST(fork());
+	if (!pid) {
+		MUST(setuid(65534));
+		_exit(set_int(fd, SOL_ESP, ESP_TCP_SOCKET, tcp));
+	}
+	EXPECT_EQ(0, reap(pid));
 }
 
 TEST_HARNESS_MAIN

@@ -216,6 +216,10 @@ static const char *why(int err)
 		return "the device's MTU is too small for ESP";
 	case EOPNOTSUPP:
 		return "it has an option that ESP lacks";
+	case EPERM:
+		return "it has an option that this process may not set";
+	case ENOPROTOOPT:
+		return "the kernel's ESP is older than esp run";
 	default:
 		return "no ESP socket can be had";
 	}

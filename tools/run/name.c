@@ -96,12 +96,12 @@ bool run_name_local(const struct name *name)
 }
 
 /* Find the name of this host that a peer with that name uses. */
-static void local_of(const struct name *peer, int ifindex, struct name *local)
+static void local_of(int ask, const struct name *peer, int ifindex, struct name *local)
 {
 	struct route route;
 
 	memset(local, 0, sizeof(*local));
-	if (!run_name_any(peer) && !run_route(-1, peer, NULL, ifindex, 0, 0, 0, &route))
+	if (!run_name_any(peer) && !run_route(ask, peer, NULL, ifindex, 0, 0, 0, &route))
 		*local = route.source;
 	local->family = peer->family;
 }
@@ -110,7 +110,7 @@ static void local_of(const struct name *peer, int ifindex, struct name *local)
 static void find_peer(const struct sockaddr_esp *esp, struct name *peer)
 {
 	memset(peer, 0, sizeof(*peer));
-	run_name_of(esp->sesp_addr, esp->sesp_ifindex, AF_INET, true, peer);
+	run_name_of(-1, esp->sesp_addr, esp->sesp_ifindex, AF_INET, true, peer);
 	peer->family = run_name_any(peer) || IN6_IS_ADDR_V4MAPPED(&peer->addr) ?
 		       AF_INET : AF_INET6;
 }
@@ -119,6 +119,7 @@ static void find_peer(const struct sockaddr_esp *esp, struct name *peer)
 void run_name_accepted(int fd, const struct sockaddr_esp *esp, const struct slot *listener)
 {
 	struct slot *slot = run_slot_new(fd);
+	int ask;
 
 	if (!slot)
 		return;
@@ -127,10 +128,16 @@ void run_name_accepted(int fd, const struct sockaddr_esp *esp, const struct slot
 	slot->esp = *esp;
 	slot->sport = listener->sport;
 	memset(&slot->peer, 0, sizeof(slot->peer));
-	run_name_of(esp->sesp_addr, esp->sesp_ifindex, listener->prefer,
+	ask = run_netlink();
+	run_name_of(ask, esp->sesp_addr, esp->sesp_ifindex, listener->prefer,
 		    listener->local.family == AF_INET6, &slot->peer);
 	slot->peer.family = listener->local.family;
-	slot->local = listener->local;
+	if (run_name_any(&listener->local))
+		local_of(ask, &slot->peer, esp->sesp_ifindex, &slot->local);
+	else
+		slot->local = listener->local;
+	if (ask >= 0)
+		sys_close(ask);
 	atomic_store(&slot->kind, CONNECTED);
 }
 
@@ -138,15 +145,6 @@ static bool same_esp(const struct sockaddr_esp *a, const struct sockaddr_esp *b)
 {
 	return a->sesp_port == b->sesp_port && a->sesp_ifindex == b->sesp_ifindex &&
 	       !memcmp(a->sesp_addr, b->sesp_addr, ETH_ALEN);
-}
-
-/* Get the names of a connection that a slot remembers. Few programs ask for their own. */
-static void remembered(struct slot *slot, struct name *local, struct name *peer)
-{
-	if (run_name_any(&slot->local))
-		local_of(&slot->peer, slot->esp.sesp_ifindex, &slot->local);
-	*local = slot->local;
-	*peer = slot->peer;
 }
 
 /* Find both names of an ESP socket: the slot's if that remembers this socket. */
@@ -166,16 +164,19 @@ static void names_of(int fd, struct name *local, struct name *peer)
 	len = sizeof(esp);
 	if (syscall(SYS_getpeername, fd, &esp, &len)) {
 		/* the socket is not connected any more */
-		if (slot && atomic_load(&slot->kind) == CONNECTED && slot->sport == own.sesp_port)
-			remembered(slot, local, peer);
+		if (slot && atomic_load(&slot->kind) == CONNECTED && slot->sport == own.sesp_port) {
+			*local = slot->local;
+			*peer = slot->peer;
+		}
 		goto out;
 	}
 	if (slot && atomic_load(&slot->kind) == CONNECTED && slot->sport == own.sesp_port &&
 	    same_esp(&slot->esp, &esp)) {
-		remembered(slot, local, peer);
+		*local = slot->local;
+		*peer = slot->peer;
 	} else {
 		find_peer(&esp, peer);
-		local_of(peer, esp.sesp_ifindex, local);
+		local_of(-1, peer, esp.sesp_ifindex, local);
 	}
 out:
 	errno = err;

@@ -114,7 +114,8 @@ static uint32_t u32_of(const struct rtattr *attr)
 	return value;
 }
 
-static int open_socket(void)
+/* Make a socket for questions. Returns a negative value if there is none. */
+int run_netlink(void)
 {
 	return syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 }
@@ -142,7 +143,7 @@ static int receive(int fd, char *buf)
 static int ask(int fd, struct request *r, int (*each)(const struct nlmsghdr *nlh, void *data),
 	       void *data)
 {
-	int own = fd < 0 ? open_socket() : -1;
+	int own = fd < 0 ? run_netlink() : -1;
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	union {
 		struct nlmsghdr nlh;
@@ -190,7 +191,7 @@ const char *run_ask(int tcp, int *fd)
 {
 	uint64_t here = 0, there = 0;
 
-	*fd = open_socket();
+	*fd = run_netlink();
 	if (*fd < 0)
 		return run_no_socket(AF_NETLINK);
 	sys_getsockopt(*fd, SOL_SOCKET, SO_NETNS_COOKIE, &here, sizeof(here));
@@ -353,10 +354,11 @@ static int compare_entry(const struct nlmsghdr *nlh, void *data)
 }
 
 /*
- * Find the name of the host with @mac: of @family if there is one, else with @any of the other.
- * False: the kernel knows none.
+ * Ask by @fd for the name of the host with @mac: of @family if there is one, else with @any of the
+ * other. False: the kernel knows none.
  */
-bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, struct name *name)
+bool run_name_of(int fd, const unsigned char *mac, int ifindex, int family, bool any,
+		 struct name *name)
 {
 	struct search s = { .mac = mac, .ifindex = ifindex, .family = family, .name = name };
 	struct request r;
@@ -364,7 +366,7 @@ bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, st
 
 	nd->ndm_family = any ? AF_UNSPEC : family;
 	put_u32(&r.nlh, NDA_IFINDEX, ifindex);
-	return !ask(-1, &r, compare_entry, &s) && s.found;
+	return !ask(fd, &r, compare_entry, &s) && s.found;
 }
 
 struct holder {

@@ -118,8 +118,7 @@ struct interest {
  * @prefer:	LISTENER: preferred family of names
  * @esp:	CONNECTED: the peer's address
  * @sport:	CONNECTED, LISTENER: own port
- * @local:	CONNECTED: own name, unspecified: not looked up yet; LISTENER: the name that it is
- *		bound to
+ * @local:	CONNECTED: own name; LISTENER: the name that it is bound to
  * @peer:	CONNECTED: the peer's name
  * @interests:	epoll instances that the descriptor was added to
  * @more:	there are more of them
@@ -233,11 +232,13 @@ struct route {
 	struct name source;
 };
 
+int run_netlink(void);
 const char *run_ask(int tcp, int *fd);
 int run_route(int fd, const struct name *to, const struct name *from, int ifindex, uint32_t mark,
 	      in_port_t sport, in_port_t dport, struct route *route);
 int run_neighbour(int fd, const struct name *to, int ifindex, unsigned char *mac, int *state);
-bool run_name_of(const unsigned char *mac, int ifindex, int family, bool any, struct name *name);
+bool run_name_of(int fd, const unsigned char *mac, int ifindex, int family, bool any,
+		 struct name *name);
 int run_ifindex_of(int fd, const struct name *name);
 
 /* name.c */

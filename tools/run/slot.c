@@ -231,6 +231,8 @@ void run_copies(int fd, int copy)
 	struct slot *from = run_slot(fd), *to = run_slot(copy);
 
 	run_forget(copy);
+	if (atomic_load(&to->kind) != LISTENER)
+		atomic_store(&to->kind, UNKNOWN);
 	from->copied = true;
 	to->copied = true;
 	to->tcp_only = from->tcp_only;

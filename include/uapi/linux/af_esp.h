@@ -98,10 +98,11 @@ struct sockaddr_esp {
  *			server that connect() wants: it fails with ECONNREFUSED unless a socket
  *			with ESP_TCP_LISTENER answers. The port doesn't count
  * @ESP_TCP_SOCKET:	(int, set; stream) descriptor of a TCP socket of the caller. The socket gets
- *			those of its options that ESP has. It must not be connected, and must not
- *			listen (EISCONN). EOPNOTSUPP: it has one that a connection by ESP would
- *			lack (struct tcp_md5sig, SO_TIMESTAMPING, TCP_ULP ...); EINVAL: no TCP
- *			socket; EXDEV: it is of another network namespace
+ *			those of its options that ESP has. Neither may be connected (EISCONN).
+ *			EOPNOTSUPP: TCP's has an option that a connection by ESP would lack
+ *			(TCP_MD5SIG, SO_TIMESTAMPING, TCP_ULP ...); EPERM: one that the caller may
+ *			not set; EINVAL: it is no TCP socket; EXDEV: it is of another network
+ *			namespace
  * @ESP_RECVERR:	not an option, but the type of the control message that
  *			recvmsg() with MSG_ERRQUEUE returns: struct sock_extended_err
  */

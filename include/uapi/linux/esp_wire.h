@@ -78,8 +78,8 @@ struct esp_wire {
 /* Bit of esp_wire.grant: the sender's own link is busy. Only with ESP_FEATURE_LEFT. */
 #define ESP_GRANT_BUSY	0x8000
 /*
- * Bit of esp_wire.grant, with ESP_TXF: the sender does not take the packet for lost before
- * ESP_LATER_US are over, so its ACK may wait that long for data to ride on. Only with
+ * Bit of esp_wire.grant, with ESP_TXS and ESP_TXF: the sender does not take the packet for lost
+ * before ESP_LATER_US are over, so its ACK may wait that long for data to ride on. Only with
  * ESP_FEATURE_LATER.
  */
 #define ESP_GRANT_LATER	0x4000

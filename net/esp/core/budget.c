@@ -325,7 +325,7 @@ static void vote(struct esp_median *m, u32 x)
  * while votes agree. So the value becomes the median of the hosts that send (Ma, Muthukrishnan
  * and Sandler, "Frugal Streaming for Estimating Quantiles", 2013), and a host that lies moves it
  * no farther than one that tells the truth. A host that has been the only one for ESP_SOLE_NS sets
- * the values itself. Hosts on this machine have no vote.
+ * the values itself. A host that is known to be on this machine has no vote.
  */
 void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt, int senders,
 		    u64 now)
@@ -334,8 +334,10 @@ void esp_budget_rtt(struct esp_budget *b, struct esp_host *h, u32 least, u32 rtt
 	rtt = 1000 * clamp_t(u32, rtt, 1, ESP_STALE_NS / 1000);
 	if (h->lost && since(now, h->lost) >= ESP_SOLE_NS)
 		WRITE_ONCE(h->lost, 0);		/* the queue that it has shown may be gone */
-	if (esp_host_near(h))
-		return;				/* its packets pass no port */
+	if (esp_host_near(h)) {			/* its packets pass no port */
+		WRITE_ONCE(h->voted, now);
+		return;
+	}
 	if (b->voter != h) {
 		b->changed = b->voter ? now : 0;
 		b->voter = h;

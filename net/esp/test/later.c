@@ -37,8 +37,8 @@ static u32 rto_of(struct t_conn *c)
 	return rto;
 }
 
-/* The last packet of a transmission has it, and is taken for lost as much later. */
-static void later__last_packet(struct kunit *test)
+/* A transmission of one packet has it, and is taken for lost as much later. */
+static void later__whole(struct kunit *test)
 {
 	struct t_conn c;
 	u32 rto;
@@ -50,7 +50,9 @@ static void later__last_packet(struct kunit *test)
 	c.ack += 1;
 	feed_ack(test, &c, 8);
 	KUNIT_EXPECT_EQ(test, rto_of(&c), rto);
-	expect_later(test, &c, 3, true);
+	/* the end of a longer one has its ACK at once */
+	expect_later(test, &c, 3, false);
+	KUNIT_EXPECT_EQ(test, rto_of(&c), rto);
 	c.ack += 3;
 	feed_ack(test, &c, 8);
 	/* Nagle's rule waits for the ACK */
@@ -59,6 +61,59 @@ static void later__last_packet(struct kunit *test)
 	release_sock(c.sock->sk);
 	expect_later(test, &c, 1, false);
 	KUNIT_EXPECT_EQ(test, rto_of(&c), rto);
+	close_conn(test, &c);
+}
+
+/* It has none if somebody would wait for the ACK, or give up meanwhile. */
+static void later__in_time(struct kunit *test)
+{
+	struct t_conn c;
+	int sndbuf;
+
+	open_later(test, &c);
+	lock_sock(c.sock->sk);
+	c.esp->user_timeout_ms = ESP_LATER_US / USEC_PER_MSEC;
+	release_sock(c.sock->sk);
+	expect_later(test, &c, 1, false);
+	lock_sock(c.sock->sk);
+	c.esp->user_timeout_ms = 60000;
+	release_sock(c.sock->sk);
+	expect_later(test, &c, 1, true);
+	/* the queue is full with this packet */
+	sndbuf = c.sock->sk->sk_sndbuf;
+	WRITE_ONCE(c.sock->sk->sk_sndbuf, c.sock->sk->sk_wmem_queued + 1);
+	expect_later(test, &c, 1, false);
+	WRITE_ONCE(c.sock->sk->sk_sndbuf, sndbuf);
+	c.ack += 3;
+	feed_ack(test, &c, 8);
+	conf()->rto_max_ms = ESP_LATER_US / USEC_PER_MSEC;
+	expect_later(test, &c, 1, false);
+	close_conn(test, &c);
+}
+
+static u64 send_deadline(struct t_conn *c)
+{
+	u64 at;
+
+	lock_sock(c->sock->sk);
+	at = c->esp->deadline[ESP_T_SEND];
+	release_sock(c->sock->sk);
+	return at;
+}
+
+/* A packet without it is taken for lost as early as ever, whatever was sent before. */
+static void later__timer_moves(struct kunit *test)
+{
+	struct t_conn c;
+	u64 before;
+
+	open_later(test, &c);
+	expect_later(test, &c, 1, true);
+	before = send_deadline(&c);
+	WRITE_ONCE(c.esp->peer->lossless, 0);
+	expect_later(test, &c, 1, false);
+	KUNIT_EXPECT_EQ(test, send_deadline(&c), c.esp->sent_at + rto_of(&c));
+	KUNIT_EXPECT_LT(test, send_deadline(&c), before + (c.esp->sent_at - c.esp->waiting_since));
 	close_conn(test, &c);
 }
 
@@ -98,7 +153,9 @@ static void later__after_losses(struct kunit *test)
 	open_later(test, &c);
 	peer = c.esp->peer;
 	WRITE_ONCE(peer->lossless, ESP_LOSSLESS - 3);
-	expect_later(test, &c, 3, false);
+	expect_later(test, &c, 1, false);
+	expect_later(test, &c, 1, false);
+	expect_later(test, &c, 1, false);
 	KUNIT_EXPECT_EQ(test, peer->lossless, ESP_LOSSLESS - 3);
 	c.ack += 2;
 	feed_ack(test, &c, 8);
@@ -166,27 +223,53 @@ static void later__ack_waits(struct kunit *test)
 	close_conn(test, &c);
 }
 
-/* The end of a transmission of more than one packet has an ACK at once otherwise. */
+/* The end of a transmission of more than one packet has an ACK at once, whatever the peer says. */
 static void later__end_of_many(struct kunit *test)
 {
 	struct esp_frame f;
 	struct t_conn c;
 
 	open_later(test, &c);
-	set_replies(&c, true);
 	feed_later(test, &c, ESP_TXS, false);
 	skb_queue_purge(&fx.out);	/* a grant */
 	set_replies(&c, true);
 	feed_later(test, &c, ESP_TXF, true);
-	silence(test);
-	KUNIT_EXPECT_FALSE(test, c.esp->grant.recv_announced);
-	set_replies(&c, false);
-	feed_later(test, &c, ESP_TXS, false);
-	skb_queue_purge(&fx.out);
-	set_replies(&c, false);
-	feed_later(test, &c, ESP_TXF, true);
 	next(test, &c, ESP_ACK, &f);
 	KUNIT_EXPECT_EQ(test, f.ack_seq, c.seq);
+	close_conn(test, &c);
+}
+
+/* An ACK that a gap has held back does not wait again. */
+static void later__after_a_gap(struct kunit *test)
+{
+	struct t_conn c;
+
+	open_later(test, &c);
+	conf()->ack_delay_us = ESP_LATER_US / 2;
+	set_replies(&c, true);
+	c.seq++;
+	feed_later(test, &c, ESP_TXS | ESP_TXF, true);
+	c.seq -= 2;
+	feed_later(test, &c, ESP_TXS | ESP_TXF, false);
+	c.seq++;
+	KUNIT_EXPECT_EQ(test, c.esp->recv_seq, c.seq);
+	KUNIT_EXPECT_LE(test, ack_wait(&c), ESP_LATER_US / 2ull);
+	skb_queue_purge(&fx.out);
+	close_conn(test, &c);
+}
+
+/* An older peer's grant has a bit more. */
+static void later__older_grant(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+
+	open_conn(test, &c, 0, 8);
+	conn_frame(&c, &f, ESP_TXS | ESP_TXF | ESP_ACK, c.seq, 10);
+	f.grant = 5;
+	f.later = 1;
+	feed_frame(test, c.mac, &f, NULL);
+	KUNIT_EXPECT_EQ(test, c.esp->snd.advice, 5u + ESP_GRANT_LATER);
 	close_conn(test, &c);
 }
 
@@ -226,13 +309,13 @@ static void later__replies(struct kunit *test)
 	open_later(test, &c);
 	lock_sock(c.sock->sk);
 	c.esp->replies = 0;
-	c.esp->progress_us = esp_now();
+	c.esp->data_us = esp_now();
 	release_sock(c.sock->sk);
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, "reply", 5, 0), 5);
 	KUNIT_EXPECT_EQ(test, (int)c.esp->replies,
-			c.esp->sent_at - c.esp->progress_us < ESP_LATER_US);
+			c.esp->sent_at - c.esp->data_us < ESP_LATER_US);
 	lock_sock(c.sock->sk);
-	c.esp->progress_us -= ESP_LATER_US;
+	c.esp->data_us -= ESP_LATER_US;
 	release_sock(c.sock->sk);
 	KUNIT_EXPECT_EQ(test, send_bytes(&c, "late", 4, 0), 4);
 	KUNIT_EXPECT_EQ(test, (int)c.esp->replies, 0);
@@ -249,7 +332,11 @@ static void later__replies(struct kunit *test)
 }
 
 static struct kunit_case later_cases[] = {
-	KUNIT_CASE(later__last_packet),
+	KUNIT_CASE(later__whole),
+	KUNIT_CASE(later__in_time),
+	KUNIT_CASE(later__timer_moves),
+	KUNIT_CASE(later__after_a_gap),
+	KUNIT_CASE(later__older_grant),
 	KUNIT_CASE(later__older_peer),
 	KUNIT_CASE(later__after_losses),
 	KUNIT_CASE(later__ack_waits),
