@@ -242,15 +242,17 @@ static bool loss_may_wait(const struct esp_opt *esp)
 }
 
 /*
- * May the ACK of a packet come later, because losses are rare? It must be a whole transmission,
- * because others have their ACK at once. Nagle's rule waits for each ACK, and a writer for space
- * on the write queue.
+ * May the ACK of a packet come later, because losses are rare? The users must take turns, or else
+ * no data would bring it: data have come since @before, when a packet was sent last. It must be a
+ * whole transmission, because others have their ACK at once. Nagle's rule waits for each ACK, and a
+ * writer for space on the write queue.
  */
-static bool packet_waits(struct sock *sk, const struct sk_buff *skb)
+static bool packet_waits(struct sock *sk, const struct sk_buff *skb, u64 before)
 {
 	const struct esp_opt *esp = esp_sk(sk);
 
 	return esp->peer_later && READ_ONCE(esp->peer->lossless) >= ESP_LOSSLESS &&
+	       esp->data_us >= before &&
 	       !(~ESP_TX(skb)->flags & (ESP_TXS | ESP_TXF)) && ESP_TX(skb)->segs == 1 &&
 	       esp->nodelay && sk_stream_is_writeable(sk) && loss_may_wait(esp);
 }
@@ -282,6 +284,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 	struct esp_tx_cb *cb = ESP_TX(skb);
 	struct esp_opt *esp = esp_sk(sk);
 	struct net *net = sock_net(sk);
+	u64 before = esp->sent_at;
 	struct esp_frame f;
 	struct sk_buff *out;
 
@@ -297,7 +300,7 @@ int esp_skb_xmit(struct sock *sk, struct sk_buff *skb, bool again)
 		return -ENOMEM;
 	}
 	frame_fill(esp, &f, cb->flags | ESP_ACK, skb->len, cb->seq, cb->sent_us);
-	f.later = !again && packet_waits(sk, skb);
+	f.later = !again && packet_waits(sk, skb, before);
 	esp->sent_later = f.later;
 	/* a single packet that is a whole transmission needs no LEFT */
 	if ((cb->flags & ESP_TXS) && !((cb->flags & ESP_TXF) && cb->segs == 1)) {

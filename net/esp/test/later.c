@@ -21,6 +21,9 @@ static void expect_later(struct kunit *test, struct t_conn *c, int n, bool later
 	struct esp_frame f;
 	int i;
 
+	lock_sock(c->sock->sk);
+	c->esp->data_us = esp_now();	/* as if the peer had answered the one before */
+	release_sock(c->sock->sk);
 	KUNIT_EXPECT_EQ(test, send_bytes(c, buf, n * T_MSS, 0), n * T_MSS);
 	for (i = 0; i < n; i++)
 		next(test, c, ESP_ACK | (i ? 0 : ESP_TXS) | (i < n - 1 ? 0 : ESP_TXF), &f);
@@ -61,6 +64,30 @@ static void later__whole(struct kunit *test)
 	release_sock(c.sock->sk);
 	expect_later(test, &c, 1, false);
 	KUNIT_EXPECT_EQ(test, rto_of(&c), rto);
+	close_conn(test, &c);
+}
+
+/* It has none if the peer has not answered the one before. */
+static void later__in_turns(struct kunit *test)
+{
+	struct esp_frame f;
+	struct t_conn c;
+	int i;
+
+	open_later(test, &c);
+	expect_later(test, &c, 1, true);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, send_bytes(&c, "again", 5, 0), 5);
+		next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+		KUNIT_EXPECT_EQ(test, (int)f.later, 0);
+		usleep_range(2, 3);
+	}
+	c.ack += 3;
+	feed(test, &c, ESP_TXS | ESP_TXF, c.seq, 10);
+	c.seq++;
+	KUNIT_EXPECT_EQ(test, send_bytes(&c, "reply", 5, 0), 5);
+	next(test, &c, ESP_ACK | ESP_TXS | ESP_TXF, &f);
+	KUNIT_EXPECT_EQ(test, (int)f.later, 1);
 	close_conn(test, &c);
 }
 
@@ -333,6 +360,7 @@ static void later__replies(struct kunit *test)
 
 static struct kunit_case later_cases[] = {
 	KUNIT_CASE(later__whole),
+	KUNIT_CASE(later__in_turns),
 	KUNIT_CASE(later__in_time),
 	KUNIT_CASE(later__timer_moves),
 	KUNIT_CASE(later__after_a_gap),
