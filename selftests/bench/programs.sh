@@ -55,11 +55,16 @@ server()
 	until_true 100 in_tcp n1 "$2" && { [ "$1" != esp ] || until_true 100 listens "$2"; } || die "$3, $1: doesn't start"
 }
 
-# stop PORT [SIGNAL]: end the server, which must still run, and wait until its port is free.
+# stop PORT [SIGNAL]: end the server, which must still run and end by no other signal, and wait until
+# its port is free.
 stop()
 {
-	kill "-${2:-TERM}" "$SERVER" || die "the server of port $1 has ended by itself"
-	{ wait "$SERVER"; } 2>/dev/null	# the shell's word that it was killed
+	local signal=${2:-TERM} status
+
+	kill "-$signal" "$SERVER" || die "the server of port $1 has ended by itself"
+	{ wait "$SERVER"; status=$?; } 2>/dev/null	# the shell's word that it was killed
+	[ $status -le 128 ] || [ $status = $((128 + $(kill -l "$signal"))) ] ||
+		die "the server of port $1 has crashed: status $status"
 	[ -z "$1" ] || until_true 60 free "$1" || die "the server of port $1 doesn't end"
 }
 free() { ! in_tcp n1 "$1"; }

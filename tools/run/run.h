@@ -9,10 +9,12 @@
  * number; a call that waits for the one waits for both (listen.c, wait.c).
  *
  * The library's memory of a descriptor is only a hint, because the program may close and copy
- * descriptors by calls that the library doesn't see. So it asks the kernel each time whether this
- * still is that socket. The program may call from signal handlers and from children of vfork(). So
- * there are no locks, and a child of vfork() writes nothing down. Memory is allocated only where
- * poll() has very many descriptors; that of the descriptors themselves is mapped (slot.c).
+ * descriptors by calls that the library doesn't see. So it asks the kernel whether this still is
+ * that socket. The exceptions are accept() and epoll_ctl(), which programs call with each message:
+ * what was a connection is no listener, or else one of TCP only. The program may call from signal
+ * handlers and from children of vfork(). So there are no locks, and a child of vfork() writes
+ * nothing down. Memory is allocated only where poll() has very many descriptors; that of the
+ * descriptors themselves is mapped (slot.c).
  *
  * Both glibc and musl load the same file, into the program and those that it starts. So it needs no
  * library but the C library, and of that only functions that both have, with structures that are
